@@ -1,0 +1,61 @@
+# Every target sets up what it needs: a machine with python3, python3-venv, git, make and a
+# package index is enough.
+
+PYTHON ?= python3
+UV_VERSION := 0.13.7
+UV := .tools/bin/uv
+BIN := .venv/bin
+READY := .venv/.ready
+
+.PHONY: setup demo test check fmt lock docs fuzz bench clean
+
+setup: $(READY)
+
+# uv gets an environment of its own, so that syncing the project's never removes it.
+$(UV):
+	$(PYTHON) -m venv .tools
+	.tools/bin/python -m pip install --quiet --disable-pip-version-check uv==$(UV_VERSION)
+
+$(READY): $(UV) requirements.lock pyproject.toml
+	$(UV) venv --quiet --allow-existing --python $(PYTHON) .venv
+	$(UV) pip sync --quiet --require-hashes --python $(BIN)/python requirements.lock
+	$(UV) pip install --quiet --no-deps --python $(BIN)/python --editable .
+	touch $(READY)
+
+demo: $(READY)
+	@$(BIN)/python demo/plan_language.py
+
+test: $(READY)
+	$(BIN)/python -m pytest -n auto
+
+check: $(READY)
+	$(BIN)/ruff format --check .
+	$(BIN)/ruff check .
+	$(BIN)/mypy
+	$(BIN)/lint-imports
+	$(BIN)/python -m tools.reference --check
+	$(BIN)/python -m tools.repository
+
+# Mends what `make check` can mend by itself.
+fmt: $(READY)
+	$(BIN)/ruff check --fix .
+	$(BIN)/ruff format .
+
+docs: $(READY)
+	$(BIN)/python -m tools.reference
+
+fuzz: $(READY)
+	$(BIN)/python -m tests.fuzz --inputs 100000
+
+bench: $(READY)
+	$(BIN)/python -m benchmarks.start
+	$(BIN)/python -m benchmarks.plan
+	$(BIN)/python -m benchmarks.table
+
+# The lock holds versions and hashes and no address; see docs/decisions/002.
+lock: $(UV)
+	$(UV) pip compile --quiet --universal --generate-hashes --no-header --group dev --upgrade \
+		--output-file requirements.lock pyproject.toml
+
+clean:
+	rm -rf .venv .tools build dist .mypy_cache .ruff_cache .pytest_cache .hypothesis

@@ -1,0 +1,1 @@
+"""The edge to agents: one kind per file."""

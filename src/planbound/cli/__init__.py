@@ -1,0 +1,1 @@
+"""The command line: parse arguments, call one use case, render the result."""

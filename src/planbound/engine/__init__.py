@@ -1,0 +1,1 @@
+"""Fold, decide, gate, recovery, budget, finalization (pure)."""

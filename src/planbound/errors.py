@@ -1,0 +1,82 @@
+"""Refusals and breakdowns of the harness.
+
+A fault *in a plan* is never an exception: it is a diagnostic (`planbound.source`).
+
+    PlanboundError
+    ├── UsageError              the command line asks for something that is not there
+    ├── ConfigurationError      the configuration cannot be used
+    ├── NothingToDo             everything asked for is there already
+    ├── Refused                 the harness will not do this, and says why
+    │   ├── AlreadyExists       something is at the path that would be written
+    │   ├── ConcurrentChange    the file is not the one that was read
+    │   └── BindingError        which plan is meant cannot be told
+    └── FileProblem             a file cannot be read or written
+"""
+
+from __future__ import annotations
+
+import enum
+
+
+class ExitCode(enum.IntEnum):
+    """What a process of ours says when it ends."""
+
+    DONE = 0
+    """Done, or clean."""
+    FAILED = 1
+    """Failed, refused by a contract, incomplete, or nothing to resolve."""
+    USAGE = 2
+    """Usage, configuration, loud refusal."""
+    NOTHING_TO_DO = 3
+    """Everything that was asked for is there already."""
+    WAITING = 4
+    """Waits for a person."""
+    BUG = 70
+    """A bug of ours, with a report file."""
+    INTERRUPTED = 130
+    """Interrupted."""
+
+
+class PlanboundError(Exception):
+    """The root: `message` says what was found, `hint` what to do about it."""
+
+    exit_code = ExitCode.USAGE
+
+    def __init__(self, message: str, *, hint: str | None = None) -> None:
+        super().__init__(message)
+        self.message = message
+        self.hint = hint
+
+
+class UsageError(PlanboundError):
+    """The command line asks for something that is not there."""
+
+
+class ConfigurationError(PlanboundError):
+    """The configuration cannot be used."""
+
+
+class NothingToDo(PlanboundError):  # noqa: N818 - it is an answer, not an error
+    """Everything that was asked for is there already."""
+
+    exit_code = ExitCode.NOTHING_TO_DO
+
+
+class Refused(PlanboundError):  # noqa: N818 - named for what the harness did
+    """The harness will not do this, and says why."""
+
+
+class AlreadyExists(Refused):
+    """Something is at the path that would be written."""
+
+
+class ConcurrentChange(Refused):
+    """The file is not the one that was read."""
+
+
+class BindingError(Refused):
+    """Which plan is meant cannot be told."""
+
+
+class FileProblem(PlanboundError):  # noqa: N818 - the file's problem, not ours
+    """A file cannot be read or written."""

@@ -1,0 +1,1 @@
+"""Answers to the hooks of agent hosts."""

@@ -1,0 +1,1 @@
+"""Events, their codec and their chain (pure)."""

@@ -1,0 +1,1 @@
+"""The plan tools over the Model Context Protocol."""

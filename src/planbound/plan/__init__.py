@@ -1,0 +1,1 @@
+"""The plan language: model, parser, edits, digest (pure)."""

@@ -1,0 +1,256 @@
+"""Contracts: the command or statement, and what is expected of it."""
+
+from __future__ import annotations
+
+import re
+from dataclasses import dataclass
+
+from planbound.plan.entries import Piece
+from planbound.plan.markdown import Block, BlockKind
+from planbound.plan.model import (
+    Attest,
+    Command,
+    Contains,
+    Contract,
+    ExitCodeIs,
+    Expectation,
+    Fault,
+    OutputIs,
+    Stream,
+    TestsAtLeast,
+    Wrapping,
+)
+from planbound.plan.values import trimmed
+from planbound.source import Finding, Located, Source, Span
+
+_STRING = r"\"(?:[^\"\\\n]|\\.)*\""
+_EXPECTATION = re.compile(
+    rf"exit[_ ]code\s*={{1,3}}\s*(?P<exit>\d{{1,3}})(?!\d)"
+    rf"|(?P<stream>stdout|stderr)\s+contains\s+(?P<contains>{_STRING})"
+    rf"|stdout\s*={{2,3}}\s*(?P<equals>{_STRING})"
+    r"|tests\s*>=\s*(?P<tests>\d{1,6})(?!\d)",
+    re.IGNORECASE,
+)
+_BETWEEN = re.compile(r"(?:\s|,|;|&&|\band\b|`|\*|\.(?=\s|$))*", re.IGNORECASE)
+_ATTEST = re.compile(r"attest(?:ed|ation)?\b\s*:?\s*(?P<rest>.*)", re.IGNORECASE | re.DOTALL)
+_QUOTED = re.compile(r"[\"“”„«](?P<text>.*?)[\"“”»]\s*\.?$", re.DOTALL)
+_INLINE_CODE = re.compile(r"(?P<mark>`+)(?P<code>.+?)(?P=mark)(?!`)\s*(?:[,;:→]|->|=>)?\s*", re.S)
+_HINT = (
+    'an expectation is `exit_code == 0`, `stdout contains "..."`, `stderr contains "..."`, '
+    '`stdout == "..."` or `tests >= 1`'
+)
+
+
+@dataclass(slots=True)
+class _Draft:
+    """A command found, before its expectations are known."""
+
+    text: str
+    language: str
+    wrapping: Wrapping
+    lines: tuple[Span, ...]
+    span: Span
+
+
+def read_contract(
+    source: Source, pieces: list[Piece], label: Span | None, faults: list[Fault]
+) -> Contract | None:
+    """Return the contract in the pieces behind a `**contract:**` label."""
+    return _ContractReader(source, faults).read(pieces, label)
+
+
+class _ContractReader:
+    def __init__(self, source: Source, faults: list[Fault]) -> None:
+        self.source = source
+        self.faults = faults
+        self.command: _Draft | None = None
+        self.expectations: list[Located[Expectation]] = []
+
+    def read(self, pieces: list[Piece], label: Span | None) -> Contract | None:
+        if pieces and (attest := self._attest(pieces, label)):
+            return attest
+        for piece in pieces:
+            if piece.block is None:
+                self._text(piece.span)
+            elif piece.block.kind in {BlockKind.FENCE, BlockKind.INDENTED}:
+                self._code(piece.block)
+            elif piece.block.kind is BlockKind.LIST and self.command is not None:
+                self._expectation_list(piece.block)
+            elif piece.block.kind is not BlockKind.HTML:
+                self._unread(piece.span)
+        if self.command is None:
+            return None
+        return Command(
+            text=self.command.text,
+            language=self.command.language,
+            wrapping=self.command.wrapping,
+            expectations=tuple(self.expectations),
+            lines=self.command.lines,
+            span=self.command.span,
+        )
+
+    # -- a person's word ---------------------------------------------------------------------
+
+    def _attest(self, pieces: list[Piece], label: Span | None) -> Attest | None:
+        first = pieces[0]
+        if first.block is not None or label is None:
+            return None
+        match = _ATTEST.match(self.source.slice(first.span).strip())
+        if match is None:
+            return None
+        written = [match["rest"], *(self._plain(piece) for piece in pieces[1:])]
+        text = " ".join(" ".join(written).split())
+        quoted = _QUOTED.search(text)
+        statement = (quoted["text"] if quoted else text).strip()
+        span = trimmed(self.source, Span(first.span.start, pieces[-1].span.end))
+        if not statement:
+            self._fault(
+                "malformed-contract",
+                span,
+                "the attestation has no statement",
+                'write `**contract:** attest "what the person confirms"`',
+            )
+        return Attest(statement=statement, span=span)
+
+    def _plain(self, piece: Piece) -> str:
+        text = self.source.slice(piece.span)
+        return re.sub(r"(?m)^[ \t]*>[ \t]?", "", text)
+
+    # -- a command ---------------------------------------------------------------------------
+
+    def _code(self, block: Block) -> None:
+        span = self.source.lines_span(block.line, block.after)
+        if self.command is not None:
+            self._fault(
+                "malformed-contract",
+                self.source.line_span(block.line),
+                "the contract has more than one command",
+                "put all lines of the command into one fence",
+            )
+            return
+        text = block.content.removesuffix("\n")
+        fenced = block.kind is BlockKind.FENCE
+        self.command = _Draft(
+            text=text,
+            language=_language(block),
+            wrapping=Wrapping.FENCE if fenced else Wrapping.INDENTED,
+            lines=self._lines(block, text, 1 if fenced else 0),
+            span=span,
+        )
+
+    def _lines(self, block: Block, text: str, skip: int) -> tuple[Span, ...]:
+        """Return where each line of a block's content stands."""
+        spans = []
+        for number, line in enumerate(text.split("\n")):
+            whole = self.source.line_span(
+                min(block.line + skip + number, len(self.source.lines) - 1)
+            )
+            shift = max(0, whole.end - whole.start - len(line))
+            spans.append(Span(whole.start + shift, whole.end))
+        return tuple(spans)
+
+    def _text(self, span: Span) -> None:
+        span = trimmed(self.source, span)
+        if span.start == span.end:
+            return
+        if self.command is not None:
+            self._expectations(span)
+            return
+        text = self.source.slice(span)
+        match = _INLINE_CODE.match(text)
+        if match and "\n" not in match["code"]:
+            start = span.start + match.start("code")
+            place = Span(start, start + len(match["code"]))
+            self._set_text(match["code"], Wrapping.INLINE, place)
+            self._expectations(Span(min(span.start + match.end(), span.end), span.end))
+        else:
+            self._bare(span)
+
+    def _bare(self, span: Span) -> None:
+        """Read a command that stands there without a fence; expectations may follow it."""
+        offset = span.start
+        command_end = span.start
+        for line in self.source.text[span.start : span.end].splitlines(keepends=True):
+            stripped = line.strip()
+            if command_end > span.start and _EXPECTATION.match(stripped.strip("`*- ")):
+                self._expectations(Span(offset, span.end))
+                break
+            offset += len(line)
+            command_end = offset
+        place = trimmed(self.source, Span(span.start, command_end))
+        if self.source.slice(place).lower().strip(" .") in {"none", "n/a", "-", "tbd", "todo"}:
+            return
+        self._set_text(self.source.slice(place), Wrapping.BARE, place)
+
+    def _set_text(self, text: str, wrapping: Wrapping, place: Span) -> None:
+        spans, start = [], place.start
+        raw = self.source.text[place.start : place.end]
+        for part in re.split(r"(\r\n|\n|\r)", raw)[::2]:
+            spans.append(Span(start, start + len(part)))
+            start += len(part)
+            start += len(re.match(r"\r\n|\n|\r|", self.source.text[start:])[0])  # type: ignore[index]  # the empty alternative always matches
+        self.command = _Draft(
+            text=text, language="", wrapping=wrapping, lines=tuple(spans), span=place
+        )
+
+    # -- expectations ------------------------------------------------------------------------
+
+    def _expectation_list(self, block: Block) -> None:
+        for item in block.children:
+            span = self.source.lines_span(item.line, item.after)
+            text = self.source.text[span.start : span.end]
+            marked = re.match(r"\s*(?:[-*+]|\d+[.)])\s*", text)
+            self._expectations(Span(span.start + (marked.end() if marked else 0), span.end))
+
+    def _expectations(self, span: Span) -> None:
+        text = self.source.text[span.start : span.end]
+        position = 0
+        while True:
+            between = _BETWEEN.match(text, position)
+            position = between.end() if between else position
+            if position >= len(text):
+                return
+            match = _EXPECTATION.match(text, position)
+            if match is None:
+                end = re.compile(r"[\r\n]|$").search(text, position)
+                stop = end.start() if end else len(text)
+                self._unread(Span(span.start + position, span.start + stop))
+                position = stop
+                continue
+            place = Span(span.start + match.start(), span.start + match.end())
+            self.expectations.append(Located(_expectation(match), place))
+            position = match.end()
+
+    def _unread(self, span: Span) -> None:
+        span = trimmed(self.source, span)
+        text = " ".join(self.source.slice(span).split())
+        shown = text if len(text) <= 60 else text[:57] + "..."
+        self._fault("malformed-contract", span, f"`{shown}` is not an expectation", _HINT)
+
+    def _fault(self, rule: str, span: Span, message: str, hint: str | None = None) -> None:
+        self.faults.append(Fault(rule, Finding(span, message, hint)))
+
+
+def _language(block: Block) -> str:
+    words = re.split(r"[\s{,]", block.info.strip().lstrip("{."), maxsplit=1)
+    return words[0].lower() if block.info else ""
+
+
+def _expectation(match: re.Match[str]) -> Expectation:
+    if match["exit"] is not None:
+        return ExitCodeIs(int(match["exit"]))
+    if match["contains"] is not None:
+        return Contains(Stream(match["stream"].lower()), _unescape(match["contains"]))
+    if match["equals"] is not None:
+        return OutputIs(_unescape(match["equals"]))
+    return TestsAtLeast(int(match["tests"]))
+
+
+_ESCAPES = {"n": "\n", "t": "\t", "r": "\r", "\\": "\\", '"': '"'}
+
+
+def _unescape(quoted: str) -> str:
+    def replace(match: re.Match[str]) -> str:
+        return _ESCAPES.get(match[1], match.group())
+
+    return re.sub(r"\\(.)", replace, quoted[1:-1], flags=re.DOTALL)

@@ -1,0 +1,250 @@
+"""Text into a plan.
+
+Any text parses: what cannot be understood becomes a fault at its place, and the bytes stay in the
+plan's source. `write(parse(...))` gives them back unchanged.
+"""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Callable
+from dataclasses import replace
+from typing import Any
+
+from planbound.plan.conditions import read_conditions
+from planbound.plan.contract import read_contract
+from planbound.plan.entries import Entry, read_entries
+from planbound.plan.fields import FieldValues
+from planbound.plan.frontmatter import read_frontmatter
+from planbound.plan.markdown import Block, BlockKind, read_blocks
+from planbound.plan.model import Fault, Plan, Step, StepStatus
+from planbound.plan.outline import (
+    Outline,
+    StepOutline,
+    heading_span,
+    heading_text,
+    read_outline,
+)
+from planbound.plan.values import FieldReader
+from planbound.plan.vocabulary import PLAN_FIELDS, STEP_FIELDS
+from planbound.source import Finding, Located, Source, Span
+
+MAX_BYTES = 16 * 1024 * 1024
+"""A plan is read by people: a larger file is not one."""
+
+
+def parse(data: bytes | str, *, path: str = "PLAN.md") -> Plan:
+    """Return the plan in a file's content."""
+    if isinstance(data, str):
+        return parse_source(Source(path=path, text=data))
+    if len(data) > MAX_BYTES:
+        fault = Fault(
+            "unreadable-file",
+            Finding(
+                Span(0, 0),
+                f"the file has {len(data):,} bytes, a plan has at most {MAX_BYTES:,}",
+            ),
+        )
+        return _Parser(Source(path=path, text="")).parse(fault)
+    return parse_source(Source.from_bytes(data, path=path))
+
+
+def parse_source(source: Source) -> Plan:
+    """Return the plan in a source."""
+    return _Parser(source).parse()
+
+
+def write(plan: Plan) -> bytes:
+    """Return the bytes of a plan's file."""
+    return plan.source.to_bytes()
+
+
+class _Parser:
+    def __init__(self, source: Source) -> None:
+        self.source = source
+        self.faults: list[Fault] = []
+
+    def parse(self, *known: Fault) -> Plan:
+        self.faults += known
+        self._check_encoding()
+        frontmatter, skip = read_frontmatter(self.source, self.faults)
+        blocks = read_blocks(self.source, skip=skip)
+        self._check_fences(blocks)
+        outline = read_outline(self.source, blocks, self.faults)
+        preamble = self._preamble(outline)
+        steps = tuple(self._step(step) for step in outline.steps)
+        return Plan(
+            source=self.source,
+            frontmatter=frontmatter,
+            objective=self._objective(outline),
+            steps=with_ids(steps),
+            preconditions=read_conditions(self.source, outline, "preconditions", self.faults),
+            postconditions=read_conditions(self.source, outline, "postconditions", self.faults),
+            notes=tuple(heading_text(self.source, block) for block in outline.notes),
+            faults=tuple(self.faults),
+            **preamble,
+        )
+
+    def _check_encoding(self) -> None:
+        text = self.source.text
+        if text.startswith(("\udcff\udcfe", "\udcfe\udcff")) or "\0" in text[:4096]:
+            message = "the file is not text, or not UTF-8 text"
+            finding = Finding(Span(0, 0), message, "save it as UTF-8")
+            self.faults.append(Fault("unreadable-file", finding))
+            return
+        span = self.source.undecodable()
+        if span is not None:
+            byte = ord(self.source.text[span.start]) & 0xFF
+            finding = Finding(span, f"the byte 0x{byte:02x} is not UTF-8", "save it as UTF-8")
+            self.faults.append(Fault("unreadable-file", finding))
+
+    def _check_fences(self, blocks: list[Block]) -> None:
+        for block in blocks:
+            for inner in block.walk():
+                if inner.kind is BlockKind.FENCE:
+                    self._check_fence(inner)
+
+    def _check_fence(self, fence: Block) -> None:
+        place = self.source.line_span(fence.line)
+        if nested_fence(fence):
+            message = "a fence inside this one ends it early"
+            hint = "run `planbound fmt` to give the outer fence one more mark"
+            self.faults.append(Fault("nested-fence", Finding(place, message, hint)))
+        elif not fence.closed:
+            message = "this fence is never closed: all that follows is inside it"
+            hint = "close it with the same marks on a line of their own"
+            self.faults.append(Fault("unclosed-fence", Finding(place, message, hint)))
+
+    def _objective(self, outline: Outline) -> Located[str] | None:
+        if outline.title is None:
+            return None
+        text = heading_text(self.source, outline.title).strip()
+        return Located(text, heading_span(self.source, outline.title)) if text else None
+
+    def _preamble(self, outline: Outline) -> dict[str, Any]:
+        reader = FieldReader(self.source, self.faults)
+        entries = read_entries(self.source, outline.preamble, PLAN_FIELDS, self.faults)
+        values = FieldValues(reader, self.faults)
+        loose = [piece for entry in entries if entry.name is None for piece in entry.pieces]
+        readers: dict[str, Callable[[Entry], Any]] = {
+            "context": lambda entry: reader.prose(entry.pieces),
+            "budget": reader.budget,
+            "priority": reader.priority,
+            "status": reader.line,
+        }
+        values.read(entries, readers)
+        return {
+            "preamble": reader.prose(loose + reader.stray),
+            "context": values.get("context"),
+            "budget": values.get("budget"),
+            "priority": values.get("priority"),
+            "fields": tuple(values.fields),
+        }
+
+    def _step(self, outline: StepOutline) -> Step:
+        source, block, heading = self.source, outline.block, outline.heading
+        reader = FieldReader(source, self.faults)
+        entries = read_entries(source, outline.blocks, STEP_FIELDS, self.faults)
+        values = FieldValues(reader, self.faults)
+        values.read(entries, self._step_readers(reader))
+        span = heading_span(source, block)
+        depends = values.get("depends")
+        if heading and heading.depends is not None:
+            start = span.start + heading.depends_start
+            text = Located(heading.depends, Span(start, start + len(heading.depends)))
+            depends = (*reader.references(text), *(depends or ()))
+        loose = [piece for entry in entries if entry.name is None for piece in entry.pieces]
+        last = outline.blocks[-1] if outline.blocks else block
+        return Step(
+            label=heading.label if heading else "",
+            number=heading.number if heading else None,
+            id="",
+            title=heading.title if heading else heading_text(source, block).strip(),
+            status=values.get("status") or self._marked_status(outline, span),
+            target=values.get("target"),
+            depends=depends,
+            subscriptions=values.get("subscriptions") or (),
+            touches=values.get("touches") or (),
+            judges=values.get("judges") or (),
+            timeout=values.get("timeout"),
+            contract_timeout=values.get("contract_timeout"),
+            budget=values.get("budget"),
+            baseline=values.get("baseline"),
+            evidence=values.get("evidence"),
+            repeat=values.get("repeat"),
+            task=values.get("task"),
+            contract=values.get("contract"),
+            on_fail=values.get("on_fail"),
+            notes=reader.prose(sorted(loose + reader.stray, key=lambda piece: piece.span.start)),
+            fields=tuple(values.fields),
+            heading=span,
+            span=Span(
+                source.line_starts[block.line],
+                source.lines_span(block.line, max(last.after, block.after)).end,
+            ),
+        )
+
+    def _step_readers(self, reader: FieldReader) -> dict[str, Callable[[Entry], Any]]:
+        return {
+            "target": reader.word,
+            "depends": reader.depends,
+            "subscriptions": reader.subscriptions,
+            "touches": reader.patterns,
+            "judges": reader.patterns,
+            "timeout": reader.duration,
+            "contract_timeout": reader.duration,
+            "budget": reader.budget,
+            "baseline": reader.baseline,
+            "evidence": reader.evidence,
+            "repeat": reader.repeat,
+            "task": lambda entry: reader.prose(entry.pieces),
+            "contract": lambda entry: read_contract(
+                self.source, entry.pieces, entry.label.span if entry.label else None, self.faults
+            ),
+            "on_fail": reader.on_fail,
+            "status": reader.status,
+        }
+
+    def _marked_status(self, outline: StepOutline, span: Span) -> Located[StepStatus] | None:
+        heading = outline.heading
+        if heading is None or heading.status is None or heading.mark is None:
+            return None
+        start, end = heading.mark
+        return Located(heading.status, Span(span.start + start, span.start + end))
+
+
+def nested_fence(fence: Block) -> bool:
+    """Say whether a fence holds the opening of another one with as few marks as its own.
+
+    Markdown ends the outer fence at the inner one's end; whoever wrote it meant otherwise.
+    """
+    if fence.info.split(" ")[0].lower() not in _MAY_NEST:
+        return False
+    lines = (line.strip() for line in fence.content.split("\n"))
+    return any(line.startswith(("```", "~~~")) and len(line.strip("`~")) > 0 for line in lines)
+
+
+_MAY_NEST = frozenset({"", "markdown", "md", "text", "txt", "mdx"})
+
+
+def with_ids(steps: tuple[Step, ...]) -> tuple[Step, ...]:
+    """Give each step an id that stays when it is moved or renumbered: its title's words."""
+    seen: Counter[str] = Counter()
+    result = []
+    for step in steps:
+        slug = slugify(step.title) or "step"
+        seen[slug] += 1
+        count = seen[slug]
+        result.append(replace(step, id=slug if count == 1 else f"{slug}-{count}"))
+    return tuple(result)
+
+
+def slugify(title: str) -> str:
+    """Return the words of a title joined by hyphens, in any script."""
+    words = "".join(c if c.isalnum() else " " for c in title.casefold()).split()
+    slug = ""
+    for word in words:
+        if slug and len(slug) + len(word) >= 60:
+            break
+        slug = f"{slug}-{word}" if slug else word[:60]
+    return slug

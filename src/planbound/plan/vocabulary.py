@@ -1,0 +1,100 @@
+"""The words of the language, and the other words that people and models use for them."""
+
+from __future__ import annotations
+
+from planbound.plan.suggest import fold, nearest
+
+STEP_FIELDS = (
+    "target",
+    "depends",
+    "subscriptions",
+    "touches",
+    "judges",
+    "timeout",
+    "contract_timeout",
+    "budget",
+    "baseline",
+    "evidence",
+    "repeat",
+    "task",
+    "contract",
+    "on_fail",
+    "status",
+)
+CONDITION_FIELDS = ("contract", "judges", "contract_timeout", "evidence", "repeat", "status")
+PLAN_FIELDS = ("context", "budget", "priority", "status")
+
+SECTIONS = ("steps", "preconditions", "postconditions")
+
+_OTHER_NAMES = {
+    "depends": "dependson dependencies dependency after requires needs blockedby",
+    "subscriptions": "subscription subscribes inputs reads files contextfiles",
+    "touches": "touch writes modifies filestomodify filestouched outputs scope",
+    "judges": "judge judgedby testfiles",
+    "timeout": "timelimit maxtime",
+    "contract_timeout": "checktimeout",
+    "budget": "limits cost",
+    "task": "description instructions whattodo details action work prompt aufgabe tarea tâche "
+    "tache tarefa compito 任务 任務 作業 タスク 작업 задача",
+    "contract": "verification verify check checks test tests validation acceptance "
+    "acceptancecriteria successcriteria doneif donewhen definitionofdone command vertrag "
+    "contrato contrat contratto 合约 合同 契约 契約 コントラクト 계약 контракт",
+    "on_fail": "onfailure onerror ifitfails fallback failure",
+    "target": "role agent assignee who assignedto executor ziel rolle rol rôle 目标 角色 担当 роль",
+    "status": "state progress",
+    "context": "background objective goal summary motivation kontext contexto contexte 背景 上下文",
+    "priority": "importance priorität prioridad priorité 优先级 優先度",
+}
+_OTHER_SECTIONS = {
+    "steps": "step tasks plan planofsteps implementationsteps schritte étapes etapes pasos passos "
+    "passaggi fasi 步骤 步驟 手順 ステップ 단계 шаги",
+    "preconditions": "precondition prerequisites requirements vorbedingungen 前提条件 前置条件",
+    "postconditions": "postcondition acceptancecriteria successcriteria definitionofdone "
+    "verification finalchecks exitcriteria nachbedingungen postcondiciones 后置条件 後置条件 "
+    "事後条件",
+}
+
+
+def _reversed(table: dict[str, str]) -> dict[str, str]:
+    return {fold(word): name for name, words in table.items() for word in words.split()}
+
+
+_NAME_OF = _reversed(_OTHER_NAMES)
+_SECTION_OF = _reversed(_OTHER_SECTIONS)
+
+# Bold openings of ordinary sentences: inside a task they are the task's own words.
+PROSE_LABELS = frozenset(
+    fold(word)
+    for word in (
+        "note notes important warning caution hint hints tip tips example examples caveat remark "
+        "why how what where when who rationale reason goal goals input inputs output outputs "
+        "assumption assumptions constraint constraints requirement requirements do don't not "
+        "background expected actual problem solution approach before after optional todo see "
+        "result results deliverable deliverables scope risk risks question questions summary "
+        "details reference references usage files steps hinweis wichtig beispiel achtung nota "
+        "importante ejemplo remarque attention exemple 注意 备注 例 说明 重要"
+    ).split()
+)
+
+
+def known_field(label: str, known: tuple[str, ...]) -> str | None:
+    """Return the field that a label names, in any case and with blanks for underscores."""
+    folded = fold(label)
+    return next((name for name in known if fold(name) == folded), None)
+
+
+def suggest_field(label: str, known: tuple[str, ...]) -> str | None:
+    """Return the field that a label is likely meant to be."""
+    other = _NAME_OF.get(fold(label))
+    return other if other in known else nearest(label, known)
+
+
+def known_section(heading: str) -> str | None:
+    """Return the section that a heading opens."""
+    folded = fold(heading)
+    return folded if folded in SECTIONS else None
+
+
+def suggest_section(heading: str) -> str | None:
+    """Return the section that a heading is likely meant to open."""
+    return _SECTION_OF.get(fold(heading)) or nearest(heading, SECTIONS)

@@ -1,0 +1,1 @@
+"""The motors that drive a run."""

@@ -1,0 +1,1 @@
+"""The edge to processes: the only package that starts any."""

@@ -1,0 +1,1 @@
+"""The edge to files and SQL that the harness itself writes."""

@@ -1,0 +1,1 @@
+"""Public fakes: they pass the same tests as the real parts."""

@@ -1,0 +1,1 @@
+"""Static verification: one rule per file (pure)."""

@@ -1,0 +1,1 @@
+"""The edge to the file tree that agents change."""
