@@ -18,8 +18,9 @@ $(UV):
 
 $(READY): $(UV) requirements.lock pyproject.toml
 	$(UV) venv --quiet --allow-existing --python $(PYTHON) .venv
-	$(UV) pip sync --quiet --require-hashes --python $(BIN)/python requirements.lock
+	$(UV) pip sync --quiet --require-hashes --compile-bytecode --python $(BIN)/python requirements.lock
 	$(UV) pip install --quiet --no-deps --python $(BIN)/python --editable .
+	$(BIN)/python -m compileall -q src
 	touch $(READY)
 
 demo: $(READY)
@@ -41,8 +42,10 @@ fmt: $(READY)
 	$(BIN)/ruff check --fix .
 	$(BIN)/ruff format .
 
+# Writes the reference anew, and what the commands in the pages print.
 docs: $(READY)
 	$(BIN)/python -m tools.reference
+	$(BIN)/python -m tools.console
 
 fuzz: $(READY)
 	$(BIN)/python -m tests.fuzz --inputs 100000
@@ -54,7 +57,7 @@ bench: $(READY)
 
 # The lock holds versions and hashes and no address; see docs/decisions/002.
 lock: $(UV)
-	$(UV) pip compile --quiet --universal --generate-hashes --no-header --group dev --upgrade \
+	$(UV) pip compile --quiet --universal --generate-hashes --no-header --group dev --all-extras --upgrade \
 		--output-file requirements.lock pyproject.toml
 
 clean:

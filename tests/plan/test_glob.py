@@ -293,7 +293,7 @@ def test_the_literal_prefix_ends_before_the_first_wildcard(
 def test_globs_are_values_known_by_their_text() -> None:
     assert parse_glob("a/*") == parse_glob("a/*")
     assert len({parse_glob("a/*"), parse_glob("a/*"), parse_glob("a/b")}) == 2
-    assert repr(parse_glob("a/*")) == "Glob(text='a/*')"
+    assert repr(parse_glob("a/*")) == "Glob('a/*')"
     assert parse_glob("./a").text == "./a"
 
 

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import re
 from collections.abc import Callable
-from dataclasses import dataclass, field
 from typing import Any
 
 from planbound.plan.contract import read_contract
@@ -20,15 +19,15 @@ from planbound.source import Finding, Source, Span
 _NUMBERED = re.compile(r"[ \t]*(\d{1,9}[.)]|[-*+])[ \t]+")
 
 
-@dataclass(slots=True)
 class _Draft:
     """A condition while its parts are collected."""
 
-    statement: Span
-    entries: list[Entry] = field(default_factory=list)
-    pieces: list[Piece] = field(default_factory=list)
-    """What belongs to the contract without a label: the fence and its expectations."""
-    end: int = 0
+    def __init__(self, statement: Span, *, end: int) -> None:
+        self.statement = statement
+        self.end = end
+        self.entries: list[Entry] = []
+        self.pieces: list[Piece] = []
+        """What belongs to the contract without a label: the fence and its expectations."""
 
 
 def read_conditions(
@@ -103,14 +102,12 @@ class _Collector:
             labelled = Block(
                 BlockKind.PARAGRAPH, first.labels[0].line, first.after, labels=first.labels
             )
-            draft.entries += read_entries(
-                self.source, [labelled], CONDITION_FIELDS, self.faults
-            )
+            draft.entries += read_entries(self.source, [labelled], CONDITION_FIELDS, self.faults)
 
     def _add_parts(self, draft: _Draft, blocks: list[Block]) -> None:
         for entry in read_entries(self.source, blocks, CONDITION_FIELDS, self.faults):
             if entry.name is None and draft.entries:
-                draft.entries[-1].pieces += entry.pieces
+                draft.entries[-1].pieces.extend(entry.pieces)
             elif entry.name is None:
                 draft.pieces += entry.pieces
             else:
@@ -165,6 +162,12 @@ class _Collector:
             "status": reader.line,
         }
         values.read(draft.entries, readers)
+        for piece in reader.stray:
+            if piece.block is None or piece.block.kind is not BlockKind.RULE:
+                message = "this text belongs to no field of the condition"
+                place = trimmed(self.source, piece.span)
+                finding = Finding(place, message, "remove it, or move it up to the statement")
+                self.faults.append(Fault("stray-text", finding))
         text, code = self._divide(draft.pieces)
         contract = values.get("contract")
         if contract is None and code:
@@ -173,9 +176,7 @@ class _Collector:
         words = [statement, *(piece.span for piece in text)]
         return Condition(
             number=number,
-            statement=" ".join(
-                word for span in words for word in self.source.slice(span).split()
-            ),
+            statement=" ".join(word for span in words for word in self.source.slice(span).split()),
             contract=contract,
             judges=values.get("judges") or (),
             contract_timeout=values.get("contract_timeout"),

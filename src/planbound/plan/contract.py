@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import re
-from dataclasses import dataclass
+from typing import NamedTuple
 
 from planbound.plan.entries import Piece
 from planbound.plan.markdown import Block, BlockKind
@@ -15,9 +15,9 @@ from planbound.plan.model import (
     ExitCodeIs,
     Expectation,
     Fault,
+    MinimumTests,
     OutputIs,
     Stream,
-    TestsAtLeast,
     Wrapping,
 )
 from planbound.plan.values import trimmed
@@ -25,24 +25,27 @@ from planbound.source import Finding, Located, Source, Span
 
 _STRING = r"\"(?:[^\"\\\n]|\\.)*\""
 _EXPECTATION = re.compile(
-    rf"exit[_ ]code\s*={{1,3}}\s*(?P<exit>\d{{1,3}})(?!\d)"
+    rf"exit[_ ](?:code|status)\s*(?:={{1,3}}|:|is)\s*(?P<exit>[01]?\d?\d|2[0-4]\d|25[0-5])(?!\d)"
     rf"|(?P<stream>stdout|stderr)\s+contains\s+(?P<contains>{_STRING})"
     rf"|stdout\s*={{2,3}}\s*(?P<equals>{_STRING})"
     r"|tests\s*>=\s*(?P<tests>\d{1,6})(?!\d)",
     re.IGNORECASE,
 )
-_BETWEEN = re.compile(r"(?:\s|,|;|&&|\band\b|`|\*|\.(?=\s|$))*", re.IGNORECASE)
+_BETWEEN = re.compile(
+    r"(?:\s|,|;|&&|\band\b|`|\*|→|->|=>|\.(?=\s|$)|\bexpect(?:ed|s)?\s*:)*", re.IGNORECASE
+)
 _ATTEST = re.compile(r"attest(?:ed|ation)?\b\s*:?\s*(?P<rest>.*)", re.IGNORECASE | re.DOTALL)
 _QUOTED = re.compile(r"[\"“”„«](?P<text>.*?)[\"“”»]\s*\.?$", re.DOTALL)
-_INLINE_CODE = re.compile(r"(?P<mark>`+)(?P<code>.+?)(?P=mark)(?!`)\s*(?:[,;:→]|->|=>)?\s*", re.S)
+_INLINE_CODE = re.compile(
+    r"(?P<mark>`+)(?P<code>.+?)(?P=mark)(?!`)\s*(?:[,;:→]|->|=>)?\s*", re.DOTALL
+)
 _HINT = (
     'an expectation is `exit_code == 0`, `stdout contains "..."`, `stderr contains "..."`, '
     '`stdout == "..."` or `tests >= 1`'
 )
 
 
-@dataclass(slots=True)
-class _Draft:
+class _Draft(NamedTuple):
     """A command found, before its expectations are known."""
 
     text: str
@@ -69,14 +72,17 @@ class _ContractReader:
     def read(self, pieces: list[Piece], label: Span | None) -> Contract | None:
         if pieces and (attest := self._attest(pieces, label)):
             return attest
+        fence = next((piece for piece in pieces if _is_code(piece)), None)
         for piece in pieces:
-            if piece.block is None:
+            if piece.block is None and fence is not None and piece.span.start < fence.span.start:
+                self._introduction(piece.span)
+            elif piece.block is None:
                 self._text(piece.span)
-            elif piece.block.kind in {BlockKind.FENCE, BlockKind.INDENTED}:
+            elif _is_code(piece):
                 self._code(piece.block)
             elif piece.block.kind is BlockKind.LIST and self.command is not None:
                 self._expectation_list(piece.block)
-            elif piece.block.kind is not BlockKind.HTML:
+            elif piece.block.kind not in {BlockKind.HTML, BlockKind.RULE}:
                 self._unread(piece.span)
         if self.command is None:
             return None
@@ -148,6 +154,14 @@ class _ContractReader:
             shift = max(0, whole.end - whole.start - len(line))
             spans.append(Span(whole.start + shift, whole.end))
         return tuple(spans)
+
+    def _introduction(self, span: Span) -> None:
+        """Say that a sentence before the fence is no part of the contract."""
+        span = trimmed(self.source, span)
+        if span.start < span.end:
+            message = f"`{self._shown(span)}` is no part of the command"
+            hint = "the command stands in the fence; what to do belongs to the task"
+            self._fault("malformed-contract", span, message, hint)
 
     def _text(self, span: Span) -> None:
         span = trimmed(self.source, span)
@@ -223,12 +237,20 @@ class _ContractReader:
 
     def _unread(self, span: Span) -> None:
         span = trimmed(self.source, span)
+        message = f"`{self._shown(span)}` is not an expectation"
+        self._fault("malformed-contract", span, message, _HINT)
+
+    def _shown(self, span: Span) -> str:
         text = " ".join(self.source.slice(span).split())
-        shown = text if len(text) <= 60 else text[:57] + "..."
-        self._fault("malformed-contract", span, f"`{shown}` is not an expectation", _HINT)
+        return text if len(text) <= 60 else text[:57] + "..."
 
     def _fault(self, rule: str, span: Span, message: str, hint: str | None = None) -> None:
         self.faults.append(Fault(rule, Finding(span, message, hint)))
+
+
+def _is_code(piece: Piece) -> bool:
+    kinds = {BlockKind.FENCE, BlockKind.INDENTED}
+    return piece.block is not None and piece.block.kind in kinds
 
 
 def _language(block: Block) -> str:
@@ -243,7 +265,7 @@ def _expectation(match: re.Match[str]) -> Expectation:
         return Contains(Stream(match["stream"].lower()), _unescape(match["contains"]))
     if match["equals"] is not None:
         return OutputIs(_unescape(match["equals"]))
-    return TestsAtLeast(int(match["tests"]))
+    return MinimumTests(int(match["tests"]))
 
 
 _ESCAPES = {"n": "\n", "t": "\t", "r": "\r", "\\": "\\", '"': '"'}

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass, field
+from typing import NamedTuple
 
 from planbound.plan.markdown import Block, BlockKind, Label
 from planbound.plan.model import Fault
@@ -12,21 +12,19 @@ from planbound.plan.vocabulary import PROSE_LABELS, known_field, suggest_field
 from planbound.source import Finding, Source, Span
 
 
-@dataclass(slots=True)
-class Piece:
+class Piece(NamedTuple):
     """A stretch of text (`block` is None), or a block."""
 
     span: Span
     block: Block | None = None
 
 
-@dataclass(slots=True)
-class Entry:
+class Entry(NamedTuple):
     """A field with all that belongs to it; `name` is None for text before the first label."""
 
     name: str | None
-    label: Label | None = None
-    pieces: list[Piece] = field(default_factory=list)
+    label: Label | None
+    pieces: list[Piece]
     known: bool = True
 
     @property
@@ -57,7 +55,7 @@ class _Splitter:
         self.source = source
         self.known = known
         self.faults = faults
-        self.entries = [Entry(None)]
+        self.entries = [Entry(None, None, [])]
 
     def add(self, block: Block) -> None:
         if block.kind is BlockKind.PARAGRAPH:
@@ -96,7 +94,7 @@ class _Splitter:
             return True
         if label.inside is not None:
             return False
-        if self.entries[-1].name != "task":
+        if self.entries[-1].name not in {"task", "context"}:
             return True
         if fold(label.name) in PROSE_LABELS:
             return False
@@ -107,8 +105,8 @@ class _Splitter:
                 "unread-label",
                 Finding(
                     label.span,
-                    f"`{label.name}` reads like a field; it is taken as part of the task",
-                    "if it is a sentence of the task, begin it without bold letters",
+                    f"`{label.name}` reads like a field; it is taken as part of the text above it",
+                    "if it is a sentence of that text, begin it without bold letters",
                 ),
             )
         )
@@ -121,7 +119,7 @@ class _Splitter:
             hint = f"did you mean `{near}`?" if near else f"fields are {', '.join(self.known)}"
             finding = Finding(label.span, f"unknown field `{label.name}`", hint)
             self.faults.append(Fault("unknown-field", finding))
-        self.entries.append(Entry(name or label.name.casefold(), label, known=name is not None))
+        self.entries.append(Entry(name or label.name.casefold(), label, [], known=name is not None))
 
     def _is_field_list(self, block: Block) -> bool:
         """Say whether fields are written as the items of a list."""

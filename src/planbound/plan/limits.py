@@ -3,8 +3,8 @@
 from __future__ import annotations
 
 import re
-from dataclasses import dataclass
 from decimal import Decimal
+from typing import NamedTuple
 
 
 class LimitError(ValueError):
@@ -18,8 +18,7 @@ class LimitError(ValueError):
         self.hint = hint
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Budget:
+class Budget(NamedTuple):
     """What a plan or a step may spend; what is not set is None."""
 
     tokens: int | None = None
@@ -44,21 +43,22 @@ MAX_SECONDS = Decimal(366 * 86400)
 _NUMBER = r"\d{1,3}(?:[,_]\d{3}){1,4}(?:\.\d{1,9})?|\d{1,15}(?:\.\d{1,9})?|\.\d{1,9}"
 _AMOUNT = re.compile(rf"(?P<number>{_NUMBER})\s*(?P<unit>[^\W\d_]*)", re.ASCII)
 _TOKENS = re.compile(
-    rf"(?P<number>{_NUMBER})\s*(?P<scale>k|mio|million|m)?\s*(?:tokens?|toks?)\b", re.I | re.ASCII
+    rf"(?P<number>{_NUMBER})\s*(?P<scale>k|mio|million|m)?\s*(?:tokens?|toks?)\b",
+    re.IGNORECASE | re.ASCII,
 )
 _DOLLARS = re.compile(
     rf"(?:(?:\$|usd\s*|us\$)\s*(?P<before>{_NUMBER})|(?P<after>{_NUMBER})\s*(?:usd|dollars?)\b)",
-    re.I | re.ASCII,
+    re.IGNORECASE | re.ASCII,
 )
 _TIME = re.compile(
     rf"(?:(?:{_NUMBER})\s*(?:{'|'.join(sorted(_SECONDS, key=len, reverse=True))})(?![^\W\d_])\s*)+",
-    re.I | re.ASCII,
+    re.IGNORECASE | re.ASCII,
 )
 # Words that only make the sentence: they carry no limit.
 _FILLER = re.compile(
     r"(?:max(?:imum)?|at most|up to|under|wall[- ]?clock(?: time)?|time|cost|total|of|and|or less"
     r"|budget|limit|in)\b\.?|[\s,;+&/·|.~≤<=:]",
-    re.I,
+    re.IGNORECASE,
 )
 
 
@@ -156,9 +156,7 @@ def _unit(match: re.Match[str]) -> Decimal:
 
 def _demand_unset(value: object, name: str, match: re.Match[str]) -> None:
     if value is not None:
-        raise LimitError(
-            f"the budget limits {name} twice", start=match.start(), end=match.end()
-        )
+        raise LimitError(f"the budget limits {name} twice", start=match.start(), end=match.end())
 
 
 def _unread(text: str, position: int) -> LimitError:

@@ -12,8 +12,7 @@ import enum
 import re
 from bisect import bisect_right
 from collections.abc import Iterator
-from dataclasses import dataclass, field
-from typing import Any
+from typing import Any, NamedTuple
 
 import pyromark
 
@@ -39,8 +38,7 @@ class BlockKind(enum.Enum):
     RULE = "rule"
 
 
-@dataclass(frozen=True, slots=True)
-class Label:
+class Label(NamedTuple):
     """`**name:**` at the start of a line of text.
 
     `name` is as written, without the colon; `inside` holds the value of `**status: done**`, where
@@ -53,28 +51,37 @@ class Label:
     inside: str | None = None
 
 
-@dataclass(slots=True)
 class Block:
     """A block of Markdown. Lines count from 0; `after` is the line behind the last one."""
 
-    kind: BlockKind
-    line: int
-    after: int
-    level: int = 0
-    """Of a heading: 1 to 6."""
-    text_span: Span | None = None
-    """Of a heading: its text without the marks."""
-    info: str = ""
-    """Of a fence: what stands behind the opening mark."""
-    content: str = ""
-    """Of a fence: what stands inside."""
-    closed: bool = True
-    """Of a fence: whether it has an end."""
-    ordinal: int | None = None
-    """Of an ordered list: its first number."""
-    children: list[Block] = field(default_factory=list)
-    labels: list[Label] = field(default_factory=list)
-    """Of a paragraph: its labels, in order."""
+    __slots__ = (
+        "after", "children", "closed", "content", "info", "kind", "labels", "level", "line",
+        "mark", "ordinal", "text_span",
+    )  # fmt: skip
+
+    def __init__(
+        self, kind: BlockKind, line: int, after: int, labels: list[Label] | None = None
+    ) -> None:
+        self.kind = kind
+        self.line = line
+        self.after = after
+        self.level = 0
+        """Of a heading: 1 to 6."""
+        self.text_span: Span | None = None
+        """Of a heading: its text without the marks."""
+        self.info = ""
+        """Of a fence: what stands behind the opening mark."""
+        self.content = ""
+        """Of a fence: what stands inside."""
+        self.mark = ""
+        """Of a fence: its opening mark."""
+        self.closed = True
+        """Of a fence: whether it has an end."""
+        self.ordinal: int | None = None
+        """Of an ordered list: its first number."""
+        self.children: list[Block] = []
+        self.labels: list[Label] = [] if labels is None else labels
+        """Of a paragraph: its labels, in order."""
 
     def walk(self) -> Iterator[Block]:
         """Yield this block and all blocks inside it, in order."""
@@ -85,7 +92,8 @@ class Block:
 
 LABEL = re.compile(
     r"(?P<mark>\*\*|__)(?P<name>[^\W\d_][^\n*:：`]{0,40}?)\s*"
-    r"(?:[:：]\s*(?P=mark)|(?P=mark)\s*[:：]|[:：][ \t]*(?P<inside>[^\n*:：]{1,40})(?P=mark)(?=\s*$))",
+    r"(?:[:：]\s*(?P=mark)|(?P=mark)\s*[:：]"
+    r"|[:：][ \t]*(?P<inside>[^\n*:：]{1,40})(?P=mark)(?=\s*$))",
     re.MULTILINE,
 )
 
@@ -96,30 +104,47 @@ def read_blocks(source: Source, *, skip: int = 0) -> list[Block]:
     lines = ["" if number < skip else line for number, line in enumerate(source.lines)]
     if lines and lines[0].startswith(BOM):
         lines[0] = " " + lines[0][1:]
-    origin = list(range(len(lines)))
-    # Each round sets the labels found to be lazy apart by an empty line; a second round is
-    # usual, more are rare (a label that was hidden behind another one).
+    apart = _guess_lazy(lines)
     for _ in range(8):
-        reader = _Reader(source, lines, origin)
+        reader = _Reader(source, *_set_apart(lines, apart))
         blocks = reader.read()
-        if not reader.lazy:
+        wrong = apart & reader.inside_code()
+        if not reader.lazy and not wrong:
             break
-        lines, origin = _set_apart(lines, origin, reader.lazy)
+        apart = (apart | reader.lazy) - wrong
     return blocks
 
 
-def _set_apart(
-    lines: list[str], origin: list[int], lazy: set[int]
-) -> tuple[list[str], list[int]]:
+def _guess_lazy(lines: list[str]) -> set[int]:
+    """Return the lines with a label that likely continue a list or a quote lazily.
+
+    A guess saves a second pass over most plans. Where it is wrong (the lines are code), or misses
+    one, the parser tells, and the pass is made again.
+    """
+    found = set()
+    for number in range(1, len(lines)):
+        line = lines[number]
+        if line.lstrip(" ").startswith(("**", "__")):
+            before = lines[number - 1]
+            mark = before.lstrip(" \t")
+            if mark and (mark is not before or mark[0] in ">-+0123456789" or mark[:2] == "* "):
+                found.add(number)
+    return found
+
+
+def _set_apart(lines: list[str], apart: set[int]) -> tuple[list[str], list[int]]:
+    """Return the lines with an empty one before each of `apart`, and where each comes from."""
+    if not apart:
+        return lines, list(range(len(lines)))
     new_lines: list[str] = []
-    new_origin: list[int] = []
+    origin: list[int] = []
     for number, line in enumerate(lines):
-        if number in lazy:
+        if number in apart:
             new_lines.append("")
-            new_origin.append(origin[number])
+            origin.append(number)
         new_lines.append(line)
-        new_origin.append(origin[number])
-    return new_lines, new_origin
+        origin.append(number)
+    return new_lines, origin
 
 
 _OPTIONS = pyromark.Options.ENABLE_TABLES
@@ -163,14 +188,18 @@ class _Reader:
 
     def read(self) -> list[Block]:
         expecting = False  # the next inline event opens a line of text
-        for event, place in pyromark.events_with_range(self.parsed, options=_OPTIONS):
+        # The library's own types are unions of some fifty dictionaries; we look at six of them.
+        events: Iterator[tuple[Any, Any]] = pyromark.events_with_range(
+            self.parsed, options=_OPTIONS
+        )
+        for event, place in events:
             if type(event) is str:
                 if event == "Rule":
                     self._leaf(BlockKind.RULE, place)
                 else:
                     expecting = event in {"SoftBreak", "HardBreak"}
                 continue
-            ((name, value),) = event.items()  # type: ignore[union-attr]  # a tagged event
+            ((name, value),) = event.items()
             if name == "Start":
                 expecting = self._start(value, place, expecting=expecting)
             elif name == "End":
@@ -182,9 +211,22 @@ class _Reader:
                 expecting = False
         return self.root.children
 
+    def inside_code(self) -> set[int]:
+        """Return the lines inside code and comments: nothing may be set apart there."""
+        opaque = {BlockKind.FENCE, BlockKind.INDENTED, BlockKind.HTML}
+        return {
+            line
+            for top in self.root.children
+            for block in top.walk()
+            if block.kind in opaque
+            for line in range(block.line + 1, block.after)
+        }
+
     # -- events ------------------------------------------------------------------------------
 
     def _start(self, tag: Any, place: Any, *, expecting: bool) -> bool:
+        kind: str
+        value: Any
         kind, value = (tag, None) if type(tag) is str else next(iter(tag.items()))
         if kind == "Paragraph":
             self._open(Block(BlockKind.PARAGRAPH, *self._range(place)))
@@ -264,6 +306,7 @@ class _Reader:
         length = len(mark) - len(mark.lstrip(mark[:1]))
         last = self._line_of(max(place["start"], place["end"] - 1))
         end = self.lines[last].lstrip(" \t>").rstrip(" \t")
+        block.mark = mark[:1] * length
         block.closed = last > opening and len(end) >= length and end == mark[:1] * len(end)
 
     def _widen(self, heading: Block, place: Any) -> None:
@@ -280,7 +323,7 @@ class _Reader:
             return
         top = self.stack[-1]
         if self._is_lazy(line, column):
-            self.lazy.add(line)
+            self.lazy.add(self.origin[line])
         base = self.source.line_starts[self.origin[line]]
         top.labels.append(
             Label(

@@ -3,9 +3,10 @@
 from __future__ import annotations
 
 import enum
-from dataclasses import dataclass
 from decimal import Decimal
+from typing import NamedTuple
 
+from planbound.plan.labels import is_template
 from planbound.plan.limits import Budget
 from planbound.source import Finding, Located, Source, Span
 
@@ -92,44 +93,39 @@ class Exhausted(enum.Enum):
     ABORT = "abort"
 
 
-@dataclass(frozen=True, slots=True)
-class OnFail:
+class OnFail(NamedTuple):
     """How a failed step is answered: so many retries, then a person or the end."""
 
     retries: int = 2
     then: Exhausted = Exhausted.ESCALATE
 
 
-@dataclass(frozen=True, slots=True)
-class ExitCodeIs:
+class ExitCodeIs(NamedTuple):
     """`exit_code == N`."""
 
     code: int
 
 
-@dataclass(frozen=True, slots=True)
-class Contains:
+class Contains(NamedTuple):
     """`stdout contains "..."`, `stderr contains "..."`."""
 
     stream: Stream
     text: str
 
 
-@dataclass(frozen=True, slots=True)
-class OutputIs:
+class OutputIs(NamedTuple):
     """`stdout == "..."`."""
 
     text: str
 
 
-@dataclass(frozen=True, slots=True)
-class TestsAtLeast:
+class MinimumTests(NamedTuple):
     """`tests >= N`."""
 
-    count: int
+    minimum: int
 
 
-Expectation = ExitCodeIs | Contains | OutputIs | TestsAtLeast
+Expectation = ExitCodeIs | Contains | OutputIs | MinimumTests
 
 
 class Wrapping(enum.Enum):
@@ -141,8 +137,7 @@ class Wrapping(enum.Enum):
     BARE = "bare text"
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Command:
+class Command(NamedTuple):
     """A contract that the harness runs."""
 
     text: str
@@ -168,8 +163,7 @@ class Command:
         return min(self.lines[line].start + column, self.lines[line].end)
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Attest:
+class Attest(NamedTuple):
     """A contract that a named person attests."""
 
     statement: str
@@ -179,23 +173,20 @@ class Attest:
 Contract = Command | Attest
 
 
-@dataclass(frozen=True, slots=True)
-class Words:
+class Words(NamedTuple):
     """Text of a task: only its words count, not how it is wrapped."""
 
     text: str
 
 
-@dataclass(frozen=True, slots=True)
-class Code:
+class Code(NamedTuple):
     """Code in a task: every character counts."""
 
     info: str
     text: str
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Prose:
+class Prose(NamedTuple):
     """Free text with code in it."""
 
     text: str
@@ -210,16 +201,14 @@ class SubscriptionKind(enum.Enum):
     TOPIC = "topic"
 
 
-@dataclass(frozen=True, slots=True)
-class Subscription:
+class Subscription(NamedTuple):
     """Context that a step gets."""
 
     kind: SubscriptionKind
     name: str
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Field:
+class Field(NamedTuple):
     """A label and what stands behind it, as written."""
 
     name: str
@@ -233,8 +222,7 @@ class Field:
     """Whether the value was understood; a field that was not is reported, never dropped."""
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Step:
+class Step(NamedTuple):
     """One unit of work."""
 
     label: str
@@ -247,7 +235,8 @@ class Step:
     depends: tuple[Located[str], ...] | None
     """Labels of steps; None: the step before this one."""
     subscriptions: tuple[Located[Subscription], ...]
-    touches: tuple[Located[str], ...]
+    touches: tuple[Located[str], ...] | None
+    """None: what the plan may change; empty: nothing."""
     judges: tuple[Located[str], ...]
     timeout: Located[Decimal] | None
     contract_timeout: Located[Decimal] | None
@@ -268,11 +257,10 @@ class Step:
     @property
     def is_template(self) -> bool:
         """Whether this stands for steps that are still to be written out."""
-        return "N" in self.label
+        return is_template(self.label)
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Condition:
+class Condition(NamedTuple):
     """A precondition or postcondition."""
 
     number: int
@@ -288,8 +276,7 @@ class Condition:
     span: Span
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Frontmatter:
+class Frontmatter(NamedTuple):
     """The part for machines."""
 
     type: Located[str] | None = None
@@ -304,8 +291,7 @@ class Frontmatter:
     """Between the two marks; None where there is no frontmatter."""
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Plan:
+class Plan(NamedTuple):
     """A whole plan: its meaning, its text, and what the parser could not make sense of."""
 
     source: Source
@@ -341,11 +327,10 @@ class Plan:
 
     def touches_of(self, step: Step) -> tuple[Located[str], ...]:
         """Return what a step may change: its own patterns, else the plan's."""
-        return step.touches or self.frontmatter.touches
+        return self.frontmatter.touches if step.touches is None else step.touches
 
 
-@dataclass(frozen=True, slots=True)
-class Fault:
+class Fault(NamedTuple):
     """What the parser noticed; `rule` names the rule that reports it."""
 
     rule: str

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass, field
+from typing import NamedTuple
 
 from planbound.plan.headings import StepHeading, read_step_heading
 from planbound.plan.markdown import Block, BlockKind
@@ -15,34 +15,34 @@ STEP_LEVEL = 3
 SECTION_LEVEL = 2
 
 
-@dataclass(slots=True)
-class StepOutline:
+class StepOutline(NamedTuple):
     """A step's heading with the blocks below it."""
 
     block: Block
     heading: StepHeading | None
-    blocks: list[Block] = field(default_factory=list)
+    blocks: list[Block]
 
 
-@dataclass(slots=True)
-class SectionOutline:
+class SectionOutline(NamedTuple):
     """A section: the blocks before its first own sub-heading, and the parts below those."""
 
     heading: Block
-    blocks: list[Block] = field(default_factory=list)
-    parts: list[tuple[Block, list[Block]]] = field(default_factory=list)
+    blocks: list[Block]
+    parts: list[tuple[Block, list[Block]]]
 
 
-@dataclass(slots=True)
 class Outline:
     """The whole file, cut at its headings."""
 
-    title: Block | None = None
-    preamble: list[Block] = field(default_factory=list)
-    steps: list[StepOutline] = field(default_factory=list)
-    sections: dict[str, SectionOutline] = field(default_factory=dict)
-    notes: list[Block] = field(default_factory=list)
-    """Headings of sections that are not ours."""
+    def __init__(self) -> None:
+        self.title: Block | None = None
+        self.preamble: list[Block] = []
+        self.before_steps: list[Block] = []
+        """What stands between `## Steps` and the first step."""
+        self.steps: list[StepOutline] = []
+        self.sections: dict[str, SectionOutline] = {}
+        self.notes: list[Block] = []
+        """Headings of sections that are not ours."""
 
 
 def heading_text(source: Source, block: Block) -> str:
@@ -153,15 +153,18 @@ class _Cutter:
             )
         if name in self.seen:
             self._fault(
-                "duplicate-section", block, f"there is a second section `{name.capitalize()}`"
+                "duplicate-section",
+                block,
+                f"there is a second section `{name.capitalize()}`",
+                "put everything into one",
             )
         self.seen.add(name)
         self.section, self.section_level = name, block.level
         if name == "steps":
             self.step_level = None
-            self.target = []  # text before the first step: kept in the file, no part of a step
+            self.target = self.outline.before_steps
         else:
-            section = self.outline.sections.setdefault(name, SectionOutline(block))
+            section = self.outline.sections.setdefault(name, SectionOutline(block, [], []))
             self.target = section.parts[-1][1] if section.parts else section.blocks
 
     def _open_step(self, block: Block, step: StepHeading | None) -> None:
@@ -182,7 +185,7 @@ class _Cutter:
                 f"a step has a heading of level {STEP_LEVEL}, this one has {block.level}",
                 "run `planbound fmt` to write it with `###`",
             )
-        opened = StepOutline(block, step)
+        opened = StepOutline(block, step, [])
         self.outline.steps.append(opened)
         self.target = opened.blocks
 

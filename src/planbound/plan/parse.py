@@ -6,9 +6,9 @@ plan's source. `write(parse(...))` gives them back unchanged.
 
 from __future__ import annotations
 
+import re
 from collections import Counter
 from collections.abc import Callable
-from dataclasses import replace
 from typing import Any
 
 from planbound.plan.conditions import read_conditions
@@ -71,6 +71,7 @@ class _Parser:
         blocks = read_blocks(self.source, skip=skip)
         self._check_fences(blocks)
         outline = read_outline(self.source, blocks, self.faults)
+        self._check_before_steps(outline)
         preamble = self._preamble(outline)
         steps = tuple(self._step(step) for step in outline.steps)
         return Plan(
@@ -101,19 +102,34 @@ class _Parser:
     def _check_fences(self, blocks: list[Block]) -> None:
         for block in blocks:
             for inner in block.walk():
-                if inner.kind is BlockKind.FENCE:
-                    self._check_fence(inner)
+                if inner.kind is BlockKind.FENCE and self._check_fence(inner):
+                    return  # behind the first one that went wrong every fence is inside out
 
-    def _check_fence(self, fence: Block) -> None:
+    def _check_fence(self, fence: Block) -> bool:
         place = self.source.line_span(fence.line)
         if nested_fence(fence):
-            message = "a fence inside this one ends it early"
+            rule, message = "nested-fence", "a fence inside this one ends it early"
             hint = "run `planbound fmt` to give the outer fence one more mark"
-            self.faults.append(Fault("nested-fence", Finding(place, message, hint)))
         elif not fence.closed:
-            message = "this fence is never closed: all that follows is inside it"
+            rule, message = (
+                "unclosed-fence",
+                "this fence is never closed: all that follows is inside it",
+            )
             hint = "close it with the same marks on a line of their own"
-            self.faults.append(Fault("unclosed-fence", Finding(place, message, hint)))
+        elif holds_opening(fence):
+            rule, message = "unclosed-fence", "this fence runs into the next one"
+            hint = "close it with the same marks on a line of their own"
+        else:
+            return False
+        self.faults.append(Fault(rule, Finding(place, message, hint)))
+        return True
+
+    def _check_before_steps(self, outline: Outline) -> None:
+        for block in outline.before_steps:
+            for label in block.labels:
+                message = f"`{label.name}` stands before the first step and belongs to none"
+                finding = Finding(label.span, message, "move it below the heading of its step")
+                self.faults.append(Fault("unknown-field", finding))
 
     def _objective(self, outline: Outline) -> Located[str] | None:
         if outline.title is None:
@@ -164,7 +180,7 @@ class _Parser:
             target=values.get("target"),
             depends=depends,
             subscriptions=values.get("subscriptions") or (),
-            touches=values.get("touches") or (),
+            touches=values.get("touches"),
             judges=values.get("judges") or (),
             timeout=values.get("timeout"),
             contract_timeout=values.get("contract_timeout"),
@@ -218,12 +234,20 @@ def nested_fence(fence: Block) -> bool:
 
     Markdown ends the outer fence at the inner one's end; whoever wrote it meant otherwise.
     """
-    if fence.info.split(" ")[0].lower() not in _MAY_NEST:
+    return fence.info.split(" ")[0].lower() in _MAY_NEST and holds_opening(fence)
+
+
+def holds_opening(fence: Block) -> bool:
+    """Say whether a line inside a fence would open one: same marks and a tag."""
+    if fence.mark not in fence.content:
         return False
     lines = (line.strip() for line in fence.content.split("\n"))
-    return any(line.startswith(("```", "~~~")) and len(line.strip("`~")) > 0 for line in lines)
+    return any(
+        line.startswith(fence.mark) and _TAG.fullmatch(line.lstrip(fence.mark[0])) for line in lines
+    )
 
 
+_TAG = re.compile(r"[ \t]*[A-Za-z][\w+.#-]*[ \t]*")
 _MAY_NEST = frozenset({"", "markdown", "md", "text", "txt", "mdx"})
 
 
@@ -235,7 +259,7 @@ def with_ids(steps: tuple[Step, ...]) -> tuple[Step, ...]:
         slug = slugify(step.title) or "step"
         seen[slug] += 1
         count = seen[slug]
-        result.append(replace(step, id=slug if count == 1 else f"{slug}-{count}"))
+        result.append(step._replace(id=slug if count == 1 else f"{slug}-{count}"))
     return tuple(result)
 
 

@@ -8,7 +8,7 @@ from decimal import Decimal
 from typing import TypeVar
 
 from planbound.plan.entries import Entry, Piece
-from planbound.plan.headings import read_references
+from planbound.plan.labels import read_references
 from planbound.plan.limits import Budget, LimitError, parse_budget, parse_duration
 from planbound.plan.markdown import Block, BlockKind
 from planbound.plan.model import (
@@ -65,9 +65,13 @@ class FieldReader:
         """Return the text of a field, and report one that is empty."""
         value = self.line(entry)
         if value is None:
-            assert entry.label is not None
-            self.fault("empty-field", entry.label.span, f"`{entry.name}` has no value")
+            self._empty(entry)
         return value
+
+    def _empty(self, entry: Entry) -> None:
+        assert entry.label is not None
+        hint = "write the value behind the label, or remove the field"
+        self.fault("empty-field", entry.label.span, f"`{entry.name}` has no value", hint)
 
     # -- kinds of values ---------------------------------------------------------------------
 
@@ -127,8 +131,10 @@ class FieldReader:
         if word in choices:
             return Located(choices[word], value.span)
         what = "status" if rule == "unknown-status" else f"value of `{entry.name}`"
-        near = nearest(word, choices)
-        known = ", ".join(f"`{choice}`" for choice in choices)
+        # Tolerated spellings are read and not advertised.
+        names = {str(getattr(choice, "value", choice)): None for choice in choices.values()}
+        near = nearest(word, names)
+        known = ", ".join(f"`{name}`" for name in names)
         hint = f"did you mean `{near}`?" if near else f"write one of {known}"
         self.fault(rule, value.span, f"unknown {what}: `{value.value}`", hint)
         return None
@@ -153,7 +159,7 @@ class FieldReader:
         match = _ON_FAIL.fullmatch(value.value)
         if match:
             then = Exhausted(match["then"].lower()) if match["then"] else Exhausted.ESCALATE
-            retries = int(match["count"] or 2) if match["retry"] else 0
+            retries = int(match["count"] or match["bare"] or 2) if match["retry"] else 0
             return Located(OnFail(retries, then), value.span)
         self.fault(
             "malformed-value",
@@ -177,29 +183,29 @@ class FieldReader:
         """Yield the step labels in a text."""
         labels, junk = read_references(item.value)
         exact = self.source.text[item.span.start : item.span.end] == item.value
-        for text, start, end in junk:
+        if junk:
+            start, end = junk[0][1], junk[-1][2]
             span = Span(item.span.start + start, item.span.start + end) if exact else item.span
-            hint = "name steps by their numbers: `1, 3`"
-            self.fault("unknown-dependency", span, f"`{text}` is not a step number", hint)
+            message = f"`{item.value[start:end]}` is not a step number"
+            self.fault("unknown-dependency", span, message, "name steps by number: `1, 3`")
         for label, start, end in labels:
             span = Span(item.span.start + start, item.span.start + end) if exact else item.span
             yield Located(label, span)
 
-    def patterns(self, entry: Entry) -> tuple[Located[str], ...]:
-        """Return a list of patterns or paths."""
-        return tuple(self._needed_words(entry))
+    def patterns(self, entry: Entry) -> tuple[Located[str], ...] | None:
+        """Return a list of patterns or paths; `none` is a list without any."""
+        items = self._needed_words(entry)
+        return None if items is None else tuple(items)
 
     def subscriptions(self, entry: Entry) -> tuple[Located[Subscription], ...]:
         """Return the context that a step asks for."""
         found = []
-        for item in self._needed_words(entry):
-            kind, colon, name = item.value.partition(":")
-            try:
-                if not colon or not name.strip():
-                    raise ValueError
-                value = Subscription(SubscriptionKind(kind.strip().lower()), name.strip())
-            except ValueError:
-                path = name.strip() or item.value
+        for item in self._needed_words(entry) or ():
+            written, _, rest = item.value.partition(":")
+            kind = _SUBSCRIPTIONS.get(written.strip().lower())
+            name = rest.strip()
+            if kind is None or not name:
+                path = name or item.value
                 self.fault(
                     "malformed-value",
                     item.span,
@@ -207,15 +213,15 @@ class FieldReader:
                     f"write `file:{path}` or `topic:NAME`",
                 )
                 continue
-            found.append(Located(value, item.span))
+            found.append(Located(Subscription(kind, name), item.span))
         return tuple(found)
 
-    def _needed_words(self, entry: Entry) -> list[Located[str]]:
+    def _needed_words(self, entry: Entry) -> list[Located[str]] | None:
         items = list(self._words(entry))
         if not items:
-            assert entry.label is not None
-            self.fault("empty-field", entry.label.span, f"`{entry.name}` has no value")
-        return items
+            self._empty(entry)
+            return None
+        return [item for item in items if item.value.lower() not in {"none", "n/a"}]
 
     def _words(self, entry: Entry) -> Iterator[Located[str]]:
         """Yield the items of a list, written with commas, line by line or as a Markdown list."""
@@ -238,18 +244,14 @@ class FieldReader:
                 if text:
                     yield Located(text, span)
             else:
-                self.stray.append(
-                    Piece(self.source.lines_span(child.line, child.after), child)
-                )
+                self.stray.append(Piece(self.source.lines_span(child.line, child.after), child))
 
     def _inline_words(self, span: Span) -> Iterator[Located[str]]:
         text = self.source.text[span.start : span.end]
         for match in _WORD.finditer(text):
             part = trimmed(self.source, Span(span.start + match.start(), span.start + match.end()))
             value = unquoted(self.source.slice(part))
-            if value and value.lower() not in {"none", "n/a"}:
-                yield Located(value, part)
-            elif value and match.group() == text.strip():
+            if value:
                 yield Located(value, part)
 
     # -- prose -------------------------------------------------------------------------------
@@ -259,9 +261,10 @@ class FieldReader:
         return read_prose(self.source, pieces)
 
 
+_SUBSCRIPTIONS = {kind.value: kind for kind in SubscriptionKind}
 _ON_FAIL = re.compile(
     r"(?:(?P<retry>retry)\s*(?:\(\s*(?P<count>\d{1,4})\s*\)|\s(?P<bare>\d{1,4})(?:\s*times)?)?)?"
-    r"(?(retry)(?:\s*[,;]?\s*(?:and\s+)?then\s+)?)(?P<then>escalate|abort)?",
+    r"(?(retry)(?:\s*[,;]\s*|\s+)?(?:and\s+)?(?:then\s+)?)(?P<then>escalate|abort)?",
     re.IGNORECASE,
 )
 # Commas inside braces and brackets belong to a pattern.

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from functools import lru_cache
+
 from planbound.plan.suggest import fold, nearest
 
 STEP_FIELDS = (
@@ -24,10 +26,20 @@ STEP_FIELDS = (
 CONDITION_FIELDS = ("contract", "judges", "contract_timeout", "evidence", "repeat", "status")
 PLAN_FIELDS = ("context", "budget", "priority", "status")
 
+SHELL_TAGS = frozenset({"shell", "bash", "sh"})
+"""Tags of fences that the harness runs as they are."""
+SHELL_SYNONYMS = frozenset(
+    "console terminal zsh shell-session shellsession sh-session text txt cmd command".split()
+) | {""}
+"""Tags that people and models put on shell commands."""
+
+PLACEHOLDERS = ("TODO", "TBD", "FIXME", "XXX")
+"""What a value that is still to be filled in begins with."""
+
 SECTIONS = ("steps", "preconditions", "postconditions")
 
 _OTHER_NAMES = {
-    "depends": "dependson dependencies dependency after requires needs blockedby",
+    "depends": "dependencies dependency after requires needs blockedby",
     "subscriptions": "subscription subscribes inputs reads files contextfiles",
     "touches": "touch writes modifies filestomodify filestouched outputs scope",
     "judges": "judge judgedby testfiles",
@@ -55,6 +67,10 @@ _OTHER_SECTIONS = {
 }
 
 
+# Only another spelling, as in the title's `(depends on 1)`: read, and written right by `fmt`.
+_VARIANTS = {"dependson": "depends", "onfailure": "onfail", "subscription": "subscriptions"}
+
+
 def _reversed(table: dict[str, str]) -> dict[str, str]:
     return {fold(word): name for name, words in table.items() for word in words.split()}
 
@@ -77,9 +93,11 @@ PROSE_LABELS = frozenset(
 )
 
 
+@lru_cache(maxsize=1024)
 def known_field(label: str, known: tuple[str, ...]) -> str | None:
     """Return the field that a label names, in any case and with blanks for underscores."""
     folded = fold(label)
+    folded = _VARIANTS.get(folded, folded)
     return next((name for name in known if fold(name) == folded), None)
 
 
@@ -87,6 +105,12 @@ def suggest_field(label: str, known: tuple[str, ...]) -> str | None:
     """Return the field that a label is likely meant to be."""
     other = _NAME_OF.get(fold(label))
     return other if other in known else nearest(label, known)
+
+
+def placeholder_in(text: str) -> str | None:
+    """Return the placeholder that a text begins with, as `planbound new` writes them."""
+    word = next((word for word in PLACEHOLDERS if text.startswith(word)), None)
+    return word if word and not text[len(word) : len(word) + 1].isalnum() else None
 
 
 def known_section(heading: str) -> str | None:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import enum
-from dataclasses import dataclass
+from typing import NamedTuple
 
 from planbound.source.span import Span
 from planbound.source.text import Source
@@ -16,8 +16,7 @@ class Severity(enum.Enum):
     WARNING = "warning"
 
 
-@dataclass(frozen=True, slots=True)
-class Finding:
+class Finding(NamedTuple):
     """One fault at one place, before the rule's code and severity are put on it."""
 
     span: Span
@@ -25,8 +24,7 @@ class Finding:
     hint: str | None = None
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Diagnostic:
+class Diagnostic(NamedTuple):
     """One fault, ready to be shown. Lines and columns count from 1, ends are exclusive."""
 
     code: str

@@ -36,8 +36,7 @@ def _plain(text: str) -> str:
 def _width(text: str) -> int:
     """Return how many terminal cells a text takes."""
     return sum(
-        0 if unicodedata.combining(character) else 1 + (_is_wide(character))
-        for character in text
+        0 if unicodedata.combining(character) else 1 + (_is_wide(character)) for character in text
     )
 
 

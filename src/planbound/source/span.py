@@ -2,26 +2,19 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
-from typing import Generic, TypeVar
+from typing import Generic, NamedTuple, TypeVar
 
 T_co = TypeVar("T_co", covariant=True)
 
 
-@dataclass(frozen=True, slots=True)
-class Span:
+class Span(NamedTuple):
     """A half-open range of characters of a source's text."""
 
     start: int
     end: int
 
-    def __post_init__(self) -> None:
-        if not 0 <= self.start <= self.end:
-            raise ValueError(f"not a span: {self.start}..{self.end}")
 
-
-@dataclass(frozen=True, slots=True)
-class Located(Generic[T_co]):
+class Located(NamedTuple, Generic[T_co]):
     """A value, and where it was written."""
 
     value: T_co

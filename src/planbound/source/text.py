@@ -72,7 +72,7 @@ class Source:
         return Span(self.line_starts[first], self.line_span(after - 1).end)
 
     def slice(self, span: Span) -> str:
-        """Return the text of a span with its line ends as `\\n`."""
+        """Return the text of a span with its line ends as LF."""
         return _LINE_END.sub("\n", self.text[span.start : span.end])
 
     def undecodable(self) -> Span | None:

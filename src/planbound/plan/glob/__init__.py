@@ -34,15 +34,27 @@ one walk answers all four questions: character or segment, match or intersection
 every position that it can be at as one bit of an integer. It never backtracks.
 """
 
-import enum
+from __future__ import annotations
+
 import re
-import sys
 from bisect import bisect_left
-from collections.abc import Callable, Iterable, Iterator, Sequence
-from dataclasses import dataclass, field
-from functools import lru_cache
+from collections.abc import Callable, Iterator, Sequence
 from itertools import takewhile
-from typing import Generic, TypeVar
+from typing import NamedTuple
+
+from planbound.plan.glob.chain import Chain, meet
+from planbound.plan.glob.segment import (
+    GlobError,
+    GlobProblem,
+    Segment,
+    class_end,
+    invalid,
+    name_fits,
+    parse_segment,
+    segments_meet,
+)
+
+__all__ = ["Glob", "GlobError", "GlobProblem", "meeting_pairs", "parse_glob"]
 
 MAXIMUM_EXPANSIONS = 256
 
@@ -55,74 +67,32 @@ _CONTROL = re.compile(r"[\x00-\x1f\x7f-\x9f]")
 _ORDINARY = re.compile(r"[^\[{},]+")
 
 
-class GlobProblem(enum.Enum):
-    """What is wrong with a pattern."""
-
-    INVALID = "invalid"
-    """It is not written as a pattern is."""
-    ABSOLUTE = "absolute"
-    """It does not start at the workspace root."""
-    ESCAPES = "escapes"
-    """It climbs with `..`."""
-
-
-class GlobError(ValueError):
-    """A text that is not a pattern: the problem, what was found and expected, and the cure."""
-
-    def __init__(self, problem: GlobProblem, reason: str, hint: str | None = None) -> None:
-        super().__init__(problem, reason, hint)
-        self.problem = problem
-        self.reason = reason
-        self.hint = hint
-
-    def __str__(self) -> str:
-        return self.reason
-
-
-Item = TypeVar("Item")
-Other = TypeVar("Other")
-
-_Characters = tuple[tuple[int, int], ...]
-"""What an item of a segment accepts: sorted, disjoint, inclusive ranges of code points."""
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class _Chain(Generic[Item]):
-    """Items in order. Bit i of `gaps`: anything may stand before item i (bit n: at the end)."""
-
-    items: tuple[Item, ...]
-    gaps: int
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class _Segment:
-    """One segment other than `**`."""
-
-    text: str
-    stem: str = field(compare=False)
-    """The literal characters that it starts with."""
-    literal: bool = field(compare=False)
-    """Whether the stem is all of it."""
-    chains: tuple[_Chain[_Characters], ...] = field(compare=False)
-    """Together they accept what the segment does, less the impossible names `.` and `..`."""
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class _Alternative:
+class _Alternative(NamedTuple):
     """One brace expansion of a pattern."""
 
-    path: _Chain[_Segment]
+    path: Chain[Segment]
     key: str
     """How every matched path starts, or the whole path and an end mark: if two alternatives meet,
     the key of one is a prefix of the key of the other."""
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
 class Glob:
     """A pattern, as made by `parse_glob`. Two globs are equal when they are written the same."""
 
-    text: str
-    alternatives: tuple[_Alternative, ...] = field(compare=False, repr=False)
+    __slots__ = ("alternatives", "text")
+
+    def __init__(self, text: str, alternatives: tuple[_Alternative, ...]) -> None:
+        self.text = text
+        self.alternatives = alternatives
+
+    def __eq__(self, other: object) -> bool:
+        return isinstance(other, Glob) and self.text == other.text
+
+    def __hash__(self) -> int:
+        return hash(self.text)
+
+    def __repr__(self) -> str:
+        return f"Glob({self.text!r})"
 
     def matches(self, path: str) -> bool:
         """Whether `path`, relative to the workspace root, matches. An impossible path does not."""
@@ -130,16 +100,16 @@ class Glob:
         names = tuple(path.split("/"))
         if _END in path or any(name in _IMPOSSIBLE_NAMES for name in names):
             return False
-        walked = _Chain(items=names, gaps=0)
+        walked = Chain(items=names, gaps=0)
         return any(
-            f"{path}{_END}".startswith(each.key) and _meet(walked, each.path, _name_fits)
+            f"{path}{_END}".startswith(each.key) and meet(walked, each.path, name_fits)
             for each in self.alternatives
         )
 
-    def intersects(self, other: "Glob") -> bool:
+    def intersects(self, other: Glob) -> bool:
         """Whether there is any path that both match. Exact."""
         return any(
-            _keys_agree(mine.key, theirs.key) and _meet(mine.path, theirs.path, _segments_meet)
+            _keys_agree(mine.key, theirs.key) and meet(mine.path, theirs.path, segments_meet)
             for mine in self.alternatives
             for theirs in other.alternatives
         )
@@ -162,13 +132,13 @@ class Glob:
 def parse_glob(text: str) -> Glob:
     """Read a pattern, or raise `GlobError`."""
     if not text:
-        raise _invalid("the pattern is empty; expected a path or a pattern", _WHOLE_WORKSPACE)
+        raise invalid("the pattern is empty; expected a path or a pattern", _WHOLE_WORKSPACE)
     if "\\" in text:
-        raise _invalid(f"found a backslash in `{text}`; expected `/` between segments", "use `/`")
+        raise invalid(f"found a backslash in `{text}`; expected `/` between segments", "use `/`")
     if control := _CONTROL.search(text):
         found = f"found the control character U+{ord(control[0]):04X}"
-        raise _invalid(f"{found}; expected characters that can be seen")
-    return Glob(text=text, alternatives=tuple(_parse_alternative(each) for each in _expand(text)))
+        raise invalid(f"{found}; expected characters that can be seen")
+    return Glob(text, tuple(_parse_alternative(each) for each in _expand(text)))
 
 
 def meeting_pairs(
@@ -234,82 +204,6 @@ def _keys_agree(left: str, right: str) -> bool:
     return left.startswith(right) or right.startswith(left)
 
 
-def _meet(
-    left: _Chain[Item], right: _Chain[Other], compatible: Callable[[Item, Other], bool]
-) -> bool:
-    """Whether one sequence fits both chains; every item must accept something.
-
-    Bit j of `reached`: some sequence brings `left` to the item at hand and `right` to its item j.
-    """
-    places: dict[Other, int] = {}
-    for position, other in enumerate(right.items):
-        places[other] = places.get(other, 0) | 1 << position
-    steps: dict[Item, int] = {}
-    reached = 1
-    for position, item in enumerate(left.items):
-        if left.gaps >> position & 1:
-            reached = _all_from_lowest(reached, len(right.items))
-        if item not in steps:
-            steps[item] = sum(bits for other, bits in places.items() if compatible(item, other))
-        reached = (reached & steps[item]) << 1 | reached & right.gaps
-        if not reached:
-            return False
-    if left.gaps >> len(left.items) & 1:
-        # In its last gap `left` takes whatever `right` still needs.
-        return True
-    return bool(reached >> len(right.items) & 1)
-
-
-def _all_from_lowest(bits: int, highest: int) -> int:
-    lowest = bits & -bits
-    return (1 << (highest + 1)) - lowest
-
-
-def _segments_meet(left: _Segment, right: _Segment) -> bool:
-    if left.literal and right.literal:
-        return left.stem == right.stem
-    return any(_meet(mine, theirs, _overlap) for mine in left.chains for theirs in right.chains)
-
-
-def _name_fits(name: str, segment: _Segment) -> bool:
-    if segment.literal:
-        return name == segment.stem
-    walked = _Chain(items=tuple(name), gaps=0)
-    return any(_meet(walked, chain, _is_among) for chain in segment.chains)
-
-
-def _overlap(left: _Characters, right: _Characters) -> bool:
-    return any(mine[0] <= theirs[1] and theirs[0] <= mine[1] for mine in left for theirs in right)
-
-
-def _is_among(character: str, characters: _Characters) -> bool:
-    return any(low <= ord(character) <= high for low, high in characters)
-
-
-def _complement(ranges: Iterable[tuple[int, int]]) -> _Characters:
-    """All characters but these, and but NUL."""
-    rest = []
-    start = 1
-    for low, high in sorted(ranges):
-        if start < low:
-            rest.append((start, low - 1))
-        start = max(start, high + 1)
-    if start <= sys.maxunicode:
-        rest.append((start, sys.maxunicode))
-    return tuple(rest)
-
-
-def _exactly(character: str) -> _Characters:
-    return ((ord(character), ord(character)),)
-
-
-def _without(character: str, characters: _Characters) -> _Characters:
-    return _complement((*_complement(characters), *_exactly(character)))
-
-
-_ANY = _complement(_exactly("/"))
-
-
 def _expand(text: str) -> list[str]:
     """Expand the braces. The stack is its own: text may nest deeper than Python's calls."""
     stack: list[tuple[list[str], list[str]]] = []
@@ -320,7 +214,7 @@ def _expand(text: str) -> list[str]:
         character, end = text[position], position + 1
         if character == "{":
             if text.startswith("{}", position):
-                raise _invalid(f"found `{{}}` in `{text}`; expected alternatives, as in `{{a,b}}`")
+                raise invalid(f"found `{{}}` in `{text}`; expected alternatives, as in `{{a,b}}`")
             stack.append((done, current))
             done, current = [], [""]
         elif character in ",}" and stack:
@@ -333,17 +227,17 @@ def _expand(text: str) -> list[str]:
             current = [each + text[position:end] for each in current]
         if len(done) + len(current) > MAXIMUM_EXPANSIONS:
             found = f"the braces of `{text}` have more than {MAXIMUM_EXPANSIONS} expansions"
-            raise _invalid(f"{found}; expected at most that many", "use `*`, or several patterns")
+            raise invalid(f"{found}; expected at most that many", "use `*`, or several patterns")
         position = end
     if stack:
-        raise _invalid(f"found `{{` without its `}}` in `{text}`", "write a literal brace as `[{]`")
+        raise invalid(f"found `{{` without its `}}` in `{text}`", "write a literal brace as `[{]`")
     return list(dict.fromkeys(current))
 
 
 def _ordinary_end(text: str, start: int) -> int:
     """Where the run of characters that means nothing to braces ends."""
     if text[start] == "[":
-        return _class_end(text, start)
+        return class_end(text, start)
     run = _ORDINARY.match(text, start)
     return run.end() if run else start + 1
 
@@ -351,7 +245,7 @@ def _ordinary_end(text: str, start: int) -> int:
 def _parse_alternative(text: str) -> _Alternative:
     _refuse_other_roots(text)
     body = text.removeprefix("./")
-    items: list[_Segment] = []
+    items: list[Segment] = []
     gaps = 0
     for segment in (body + "**" if body.endswith("/") else body).split("/"):
         if segment == "**":
@@ -360,140 +254,48 @@ def _parse_alternative(text: str) -> _Alternative:
             items.append(_parse_name(segment, text))
     if gaps >> len(items) & 1:
         # What ends in `**` is below something: at least one segment must follow.
-        items.append(_parse_segment("*"))
-    path = _Chain(items=tuple(items), gaps=gaps)
+        items.append(parse_segment("*"))
+    path = Chain(items=tuple(items), gaps=gaps)
     return _Alternative(path=path, key=_key(path))
 
 
 def _refuse_other_roots(text: str) -> None:
     if not text:
-        raise _invalid("an alternative of the braces is the empty pattern; expected a path")
+        raise invalid("an alternative of the braces is the empty pattern; expected a path")
     if text.startswith("!"):
         found = f"found a leading `!` in `{text}`; expected what may change, negation is unknown"
-        raise _invalid(found, "a name that starts with `!` is written `./!name`")
+        raise invalid(found, "a name that starts with `!` is written `./!name`")
     drive = text[0].isascii() and text[0].isalpha() and text[1:2] == ":"
     if drive or text[0] == "/" or text == "~" or text.startswith("~/"):
         found = f"`{text}` is absolute; expected a path relative to the workspace root"
         raise GlobError(GlobProblem.ABSOLUTE, found, _FROM_THE_ROOT)
 
 
-def _parse_name(text: str, pattern: str) -> _Segment:
+def _parse_name(text: str, pattern: str) -> Segment:
     """Read a segment that must be able to be the name of something."""
     if not text:
         hint = _WHOLE_WORKSPACE if pattern == "./" else "write one `/` between segments"
-        raise _invalid(f"found an empty segment in `{pattern}`; expected a name", hint)
-    segment = _parse_segment(text)
+        raise invalid(f"found an empty segment in `{pattern}`; expected a name", hint)
+    segment = parse_segment(text)
     if segment.literal and segment.stem == "..":
         found = f"found `..` in `{pattern}`; expected a path that stays in the workspace"
         raise GlobError(GlobProblem.ESCAPES, found, _FROM_THE_ROOT)
     if segment.literal and segment.stem == ".":
         hint = _WHOLE_WORKSPACE if pattern == "." else "leave the `.` out"
-        raise _invalid(f"found a `.` segment in `{pattern}`; expected a name", hint)
+        raise invalid(f"found a `.` segment in `{pattern}`; expected a name", hint)
     return segment
 
 
-@lru_cache(maxsize=1024)
-def _parse_segment(text: str) -> _Segment:
-    items: list[_Characters] = []
-    gaps = 0
-    position = 0
-    while position < len(text):
-        end = position + 1
-        match text[position]:
-            case "*":
-                if text.startswith("**", position):
-                    found = f"found `**` glued to other characters in `{text}`"
-                    hint = "write `**` between slashes, or one `*` inside a segment"
-                    raise _invalid(f"{found}; expected it to be a whole segment", hint)
-                gaps |= 1 << len(items)
-            case "?":
-                items.append(_ANY)
-            case "[":
-                end = _class_end(text, position)
-                items.append(_parse_class(text[position:end]))
-            case character:
-                items.append(_exactly(character))
-        position = end
-    chain = _Chain(items=tuple(items), gaps=gaps)
-    stem = _stem(chain)
-    literal = not gaps and len(stem) == len(items)
-    return _Segment(text=text, stem=stem, literal=literal, chains=_possible_names(chain))
-
-
-def _class_end(text: str, start: int) -> int:
-    """The position after the `]` of the class that starts here."""
-    first = start + 2 if text.startswith("!", start + 1) else start + 1
-    end = text.find("]", first + 1)
-    if end < 0 or "/" in text[start:end]:
-        hint = "write a literal bracket as `[[]`"
-        raise _invalid(f"found `[` without its `]` in a segment of `{text}`", hint)
-    return end + 1
-
-
-def _parse_class(text: str) -> _Characters:
-    negated = text.startswith("[!")
-    members = text[2:-1] if negated else text[1:-1]
-    if members.startswith("^") and not negated:
-        # Half of all tools negate here, and half take it as a member: refuse to guess.
-        hint = "write `[!abc]` to negate; as a member, put the `^` after another"
-        raise _invalid(f"found `^` at the start of the class `{text}`; expected a member", hint)
-    ranges: list[tuple[int, int]] = []
-    position = 0
-    while position < len(members):
-        low = high = members[position]
-        if members[position + 1 : position + 2] == "-" and position + 2 < len(members):
-            high = members[position + 2]
-            position += 2
-        if high < low:
-            found = f"found the reversed range `{low}-{high}` in `{text}`"
-            raise _invalid(f"{found}; expected the lower end first", f"write `{high}-{low}`")
-        ranges.append((ord(low), ord(high)))
-        position += 1
-    return _without("/", _complement(ranges) if negated else _complement(_complement(ranges)))
-
-
-def _stem(chain: _Chain[_Characters]) -> str:
-    """The characters at the start for which there is no choice."""
-    stem = ""
-    for position, characters in enumerate(chain.items):
-        (low, high), *more = characters
-        if chain.gaps >> position & 1 or more or low != high:
-            break
-        stem += chr(low)
-    return stem
-
-
-def _possible_names(chain: _Chain[_Characters]) -> tuple[_Chain[_Characters], ...]:
-    """Chains that together accept what this one does, less `.` and `..`.
-
-    Only a chain without gaps can be forced to these names. Two chains with gaps that share any
-    name also share a longer one, as there is room for more characters in both.
-    """
-    items = chain.items
-    if chain.gaps or len(items) > 2 or not all(_is_among(".", item) for item in items):
-        return (chain,)
-    narrowed = ((position, _without(".", item)) for position, item in enumerate(items))
-    return tuple(
-        _Chain(items=(*items[:position], item, *items[position + 1 :]), gaps=0)
-        for position, item in narrowed
-        if item
-    )
-
-
-def _literal_names(path: _Chain[_Segment]) -> tuple[str, ...]:
+def _literal_names(path: Chain[Segment]) -> tuple[str, ...]:
     literal = takewhile(
         lambda place: place[1].literal and not path.gaps >> place[0] & 1, enumerate(path.items)
     )
     return tuple(segment.stem for _, segment in literal)
 
 
-def _key(path: _Chain[_Segment]) -> str:
+def _key(path: Chain[Segment]) -> str:
     names = _literal_names(path)
     if len(names) == len(path.items):
         return "/".join(names) + _END
     wild = "" if path.gaps >> len(names) & 1 else path.items[len(names)].stem
     return "".join(f"{name}/" for name in names) + wild
-
-
-def _invalid(reason: str, hint: str | None = None) -> GlobError:
-    return GlobError(GlobProblem.INVALID, reason, hint)

@@ -1,0 +1,249 @@
+"""Programs that only start another one: what is behind `env X=1 timeout 10 npx jest`?"""
+
+from __future__ import annotations
+
+import enum
+import re
+from collections.abc import Sequence
+from typing import NamedTuple
+
+from planbound.plan.command.tree import Assignment, Word
+from planbound.plan.command.word import words
+
+SHELLS = frozenset({"bash", "sh", "zsh", "dash", "ksh"})
+
+_MOVES = re.compile(r"-C$|--(?:directory|cwd|chdir|dir|project|prefix)\b")
+_ASSIGNMENT = re.compile(r"[A-Za-z_]\w*=")
+
+
+class _Module(enum.Enum):
+    """Whether `-m` names the command."""
+
+    NEVER = "never"
+    ALSO = "also"
+    ONLY = "only"
+
+
+class _Wrapper(NamedTuple):
+    """How a wrapper's own words end and the command's begin."""
+
+    subcommands: tuple[tuple[str, ...], ...] = ()
+    """The words that make it a wrapper, such as `run` of `uv run`."""
+    valued: frozenset[str] = frozenset()
+    """Options that take the next word."""
+    operands: int = 0
+    """How many words of its own it takes."""
+    assignments: bool = False
+    limited: bool = False
+    provided: bool = False
+    module: _Module = _Module.NEVER
+    unless: frozenset[str] = frozenset()
+    """Options that make it something else."""
+    only: frozenset[str] = frozenset()
+    """The only commands that it is known to start; empty: any."""
+
+
+# What package managers run from the project without `run` or `exec` in front.
+_BINARIES = words(
+    "vitest jest mocha ava tap jasmine playwright cypress tsc eslint prettier vite next nuxt "
+    "webpack rollup parcel esbuild nodemon ng nx turbo tsx ts-node react-scripts http-server "
+    "serve json-server live-server astro svelte-check vue-tsc biome oxlint stylelint c8 nyc karma"
+)
+_UV = words(
+    "--with --with-editable --with-requirements --extra --group --only-group --python -p "
+    "--package --directory --project --env-file --index-url --index --cache-dir --no-group "
+    "--no-extra --from --config-file --refresh-package"
+)
+_NPX = words("-p --package -w --workspace --prefix")
+
+_PLAIN = _Wrapper()
+_PYTHON = _Wrapper(valued=words("-W -X"), module=_Module.ONLY, unless=words("-c -"))
+_WRAPPERS: dict[str, tuple[_Wrapper, ...]] = {
+    "env": (_Wrapper(valued=words("-u -C -S --unset --chdir"), assignments=True),),
+    "time": (_Wrapper(valued=words("-f -o --format --output")),),
+    "timeout": (_Wrapper(valued=words("-s -k --signal --kill-after"), operands=1, limited=True),),
+    "gtimeout": (_Wrapper(valued=words("-s -k"), operands=1, limited=True),),
+    "nice": (_Wrapper(valued=words("-n --adjustment")),),
+    "ionice": (_Wrapper(valued=words("-c -n")),),
+    "nohup": (_PLAIN,),
+    "setsid": (_PLAIN,),
+    "stdbuf": (_Wrapper(valued=words("-i -o -e")),),
+    "unbuffer": (_PLAIN,),
+    "chronic": (_PLAIN,),
+    "exec": (_Wrapper(valued=words("-a")),),
+    "command": (_Wrapper(unless=words("-v -V")),),
+    "builtin": (_PLAIN,),
+    "sudo": (_Wrapper(valued=words("-u -g -h -p -C -D -R -T"), assignments=True),),
+    "doas": (_Wrapper(valued=words("-u -C")),),
+    "xargs": (
+        _Wrapper(valued=words("-n -I -P -d -L -s -a -E --max-args --max-procs --delimiter")),
+    ),
+    "xvfb-run": (_Wrapper(valued=words("-n -s -e -f -p")),),
+    "dotenv": (_Wrapper(subcommands=(("run",), ()), valued=words("-f -e"), only=_BINARIES),),
+    "cross-env": (_Wrapper(assignments=True, provided=True),),
+    "npx": (_Wrapper(valued=_NPX, provided=True, unless=words("-c --call")),),
+    "bunx": (_Wrapper(provided=True),),
+    "npm": (_Wrapper(subcommands=(("exec",), ("x",)), valued=_NPX, provided=True),),
+    "pnpm": (
+        _Wrapper(subcommands=(("exec",), ("dlx",)), valued=_NPX, provided=True),
+        _Wrapper(
+            subcommands=(("run",), ()),
+            valued=words("-C --dir --filter -F"),
+            provided=True,
+            only=_BINARIES,
+        ),
+    ),
+    "yarn": (
+        _Wrapper(subcommands=(("exec",), ("dlx",)), valued=_NPX, provided=True),
+        _Wrapper(subcommands=(("run",), ()), valued=words("--cwd"), provided=True, only=_BINARIES),
+    ),
+    "bun": (_Wrapper(subcommands=(("x",),), provided=True),),
+    "uv": (
+        _Wrapper(
+            subcommands=(("run",), ("tool", "run")),
+            valued=_UV,
+            provided=True,
+            module=_Module.ALSO,
+        ),
+    ),
+    "uvx": (_Wrapper(valued=_UV, provided=True),),
+    "pipx": (_Wrapper(subcommands=(("run",),), valued=words("--spec"), provided=True),),
+    "poetry": (_Wrapper(subcommands=(("run",),), valued=words("-C -P"), provided=True),),
+    "pipenv": (_Wrapper(subcommands=(("run",),), provided=True),),
+    "pdm": (_Wrapper(subcommands=(("run",),), valued=words("-p"), provided=True),),
+    "rye": (_Wrapper(subcommands=(("run",),), provided=True),),
+    "pixi": (_Wrapper(subcommands=(("run",),), valued=words("-e"), provided=True),),
+    "conda": (_Wrapper(subcommands=(("run",),), valued=words("-n -p --name"), provided=True),),
+    "mise": (_Wrapper(subcommands=(("exec",), ("x",)), provided=True),),
+    "bundle": (_Wrapper(subcommands=(("exec",),), provided=True),),
+    "coverage": (
+        _Wrapper(
+            subcommands=(("run",),),
+            valued=words("--source --omit --include --rcfile --data-file --context"),
+            provided=True,
+            module=_Module.ONLY,
+        ),
+    ),
+    "python": (_PYTHON,),
+    "pypy": (_PYTHON,),
+    "py": (_PYTHON,),
+}
+
+
+class Unwrapped(NamedTuple):
+    """The command behind its wrappers."""
+
+    place: int
+    """Which word is the command's name."""
+    name: str
+    wrappers: tuple[Word, ...]
+    assignments: tuple[Assignment, ...]
+    limited: bool
+    provided: bool
+    moved: bool
+    """Whether a wrapper changes the directory."""
+
+
+def program_of(name: str) -> str:
+    """Return a program's name without its directory and without Python's version."""
+    if "/" in name:
+        name = name[name.rfind("/") + 1 :]
+    return name.rstrip("0123456789.") if name.startswith("py") else name
+
+
+def provides(name: str) -> bool:
+    """Say whether a wrapper brings along what it starts."""
+    return any(
+        wrapper.provided or wrapper.module is _Module.ONLY
+        for wrapper in _WRAPPERS.get(program_of(name), ())
+    )
+
+
+def unwrap(line: Sequence[Word]) -> Unwrapped | None:
+    """Look through wrappers; None where the first word is the command itself."""
+    index = 0
+    wrappers: list[Word] = []
+    assignments: list[Assignment] = []
+    limited = provided = moved = False
+    name = line[0].value
+    while name is not None and (known := _WRAPPERS.get(program_of(name))):
+        for wrapper in known:
+            behind = _behind(wrapper, line, index + 1, assignments)
+            if behind is not None:
+                break
+        else:
+            break
+        wrappers.append(line[index])
+        limited = limited or wrapper.limited
+        # A module that Python runs is no program of its own.
+        provided = provided or wrapper.provided or wrapper.module is _Module.ONLY
+        moved = moved or any(_MOVES.match(word.text) for word in line[index + 1 : behind])
+        index = behind
+        name = line[index].value
+    if not wrappers:
+        return None
+    name = name or ""
+    if provided and "@" in name[1:]:
+        name = name[: name.index("@", 1)]
+    return Unwrapped(index, name, tuple(wrappers), tuple(assignments), limited, provided, moved)
+
+
+def _behind(
+    wrapper: _Wrapper, line: Sequence[Word], start: int, assignments: list[Assignment]
+) -> int | None:
+    """Return where the wrapped command starts."""
+    for subcommand in wrapper.subcommands or ((),):
+        found: list[Assignment] = []
+        index = _after_options(wrapper, line, start) if subcommand else start
+        if index is None or tuple(word.value for word in line[index:][: len(subcommand)]) != (
+            subcommand
+        ):
+            continue
+        index = _command_after(wrapper, line, index + len(subcommand), found)
+        if index is not None and (not wrapper.only or line[index].value in wrapper.only):
+            assignments += found
+            return index
+    return None
+
+
+def _command_after(
+    wrapper: _Wrapper, line: Sequence[Word], start: int, found: list[Assignment]
+) -> int | None:
+    index = _after_options(wrapper, line, start)
+    while index is not None and wrapper.assignments and index < len(line):
+        if not _ASSIGNMENT.match(line[index].text):
+            break
+        found.append(_assignment(line[index]))
+        index = _after_options(wrapper, line, index + 1)
+    if index is None:
+        return None
+    if wrapper.module is not _Module.NEVER and line[index : index + 1]:
+        if line[index].value == "-m":
+            return index + 1 if index + 1 < len(line) else None
+        if wrapper.module is _Module.ONLY:
+            return None
+    index += wrapper.operands
+    return index if index < len(line) else None
+
+
+def _assignment(word: Word) -> Assignment:
+    name, _, value = (word.value or word.text).partition("=")
+    given = Word(text=value, value=value, start=word.start + len(name) + 1, end=word.end)
+    return Assignment(name=name, value=given, start=word.start, end=word.end)
+
+
+def _after_options(wrapper: _Wrapper, line: Sequence[Word], start: int) -> int | None:
+    """Return the first word that is no option; None where an option makes it no wrapper."""
+    index = start
+    while index < len(line):
+        value = line[index].value
+        if value is None or not value.startswith("-"):
+            return index
+        if value in wrapper.unless:
+            return None
+        if value == "-m" and wrapper.module is not _Module.NEVER:
+            return index
+        index += 2 if value in wrapper.valued else 1
+        if value == "--":
+            return index
+    return index

@@ -1,0 +1,176 @@
+"""One segment of a pattern: what stands between two slashes."""
+
+from __future__ import annotations
+
+import enum
+from functools import cached_property, lru_cache
+
+from planbound.plan.glob.chain import (
+    ANY,
+    Chain,
+    Characters,
+    complement,
+    exactly,
+    is_among,
+    meet,
+    overlap,
+    without,
+)
+
+
+class GlobProblem(enum.Enum):
+    """What is wrong with a pattern."""
+
+    INVALID = "invalid"
+    """It is not written as a pattern is."""
+    ABSOLUTE = "absolute"
+    """It does not start at the workspace root."""
+    ESCAPES = "escapes"
+    """It climbs with `..`."""
+
+
+class GlobError(ValueError):
+    """A text that is not a pattern: the problem, what was found and expected, and the cure."""
+
+    def __init__(self, problem: GlobProblem, reason: str, hint: str | None = None) -> None:
+        super().__init__(problem, reason, hint)
+        self.problem = problem
+        self.reason = reason
+        self.hint = hint
+
+    def __str__(self) -> str:
+        return self.reason
+
+
+class Segment:
+    """One segment other than `**`. Two are equal when they are written the same."""
+
+    def __init__(self, text: str, chain: Chain[Characters] | None) -> None:
+        self.text = text
+        self.stem = text if chain is None else _stem(chain)
+        """The literal characters that it starts with."""
+        self.literal = chain is None or (not chain.gaps and len(self.stem) == len(chain.items))
+        """Whether the stem is all of it."""
+        self._chain = chain
+
+    def __eq__(self, other: object) -> bool:
+        return isinstance(other, Segment) and self.text == other.text
+
+    def __hash__(self) -> int:
+        return hash(self.text)
+
+    @cached_property
+    def chains(self) -> tuple[Chain[Characters], ...]:
+        """Chains that accept what the segment does, less the impossible names `.` and `..`."""
+        chain = self._chain
+        if chain is None:
+            chain = Chain(items=tuple(exactly(character) for character in self.text), gaps=0)
+        return _possible_names(chain)
+
+
+def segments_meet(left: Segment, right: Segment) -> bool:
+    """Whether there is a name that both segments match."""
+    if left.literal and right.literal:
+        return left.stem == right.stem
+    return any(meet(mine, theirs, overlap) for mine in left.chains for theirs in right.chains)
+
+
+def name_fits(name: str, segment: Segment) -> bool:
+    """Whether a segment matches a name."""
+    if segment.literal:
+        return name == segment.stem
+    walked = Chain(items=tuple(name), gaps=0)
+    return any(meet(walked, chain, is_among) for chain in segment.chains)
+
+
+@lru_cache(maxsize=8192)
+def parse_segment(text: str) -> Segment:
+    """Read one segment, or raise `GlobError`."""
+    if not any(special in text for special in "*?["):
+        return Segment(text, None)
+    items: list[Characters] = []
+    gaps = 0
+    position = 0
+    while position < len(text):
+        end = position + 1
+        match text[position]:
+            case "*":
+                if text.startswith("**", position):
+                    found = f"found `**` glued to other characters in `{text}`"
+                    hint = "write `**` between slashes, or one `*` inside a segment"
+                    raise invalid(f"{found}; expected it to be a whole segment", hint)
+                gaps |= 1 << len(items)
+            case "?":
+                items.append(ANY)
+            case "[":
+                end = class_end(text, position)
+                items.append(_parse_class(text[position:end]))
+            case character:
+                items.append(exactly(character))
+        position = end
+    return Segment(text, Chain(items=tuple(items), gaps=gaps))
+
+
+def class_end(text: str, start: int) -> int:
+    """The position after the `]` of the class that starts here."""
+    first = start + 2 if text.startswith("!", start + 1) else start + 1
+    end = text.find("]", first + 1)
+    if end < 0 or "/" in text[start:end]:
+        hint = "write a literal bracket as `[[]`"
+        raise invalid(f"found `[` without its `]` in a segment of `{text}`", hint)
+    return end + 1
+
+
+def _parse_class(text: str) -> Characters:
+    negated = text.startswith("[!")
+    members = text[2:-1] if negated else text[1:-1]
+    if members.startswith("^") and not negated:
+        # Half of all tools negate here, and half take it as a member: refuse to guess.
+        hint = "write `[!abc]` to negate; as a member, put the `^` after another"
+        raise invalid(f"found `^` at the start of the class `{text}`; expected a member", hint)
+    ranges: list[tuple[int, int]] = []
+    position = 0
+    while position < len(members):
+        low = high = members[position]
+        if members[position + 1 : position + 2] == "-" and position + 2 < len(members):
+            high = members[position + 2]
+            position += 2
+        if high < low:
+            found = f"found the reversed range `{low}-{high}` in `{text}`"
+            raise invalid(f"{found}; expected the lower end first", f"write `{high}-{low}`")
+        ranges.append((ord(low), ord(high)))
+        position += 1
+    return without("/", complement(ranges) if negated else complement(complement(ranges)))
+
+
+def _stem(chain: Chain[Characters]) -> str:
+    """The characters at the start for which there is no choice."""
+    stem = ""
+    for position, characters in enumerate(chain.items):
+        (low, high), *more = characters
+        if chain.gaps >> position & 1 or more or low != high:
+            break
+        stem += chr(low)
+    return stem
+
+
+def _possible_names(chain: Chain[Characters]) -> tuple[Chain[Characters], ...]:
+    """Chains that together accept what this one does, less `.` and `..`.
+
+    Only a chain without gaps can be forced to these names. Two chains with gaps that share any
+    name also share a longer one, as there is room for more characters in both.
+    """
+    items = chain.items
+    if chain.gaps or len(items) > 2 or not all(is_among(".", item) for item in items):
+        return (chain,)
+    narrowed = ((position, without(".", item)) for position, item in enumerate(items))
+    return tuple(
+        Chain(items=(*items[:position], item, *items[position + 1 :]), gaps=0)
+        for position, item in narrowed
+        if item
+    )
+
+
+def invalid(reason: str, hint: str | None = None) -> GlobError:
+    """The error for a pattern that is not written as one is."""
+    return GlobError(GlobProblem.INVALID, reason, hint)
