@@ -1,0 +1,139 @@
+"""Shell syntax of many commands in one process, none of them run.
+
+bash parses every function that it finds in its environment when it starts (`BASH_FUNC_x%%`), and
+runs nothing of it: since 2014 such a value must be one function definition and nothing else. So
+each command is handed over as the body of a function, and bash's complaints say which do not
+parse. A function that is broken on purpose stands at the end: bash gives up at some faults (an
+unclosed `$(`), and where the last one was not reached, a second bash parses each command in a
+sub-shell that executes nothing (`set -n`), which is slower and stops at no fault.
+"""
+
+from __future__ import annotations
+
+import re
+import subprocess
+from collections.abc import Iterator, Mapping, Sequence
+
+from planbound.errors import FileProblem
+from planbound.verify.facts import SyntaxFault
+
+# One value may have 128 KiB, the environment as a whole a quarter of the stack (2 MiB).
+_MAX_COMMAND = 100_000
+_MAX_BATCH = 1_000_000
+_LIMIT_SECONDS = 30
+_CANARY = "planbound_canary"
+_ENVIRONMENT = {b"PATH": b"/usr/bin:/bin", b"LC_ALL": b"C"}
+# `eval` counts the line that it stands on and the `set -n` before the command.
+_ONE_BY_ONE = r"""
+n=0
+while IFS= read -r -d '' command; do
+  said=$(eval $'set -n\n'"$command" 2>&1 >/dev/null) || {
+    said=${said%%$'\n'*}
+    line=${said#*line } line=${line%%:*}
+    printf 'c%d: line %d: %s\n' "$n" "$((line - 6))" "${said#*line *: }"
+  }
+  n=$((n + 1))
+done
+"""
+_MESSAGE = re.compile(
+    r"^[^\n]*?\bc(?P<number>\d+): line (?P<line>-?\d+): (?P<text>.*)$", re.MULTILINE
+)
+
+
+class BashSyntax:
+    """Asks the bash of this machine."""
+
+    def __init__(self, bash: str = "/bin/bash") -> None:
+        self.bash = bash
+
+    def faults(self, commands: Sequence[str]) -> Mapping[str, SyntaxFault]:
+        """Return the commands that bash cannot parse."""
+        found: dict[str, SyntaxFault] = {}
+        for batch in _batches(commands):
+            found.update(self._ask(batch))
+        return found
+
+    def _ask(self, commands: list[str]) -> dict[str, SyntaxFault]:
+        environment = dict(_ENVIRONMENT)
+        for number, command in enumerate(commands):
+            # Two line ends: a backslash at the end of the command must not join the brace.
+            body = f"() {{ {command}\n\n}}".encode("utf-8", "surrogateescape")
+            environment[f"BASH_FUNC_c{number}%%".encode()] = body
+        environment[f"BASH_FUNC_{_CANARY}%%".encode()] = b"() { fi\n}"
+        complaints = self._run(":", environment, b"").stderr.decode("utf-8", "replace")
+        if _CANARY in complaints:
+            return _read(complaints, commands)
+        return self._ask_one_by_one(commands)
+
+    def _ask_one_by_one(self, commands: list[str]) -> dict[str, SyntaxFault]:
+        given = "\0".join([*commands, "fi", ""]).encode("utf-8", "surrogateescape")
+        answer = self._run(_ONE_BY_ONE, _ENVIRONMENT, given).stdout.decode("utf-8", "replace")
+        if f"c{len(commands)}: " not in answer:
+            raise FileProblem(f"{self.bash} does not say what is wrong with a command")
+        return _read(answer, commands)
+
+    def _run(
+        self, script: str, environment: Mapping[bytes, bytes], given: bytes
+    ) -> subprocess.CompletedProcess[bytes]:
+        try:
+            return subprocess.run(  # noqa: S603 - a script of ours, see above
+                [self.bash, "--norc", "--noprofile", "-c", script],
+                env=environment,
+                input=given,
+                capture_output=True,
+                timeout=_LIMIT_SECONDS,
+                check=False,
+            )
+        except OSError as error:
+            raise FileProblem(
+                f"the shell syntax cannot be checked: {self.bash}: {error.strerror}",
+                hint="install bash",
+            ) from error
+        except subprocess.TimeoutExpired as error:
+            raise FileProblem(
+                f"the shell syntax cannot be checked: {self.bash} took over {_LIMIT_SECONDS} s"
+            ) from error
+
+
+def _batches(commands: Sequence[str]) -> Iterator[list[str]]:
+    batch: list[str] = []
+    size = 0
+    for command in commands:
+        # Nothing to parse, too long for the environment, or impossible in it: other rules speak.
+        if not _has_code(command) or len(command.encode("utf-8", "replace")) > _MAX_COMMAND:
+            continue
+        if "\0" in command or _has_lone_surrogate(command):
+            continue
+        if batch and size + len(command) > _MAX_BATCH // 4:
+            yield batch
+            batch, size = [], 0
+        batch.append(command)
+        size += len(command) + 40
+    if batch:
+        yield batch
+
+
+def _has_code(command: str) -> bool:
+    return any(line.strip() and not line.strip().startswith("#") for line in command.split("\n"))
+
+
+def _has_lone_surrogate(command: str) -> bool:
+    return re.search("[\ud800-\udc7f\udd00-\udfff]", command) is not None
+
+
+def _read(complaints: str, commands: list[str]) -> dict[str, SyntaxFault]:
+    found: dict[str, SyntaxFault] = {}
+    for match in _MESSAGE.finditer(complaints):
+        number = int(match["number"])
+        if number >= len(commands) or commands[number] in found:
+            continue  # broken on purpose; or the line that quotes the text at fault
+        command = commands[number]
+        last = command.count("\n")
+        message = match["text"].strip()
+        if message.startswith("syntax error near unexpected token `}'") and "}" not in command:
+            message = "the command ends too early: something in it is not closed"
+        elif message.startswith(("unexpected EOF", "syntax error: unexpected end of file")):
+            message = message.replace("unexpected EOF while looking for", "no")
+            message = message.replace("syntax error: unexpected end of file", "it ends too early")
+        found[command] = SyntaxFault(max(0, min(int(match["line"]), last)), message)
+    return found

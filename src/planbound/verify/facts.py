@@ -1,0 +1,55 @@
+"""What verification asks about the world, and the answers.
+
+The rules are pure: they say what they would need to know (`Questions`), an edge finds it out
+(`Facts`).
+"""
+
+from __future__ import annotations
+
+import enum
+from collections.abc import Mapping
+from types import MappingProxyType
+from typing import NamedTuple
+
+DEFAULT_ROLES = frozenset(
+    {"coder", "reviewer", "researcher", "tech-lead", "worker", "tester", "project-manager"}
+)
+"""The roles that a workspace without configuration has."""
+
+
+class PathKind(enum.Enum):
+    """What is at a path of the workspace."""
+
+    MISSING = "missing"
+    FILE = "file"
+    DIRECTORY = "directory"
+    OUTSIDE = "outside"
+    """Outside the workspace, or through a symbolic link out of it."""
+
+
+class SyntaxFault(NamedTuple):
+    """What the shell says about a command: line (from 0) and message."""
+
+    line: int
+    message: str
+
+
+class Questions(NamedTuple):
+    """What the rules need to know about one plan."""
+
+    paths: frozenset[str] = frozenset()
+    topics: frozenset[str] = frozenset()
+    tools: frozenset[str] = frozenset()
+    commands: tuple[str, ...] = ()
+
+
+class Facts(NamedTuple):
+    """The answers. What was not asked, or could not be found out, is not in here."""
+
+    roles: frozenset[str] = DEFAULT_ROLES
+    paths: Mapping[str, PathKind] = MappingProxyType({})
+    missing_topics: frozenset[str] = frozenset()
+    missing_tools: frozenset[str] = frozenset()
+    syntax: Mapping[str, SyntaxFault] = MappingProxyType({})
+    """By command; a command that is not here has no fault that the shell knows of."""
+    profile: str = "default"

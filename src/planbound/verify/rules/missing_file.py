@@ -1,0 +1,144 @@
+"""A subscription names a file that is not there.
+
+## What it does
+Reports a `file:` that does not exist and that no other step could write: none has it in its
+`touches`, and no contract names it.
+
+## Why it matters
+The step would start without what it was promised, and the agent would guess.
+
+## Example
+```markdown
+**subscriptions:**
+- file:src/biling/invoice.py
+```
+
+## Instead
+```markdown
+**subscriptions:**
+- file:src/billing/invoice.py
+```
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterable, Iterator
+from typing import NamedTuple
+
+from planbound.plan.glob import Glob
+from planbound.plan.model import Step, Subscription, SubscriptionKind
+from planbound.source import Finding, Located, Severity
+from planbound.verify.facts import PathKind
+from planbound.verify.rule import Rule
+from planbound.verify.rules.outside_workspace import workspace_path
+from planbound.verify.subject import Subject
+
+_LINES = re.compile(r"(?P<path>.+?)(?:#L?|:)\d+(?:[-:]L?\d+)?", re.ASCII)
+
+
+def check(subject: Subject) -> Iterable[Finding]:
+    """Yield one finding for each file that nobody writes."""
+    for missing in missing_files(subject):
+        if not missing.is_written_before and missing.later is None:
+            name = missing.item.value.name
+            message = f"there is no file `{name}`, and no step before this one writes it"
+            yield Finding(missing.item.span, message, _hint(missing, name))
+
+
+def _hint(missing: MissingFile, name: str) -> str:
+    if match := _LINES.fullmatch(name):
+        return f"a subscription names a whole file: `file:{match['path']}`"
+    if _is_pattern(name):
+        return "a subscription names one file, not a pattern"
+    if missing.is_written_here:
+        return "a step gets its subscriptions before it starts: what it writes itself is not there"
+    return "correct the path, or let a step before this one have it in its `touches`"
+
+
+class MissingFile(NamedTuple):
+    """A file that a step subscribes to and that is not there, with who could write it."""
+
+    item: Located[Subscription]
+    is_written_before: bool
+    is_written_here: bool
+    later: Step | None
+    """The first step behind this one that could write it."""
+
+
+def missing_files(subject: Subject) -> Iterator[MissingFile]:
+    """Yield every subscription to a file of the workspace that is not there."""
+    wanted = [
+        (place, item, path)
+        for place, step in enumerate(subject.plan.steps)
+        for item in step.subscriptions
+        if item.value.kind is SubscriptionKind.FILE
+        and subject.facts.paths.get(item.value.name) is PathKind.MISSING
+        and (path := workspace_path(item.value.name)) is not None
+    ]
+    if not wanted:
+        return
+    writers = _Writers(subject)
+    for place, item, path in wanted:
+        unwritable = _is_pattern(path) or _LINES.fullmatch(path)
+        found = frozenset[int]() if unwritable else writers.of(path)
+        later = min((writer for writer in found if writer > place), default=None)
+        yield MissingFile(
+            item=item,
+            is_written_before=any(writer < place for writer in found),
+            is_written_here=place in found,
+            later=None if later is None else subject.plan.steps[later],
+        )
+
+
+def _is_pattern(name: str) -> bool:
+    return "*" in name or "?" in name
+
+
+class _Writers:
+    """Which steps could write a file; of those with the same pattern only the first two.
+
+    Who asks is one step and wants another: the first two always hold the answer.
+    """
+
+    def __init__(self, subject: Subject) -> None:
+        self.named: dict[str, list[int]] = {}
+        """By path: the steps whose touches or contracts name it."""
+        self.touching: dict[str, list[int]] = {}
+        """By pattern: the steps that have it."""
+        for place, step in enumerate(subject.plan.steps):
+            for glob in subject.touches(step):
+                _note(self.touching, glob.text, place)
+        self.patterns: dict[tuple[str, ...], list[Glob]] = {}
+        """By the names that a pattern starts with; a literal one is a path."""
+        for text, places in self.touching.items():
+            glob = subject.globs[text]
+            if glob.is_literal:
+                for place in places:
+                    _note(self.named, "/".join(glob.literal_prefix), place)
+            else:
+                self.patterns.setdefault(glob.literal_prefix, []).append(glob)
+        for case in subject.contracts:
+            if isinstance(case.owner, Step):
+                for reference in case.script.files:
+                    if path := workspace_path(reference.path):
+                        _note(self.named, path, case.place)
+
+    def of(self, path: str) -> frozenset[int]:
+        """Return the steps that could write a file."""
+        found = {*self.named.get(path, ())}
+        names = tuple(path.split("/"))
+        for length in range(len(names) + 1):
+            for glob in self.patterns.get(names[:length], ()):
+                if glob.matches(path):
+                    found.update(self.touching[glob.text])
+        return frozenset(found)
+
+
+def _note(steps: dict[str, list[int]], key: str, place: int) -> None:
+    known = steps.setdefault(key, [])
+    if len(known) < 2 and place not in known:
+        known.append(place)
+
+
+RULE = Rule(code="PB401", name="missing-file", severity=Severity.ERROR, check=check)

@@ -1,0 +1,155 @@
+"""The rules, each tested by a Markdown file: see README.md beside this one."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator
+from dataclasses import dataclass, field
+from pathlib import Path
+
+import pytest
+
+from planbound.engine.configuration import Configuration
+from planbound.plan.markdown import BlockKind, read_blocks
+from planbound.plan.parse import parse
+from planbound.shell.syntax import BashSyntax
+from planbound.source import Source
+from planbound.verify.examine import Examination
+from planbound.verify.rules import RULES
+from planbound.workspace.configuration_file import load_configuration
+from planbound.workspace.surroundings import RealSurroundings
+
+HERE = Path(__file__).parent
+
+SMALL_PLAN = """\
+---
+type: plan
+status: draft
+owner: orchestrator
+---
+
+# A small plan
+
+## Steps
+
+### 1. Do it
+
+**target:** coder
+
+**task:**
+Write `out.txt`.
+
+**contract:**
+````shell
+{command}
+````
+"""
+
+
+@dataclass
+class Case:
+    code: str
+    title: str
+    fences: dict[str, str] = field(default_factory=dict)
+
+
+def cases() -> Iterator[Case]:
+    for path in sorted(HERE.glob("PB*.md")):
+        source = Source(path=path.name, text=path.read_text(encoding="utf-8"))
+        case = Case(path.stem, "")
+        for block in read_blocks(source):
+            if block.kind is BlockKind.HEADING and block.level == 2:
+                if case.fences:
+                    yield case
+                assert block.text_span
+                case = Case(path.stem, source.slice(block.text_span))
+            elif block.kind is BlockKind.FENCE:
+                assert block.info not in case.fences, (path.name, case.title, block.info)
+                case.fences[block.info] = block.content
+        if case.fences:
+            yield case
+
+
+CASES = list(cases())
+
+
+def lay_out(case: Case, root: Path) -> None:
+    for line in case.fences.get("files", "").splitlines():
+        name, _, target = line.strip().partition(" -> ")
+        path = root / name
+        path.parent.mkdir(parents=True, exist_ok=True)
+        if target:
+            path.symlink_to(target)
+        elif name.endswith("/"):
+            path.mkdir(parents=True, exist_ok=True)
+        else:
+            path.write_text("content\n", encoding="utf-8")
+    if "toml" in case.fences:
+        (root / "planbound.toml").write_text(case.fences["toml"], encoding="utf-8")
+
+
+def diagnose(case: Case, plan: str, root: Path) -> list[str]:
+    configuration: Configuration = load_configuration(str(root))
+    surroundings = RealSurroundings(
+        root=str(root),
+        harness=str(root / ".harness"),
+        configuration=configuration,
+        syntax=BashSyntax(),
+    )
+    examination = Examination(parse(plan, path="PLAN.md"))
+    facts = surroundings.answer(examination.questions())
+    if "tools" in case.fences:
+        facts = facts._replace(missing_tools=frozenset(case.fences["tools"].split()))
+    found = examination.diagnostics(facts)
+    return [
+        f"{item.line}:{item.column} {item.severity.value}: {item.message}"
+        for item in found
+        if item.code == case.code
+    ]
+
+
+@pytest.mark.parametrize("case", CASES, ids=lambda case: f"{case.code}-{case.title}")
+def test_rule_says_what_its_page_promises(case: Case, tmp_path: Path) -> None:
+    lay_out(case, tmp_path)
+    unknown = set(case.fences) - {
+        "faulty",
+        "clean",
+        "plan",
+        "diagnostics",
+        "files",
+        "toml",
+        "tools",
+    }
+    assert not unknown
+    for command in case.fences.get("faulty", "").splitlines():
+        assert diagnose(case, SMALL_PLAN.format(command=command), tmp_path), command
+    for command in case.fences.get("clean", "").splitlines():
+        assert not diagnose(case, SMALL_PLAN.format(command=command), tmp_path), command
+    if "plan" in case.fences:
+        expected = case.fences.get("diagnostics", "").splitlines()
+        assert diagnose(case, case.fences["plan"], tmp_path) == expected
+
+
+def test_every_rule_has_a_faulty_and_a_clean_case() -> None:
+    faulty = {
+        case.code
+        for case in CASES
+        if case.fences.get("faulty", "").strip() or case.fences.get("diagnostics", "").strip()
+    }
+    clean = {
+        case.code
+        for case in CASES
+        if case.fences.get("clean", "").strip()
+        or ("plan" in case.fences and not case.fences.get("diagnostics", "").strip())
+    }
+    codes = {rule.code for rule in RULES}
+    assert codes - faulty == set()
+    assert codes - clean == set()
+    assert {case.code for case in CASES} <= codes
+
+
+def test_codes_and_names_are_unique_and_well_formed() -> None:
+    assert len({rule.code for rule in RULES}) == len(RULES)
+    assert len({rule.name for rule in RULES}) == len(RULES)
+    assert all(re.fullmatch(r"PB\d{3}", rule.code) for rule in RULES)
+    assert all(re.fullmatch(r"[a-z]+(?:-[a-z]+)*", rule.name) for rule in RULES)
