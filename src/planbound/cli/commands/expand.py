@@ -1,0 +1,68 @@
+"""`planbound expand`."""
+
+from __future__ import annotations
+
+import argparse
+import sys
+
+from planbound.cli.terminal import Terminal
+from planbound.errors import ExitCode, UsageError
+from planbound.plan.expand import MAX_STEPS, Batch, read_batches
+from planbound.usecases.expand import expand_file
+from planbound.usecases.locate import locate
+from planbound.wiring.parts import Parts
+
+
+def configure(parser: argparse.ArgumentParser) -> None:
+    """Add the command's arguments."""
+    parser.add_argument("plan", nargs="?", metavar="PLAN", help="a name or a file")
+    parser.add_argument("--step", required=True, metavar="LABEL", help="the template, `3-N`")
+    source = parser.add_mutually_exclusive_group(required=True)
+    source.add_argument(
+        "--batches",
+        metavar="FILE",
+        help="one batch a line, or groups of lines with blank lines between them; `-` for stdin",
+    )
+    source.add_argument("--count", type=int, metavar="K", help="so many steps")
+    parser.add_argument(
+        "--size", type=int, metavar="K", help="with --batches: deal the lines out, K to a batch"
+    )
+    parser.add_argument("--print", action="store_true", help="print the plan, write nothing")
+
+
+def run(arguments: argparse.Namespace, terminal: Terminal) -> ExitCode:
+    """Write the template out."""
+    parts = Parts(workspace=arguments.workspace)
+    file = locate(arguments.plan, parts.tree)
+    batches = _batches(arguments, parts)
+    expansion = expand_file(file, arguments.step, batches, files=parts.files, dry=arguments.print)
+    if arguments.print:
+        terminal.raw(expansion.plan.source.text)
+        return ExitCode.DONE
+    first, last = expansion.numbers[0], expansion.numbers[-1]
+    steps = f"step {first}" if first == last else f"steps {first} to {last}"
+    terminal.out(f"{file.shown}: `{arguments.step}` is now {steps}")
+    return ExitCode.DONE
+
+
+def _batches(arguments: argparse.Namespace, parts: Parts) -> list[Batch]:
+    if arguments.count is not None:
+        if arguments.size is not None:
+            raise UsageError("`--size` goes with `--batches`")
+        if not 1 <= arguments.count <= MAX_STEPS:
+            raise UsageError(f"`--count` is {arguments.count}, expected 1 to {MAX_STEPS:,}")
+        return [()] * arguments.count
+    if arguments.size is not None and arguments.size < 1:
+        raise UsageError(f"`--size` is {arguments.size}, expected at least 1")
+    if arguments.batches == "-":
+        data = sys.stdin.buffer.read()
+    else:
+        data = parts.files.read(arguments.batches)
+    try:
+        text = data.decode("utf-8-sig")
+    except UnicodeDecodeError as error:
+        raise UsageError(f"`{arguments.batches}` is not UTF-8 text") from error
+    batches = read_batches(text, size=arguments.size)
+    if not batches:
+        raise UsageError(f"`{arguments.batches}` names no batch")
+    return batches

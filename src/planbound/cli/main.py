@@ -1,0 +1,164 @@
+"""The program: finds the command, runs it, turns every end into an exit code."""
+
+from __future__ import annotations
+
+import argparse
+import gc
+import importlib
+import os
+import sys
+from typing import NoReturn, Protocol
+
+from planbound import __version__
+from planbound.cli.terminal import Terminal
+from planbound.errors import ExitCode, PlanboundError
+
+COMMANDS = {
+    "init": "make `.harness/`, a first plan and a configuration",
+    "new": "begin a new named plan",
+    "show": "show what a plan says",
+    "list": "list the plans of the workspace",
+    "verify": "say everything that is wrong with a plan; nothing is run",
+    "fmt": "repair how a plan is written, and show the difference",
+    "expand": "write a template such as `3–N` out into numbered steps",
+    "explain": "tell what a diagnostic means and what to write instead",
+}
+
+
+class CommandModule(Protocol):
+    """What a module in `cli.commands` has."""
+
+    def configure(self, parser: argparse.ArgumentParser) -> None:
+        """Add the command's arguments."""
+
+    def run(self, arguments: argparse.Namespace, terminal: Terminal) -> ExitCode:
+        """Do it."""
+
+
+def entry_point() -> NoReturn:
+    """Run the program in `sys.argv` and end the process."""
+    # A command lives for moments and makes no cycles to speak of: looking for them costs a tenth.
+    gc.disable()
+    code = main(sys.argv[1:])
+    try:
+        sys.stdout.flush()
+    except BrokenPipeError:
+        code = _close_pipe()
+    except OSError as error:
+        sys.stderr.write(f"error: cannot write the output: {error.strerror}\n")
+        code = ExitCode.USAGE
+        _close_pipe()
+    # Nothing is left to do but free memory; the system does that faster.
+    sys.stderr.flush()
+    os._exit(code)
+
+
+def main(argv: list[str]) -> int:
+    """Run one command; return the exit code."""
+    terminal = Terminal()
+    try:
+        return _run(argv, terminal)
+    except PlanboundError as error:
+        terminal.problem(error.message, error.hint)
+        return error.exit_code
+    except KeyboardInterrupt:
+        terminal.note("interrupted")
+        return ExitCode.INTERRUPTED
+    except BrokenPipeError:
+        return _close_pipe()
+    except SystemExit as error:  # argparse ends by itself on --help and on bad usage
+        return error.code if isinstance(error.code, int) else ExitCode.USAGE
+    except Exception as error:  # noqa: BLE001 - the one place where a bug of ours ends
+        return _report(error, argv, terminal)
+
+
+def _run(argv: list[str], terminal: Terminal) -> int:
+    # Only the module of the command at hand is imported: start-up is paid by every call.
+    name = _command_in(argv)
+    if name is None:
+        parser = overview()
+        arguments = parser.parse_args(argv)
+        if arguments.command is None:
+            parser.print_help(sys.stderr)
+            return ExitCode.USAGE
+        raise AssertionError(arguments.command)
+    module: CommandModule = importlib.import_module(f"planbound.cli.commands.{name}")
+    parser = argparse.ArgumentParser(
+        prog=f"planbound {name}", description=_sentence(COMMANDS[name]), allow_abbrev=False
+    )
+    _global_options(parser)
+    module.configure(parser)
+    place = argv.index(name)
+    arguments = parser.parse_args(argv[:place] + argv[place + 1 :])
+    return module.run(arguments, terminal)
+
+
+def _command_in(argv: list[str]) -> str | None:
+    """Return the command: the first word that is not a global option or its value."""
+    skip = False
+    for word in argv:
+        if skip:
+            skip = False
+        elif word == "--workspace":
+            skip = True
+        elif word.startswith("-"):
+            if word in {"--version", "-h", "--help"}:
+                return None
+        else:
+            return word if word in COMMANDS else None
+    return None
+
+
+def _global_options(parser: argparse.ArgumentParser) -> None:
+    parser.add_argument("--workspace", metavar="DIR", help="the workspace (default: found upwards)")
+
+
+def overview() -> argparse.ArgumentParser:
+    """Return the parser that knows the names of all commands, for `--help`."""
+    parser = argparse.ArgumentParser(
+        prog="planbound",
+        description="Planbound holds agents to the plan.",
+        formatter_class=argparse.RawDescriptionHelpFormatter,
+        epilog="`planbound COMMAND --help` tells more.",
+        allow_abbrev=False,
+    )
+    parser.add_argument("--version", action="version", version=f"planbound {__version__}")
+    _global_options(parser)
+    commands = parser.add_subparsers(dest="command", metavar="COMMAND", title="commands")
+    for name, summary in COMMANDS.items():
+        commands.add_parser(name, help=summary)
+    return parser
+
+
+def _sentence(summary: str) -> str:
+    return f"{summary[0].upper()}{summary[1:]}."
+
+
+def _close_pipe() -> ExitCode:
+    """Whoever read our output went away: that is not an error, and nobody is left to tell."""
+    devnull = os.open(os.devnull, os.O_WRONLY)
+    os.dup2(devnull, sys.stdout.fileno())
+    return ExitCode.DONE
+
+
+def _report(error: Exception, argv: list[str], terminal: Terminal) -> ExitCode:
+    import tempfile  # noqa: PLC0415 - only when we crash
+    import traceback  # noqa: PLC0415
+
+    text = f"planbound {__version__}, Python {sys.version}\n\narguments: {argv!r}\n\n"
+    text += "".join(traceback.format_exception(error))
+    terminal.problem(f"this is a bug in Planbound: {type(error).__name__}: {error}")
+    try:
+        with tempfile.NamedTemporaryFile(
+            "w",
+            prefix="planbound-bug-",
+            suffix=".txt",
+            delete=False,
+            encoding="utf-8",
+            errors="backslashreplace",
+        ) as file:
+            file.write(text)
+        terminal.note(f"hint: the report is in {file.name}; please send it to us")
+    except OSError:
+        terminal.note(text)
+    return ExitCode.BUG

@@ -1,0 +1,71 @@
+"""Writing to the terminal: styles where they help, no crash where they cannot be."""
+
+from __future__ import annotations
+
+import os
+import sys
+from typing import TextIO
+
+_STYLES = {
+    "bold": "1",
+    "dim": "2",
+    "red": "31",
+    "green": "32",
+    "yellow": "33",
+    "blue": "34",
+    "cyan": "36",
+}
+
+
+class Terminal:
+    """Standard output and error of this process."""
+
+    def __init__(self) -> None:
+        for stream in (sys.stdout, sys.stderr):
+            # A plan may hold what the terminal's encoding has not.
+            reconfigure = getattr(stream, "reconfigure", None)
+            if reconfigure is not None:
+                reconfigure(errors="backslashreplace")
+        self.colour = _wants_colour(sys.stdout)
+        self.error_colour = _wants_colour(sys.stderr)
+
+    def out(self, text: str = "") -> None:
+        """Write a line of the result."""
+        sys.stdout.write(text + "\n")
+
+    def json(self, value: object) -> None:
+        """Write a result for programs."""
+        import json  # noqa: PLC0415 - only for who asks for it
+
+        self.out(json.dumps(value, indent=2))
+
+    def raw(self, text: str) -> None:
+        """Write a result as it is."""
+        sys.stdout.write(text)
+
+    def note(self, text: str) -> None:
+        """Write a line about the result."""
+        sys.stderr.write(text + "\n")
+
+    def problem(self, message: str, hint: str | None = None) -> None:
+        """Write what went wrong and what to do."""
+        sys.stdout.flush()
+        self.note(f"{self._paint('error:', 'red', colour=self.error_colour)} {message}")
+        if hint:
+            self.note(f"hint: {hint}")
+
+    def style(self, text: str, *names: str) -> str:
+        """Return the text in a style, if standard output shows styles."""
+        return self._paint(text, *names, colour=self.colour)
+
+    def _paint(self, text: str, *names: str, colour: bool) -> str:
+        if not colour:
+            return text
+        codes = ";".join(_STYLES[name] for name in names)
+        return f"\x1b[{codes}m{text}\x1b[0m"
+
+
+def _wants_colour(stream: TextIO) -> bool:
+    if os.environ.get("NO_COLOR") or os.environ.get("TERM") == "dumb":
+        return False
+    return bool(os.environ.get("FORCE_COLOR")) or stream.isatty()

@@ -1,0 +1,70 @@
+"""Finds out what verification asks: files, topics, tools, shell syntax."""
+
+from __future__ import annotations
+
+import os
+import stat
+
+from planbound.engine.configuration import Configuration
+from planbound.ports.surroundings import ShellSyntax
+from planbound.verify.facts import Facts, PathKind, Questions
+
+
+class RealSurroundings:
+    """The workspace on this machine."""
+
+    def __init__(
+        self, *, root: str, harness: str, configuration: Configuration, syntax: ShellSyntax
+    ) -> None:
+        self.root = os.path.realpath(root)
+        self.harness = harness
+        self.configuration = configuration
+        self.syntax = syntax
+
+    def answer(self, questions: Questions) -> Facts:
+        """Return what is known about what was asked."""
+        search = os.environ.get("PATH", os.defpath).split(os.pathsep)
+        return Facts(
+            roles=self.configuration.roles,
+            paths={path: self._kind(path) for path in questions.paths},
+            missing_topics=frozenset(
+                topic for topic in questions.topics if not self._has_topic(topic)
+            ),
+            missing_tools=frozenset(
+                tool for tool in questions.tools if not _is_on_path(tool, search)
+            ),
+            syntax=self.syntax.faults(questions.commands),
+            profile=self.configuration.profile,
+        )
+
+    def _kind(self, path: str) -> PathKind:
+        if "\0" in path:
+            return PathKind.MISSING
+        try:
+            joined = os.path.join(self.root, os.path.expanduser(path))
+            real = os.path.realpath(joined)
+            if real != self.root and not real.startswith(self.root.rstrip("/") + os.sep):
+                return PathKind.OUTSIDE
+            mode = os.stat(real).st_mode
+        except (OSError, ValueError):
+            # Missing, unreadable, or a name that this system cannot have.
+            return PathKind.MISSING
+        return PathKind.DIRECTORY if stat.S_ISDIR(mode) else PathKind.FILE
+
+    def _has_topic(self, topic: str) -> bool:
+        if "/" in topic or "\0" in topic or topic in {".", ".."}:
+            return False
+        try:
+            return os.path.isfile(os.path.join(self.harness, "topics", f"{topic}.md"))
+        except ValueError:
+            return False
+
+
+def _is_on_path(tool: str, search: list[str]) -> bool:
+    try:
+        return any(
+            os.path.isfile(path) and os.access(path, os.X_OK)
+            for path in (os.path.join(folder, tool) for folder in search if folder)
+        )
+    except ValueError:
+        return False

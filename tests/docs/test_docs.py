@@ -1,0 +1,58 @@
+"""What the docs show is what the program prints: see tools/console.py."""
+
+from __future__ import annotations
+
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+from tools.console import PAGES, ROOT, Laid, Session, Shell, difference, fences, matches
+
+
+@pytest.mark.requirement("docs.readme")
+@pytest.mark.parametrize("page", PAGES)
+def test_console_blocks_show_what_the_program_prints(page: str, tmp_path: Path) -> None:
+    shell = Shell(tmp_path)
+    wrong = []
+    for part in fences(page):
+        if isinstance(part, Laid):
+            shell.lay(part)
+            continue
+        printed = shell.run(part)
+        assert len(printed) == len(part.commands), f"{page}: the shell ended in the middle"
+        wrong += [
+            f"{page}:{command.line}: {command.text}\n{difference(command.output, lines)}"
+            for command, lines in zip(part.commands, printed, strict=True)
+            if not matches(command.output, lines)
+        ]
+    assert not wrong, "\n\n".join(wrong)
+
+
+@pytest.mark.requirement("docs.readme")
+@pytest.mark.parametrize("page", ["README.md", "docs/quickstart.md"])
+def test_first_pages_show_the_program_at_work(page: str) -> None:
+    shown = [part for part in fences(page) if isinstance(part, Session)]
+    assert any("planbound" in command.text for part in shown for command in part.commands)
+
+
+@pytest.mark.requirement("docs.reference")
+@pytest.mark.parametrize("arguments", [["tools.reference", "--check"], ["tools.repository"]])
+def test_repository_checks_pass(arguments: list[str]) -> None:
+    done = subprocess.run(
+        [sys.executable, "-m", *arguments],
+        cwd=ROOT,
+        capture_output=True,
+        text=True,
+        timeout=120,
+        check=False,
+    )
+    assert done.returncode == 0, done.stdout + done.stderr
+
+
+def test_a_line_of_dots_stands_for_any_lines() -> None:
+    assert matches(["a", "...", "c"], ["a", "c"])
+    assert matches(["a", "...", "c"], ["a", "b", "b", "c"])
+    assert not matches(["a", "...", "c"], ["a", "b"])
+    assert not matches(["a"], ["a", "b"])
