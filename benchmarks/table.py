@@ -1,0 +1,61 @@
+"""Writes the README's performance table from what was measured last."""
+
+from __future__ import annotations
+
+import json
+import re
+import sys
+from pathlib import Path
+
+from benchmarks.measure import RESULTS
+
+README = Path(__file__).parents[1] / "README.md"
+_TABLE = re.compile(r"(<!-- performance -->\n).*?(<!-- /performance -->)", re.DOTALL)
+
+
+def table() -> str:
+    """Return the table as Markdown."""
+    results = json.loads(RESULTS.read_text(encoding="utf-8"))
+    start, plan = results["start"], results["plan"]
+    tokenizer = plan["markdown-it-py 1000"]
+    rows = [
+        ("`python -c pass` (the floor)", start["python -c pass"], ""),
+        (
+            "`planbound --version`",
+            start["planbound --version"],
+            _times(start, "planbound --version"),
+        ),
+        (
+            "`planbound verify`, 10 steps, whole process",
+            start["planbound verify (10 steps)"],
+            _times(start, "planbound verify (10 steps)"),
+        ),
+        ("markdown-it-py alone, 1,000 steps", tokenizer, ""),
+    ]
+    for kind in ("parse", "verify"):
+        for size in (10, 100, 1000, 5000):
+            seconds = plan[f"{kind} {size}"]
+            note = f"{seconds / size * 1e6:.0f} µs a step"
+            if size == 1000:
+                note += f", {seconds / tokenizer:.2f} x markdown-it-py alone"
+            rows.append((f"{kind}, {size:,} steps", seconds, note))
+    lines = ["| what | median | |", "| --- | ---: | --- |"]
+    lines += [f"| {name} | {seconds * 1000:.1f} ms | {note} |" for name, seconds, note in rows]
+    return "\n".join(lines) + "\n"
+
+
+def _times(start: dict[str, float], name: str) -> str:
+    ratio = start[name] / start["python -c pass"]
+    return f"{ratio:.1f} x the floor, limit {start['limit'] * 1000:.0f} ms"
+
+
+def main() -> int:
+    """Put the table into the README."""
+    text = README.read_text(encoding="utf-8")
+    new = _TABLE.sub(lambda match: match[1] + table() + match[2], text)
+    README.write_text(new, encoding="utf-8")
+    return 0
+
+
+if __name__ == "__main__":
+    sys.exit(main())

@@ -1,0 +1,1 @@
+"""What `make check` and `make docs` run on the repository itself."""
