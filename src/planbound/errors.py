@@ -10,7 +10,9 @@ A fault *in a plan* is never an exception: it is a diagnostic (`planbound.source
     │   ├── AlreadyExists       something is at the path that would be written
     │   ├── ConcurrentChange    the file is not the one that was read
     │   └── BindingError        which plan is meant cannot be told
-    └── FileProblem             a file cannot be read or written
+    ├── FileProblem             a file cannot be read or written
+    └── JournalProblem          the journal cannot be read or written
+        └── Stale               somebody else appended first: read again
 """
 
 from __future__ import annotations
@@ -80,3 +82,11 @@ class BindingError(Refused):
 
 class FileProblem(PlanboundError):  # noqa: N818 - the file's problem, not ours
     """A file cannot be read or written."""
+
+
+class JournalProblem(PlanboundError):  # noqa: N818 - the journal's problem, not ours
+    """The journal cannot be read or written."""
+
+
+class Stale(JournalProblem):
+    """Somebody else appended first: read again."""

@@ -10,8 +10,8 @@ sub-shell that executes nothing (`set -n`), which is slower and stops at no faul
 
 from __future__ import annotations
 
+import os
 import re
-import subprocess
 from collections.abc import Iterator, Mapping, Sequence
 
 from planbound.errors import FileProblem
@@ -60,39 +60,61 @@ class BashSyntax:
             body = f"() {{ {command}\n\n}}".encode("utf-8", "surrogateescape")
             environment[f"BASH_FUNC_c{number}%%".encode()] = body
         environment[f"BASH_FUNC_{_CANARY}%%".encode()] = b"() { fi\n}"
-        complaints = self._run(":", environment, b"").stderr.decode("utf-8", "replace")
+        complaints = self._complaints(environment)
         if _CANARY in complaints:
             return _read(complaints, commands)
         return self._ask_one_by_one(commands)
 
-    def _ask_one_by_one(self, commands: list[str]) -> dict[str, SyntaxFault]:
-        given = "\0".join([*commands, "fi", ""]).encode("utf-8", "surrogateescape")
-        answer = self._run(_ONE_BY_ONE, _ENVIRONMENT, given).stdout.decode("utf-8", "replace")
-        if f"c{len(commands)}: " not in answer:
-            raise FileProblem(f"{self.bash} does not say what is wrong with a command")
-        return _read(answer, commands)
-
-    def _run(
-        self, script: str, environment: Mapping[bytes, bytes], given: bytes
-    ) -> subprocess.CompletedProcess[bytes]:
+    def _complaints(self, environment: Mapping[bytes, bytes]) -> str:
+        """Return what bash says when it starts with this environment, and does nothing."""
+        # Not through `subprocess`: importing it takes longer than bash does.
+        reading, writing = os.pipe()
         try:
-            return subprocess.run(  # noqa: S603 - a script of ours, see above
-                [self.bash, "--norc", "--noprofile", "-c", script],
-                env=environment,
+            process = os.posix_spawn(
+                self.bash,
+                [self.bash, "--norc", "--noprofile", "-c", ":"],
+                environment,
+                file_actions=[
+                    (os.POSIX_SPAWN_OPEN, 0, os.devnull, os.O_RDONLY, 0),
+                    (os.POSIX_SPAWN_OPEN, 1, os.devnull, os.O_WRONLY, 0),
+                    (os.POSIX_SPAWN_DUP2, writing, 2),
+                ],
+            )
+        except OSError as error:
+            os.close(reading)
+            raise self._problem(error.strerror or str(error)) from error
+        finally:
+            os.close(writing)
+        with open(reading, "rb") as pipe:
+            said = pipe.read()
+        os.waitpid(process, 0)
+        return said.decode("utf-8", "replace")
+
+    def _ask_one_by_one(self, commands: list[str]) -> dict[str, SyntaxFault]:
+        import subprocess  # noqa: PLC0415 - seldom needed
+
+        given = "\0".join([*commands, "fi", ""]).encode("utf-8", "surrogateescape")
+        try:
+            done = subprocess.run(  # noqa: S603 - a script of ours, see above
+                [self.bash, "--norc", "--noprofile", "-c", _ONE_BY_ONE],
+                env=_ENVIRONMENT,
                 input=given,
                 capture_output=True,
                 timeout=_LIMIT_SECONDS,
                 check=False,
             )
         except OSError as error:
-            raise FileProblem(
-                f"the shell syntax cannot be checked: {self.bash}: {error.strerror}",
-                hint="install bash",
-            ) from error
+            raise self._problem(error.strerror or str(error)) from error
         except subprocess.TimeoutExpired as error:
-            raise FileProblem(
-                f"the shell syntax cannot be checked: {self.bash} took over {_LIMIT_SECONDS} s"
-            ) from error
+            raise self._problem(f"it took over {_LIMIT_SECONDS} s") from error
+        answer = done.stdout.decode("utf-8", "replace")
+        if f"c{len(commands)}: " not in answer:
+            raise self._problem("it does not say what is wrong with a command")
+        return _read(answer, commands)
+
+    def _problem(self, reason: str) -> FileProblem:
+        message = f"the shell syntax cannot be checked: {self.bash}: {reason}"
+        return FileProblem(message, hint="install bash")
 
 
 def _batches(commands: Sequence[str]) -> Iterator[list[str]]:

@@ -36,14 +36,15 @@ from planbound.verify.writing import Writing, Written, written_contracts
 
 MAX_FINDINGS = 5
 
-_HIDDEN = re.compile(rf"{INVISIBLE.pattern}|[\ufe00-\ufe0f]")
-_BLANK = re.compile("[\u00a0\u1680\u2000-\u200a\u202f\u205f\u3000]")
-_TYPOGRAPHIC = re.compile("[‘’‚‛“”„‟«»–—]")
-_ANY = re.compile(f"{_HIDDEN.pattern}|{_BLANK.pattern}|{_TYPOGRAPHIC.pattern}")
+# As text: `re` compiles and keeps them when the first plan has a character that is not ASCII.
+_HIDDEN = rf"{INVISIBLE.pattern}|[\ufe00-\ufe0f]"
+_BLANK = "[\u00a0\u1680\u2000-\u200a\u202f\u205f\u3000]"
+_TYPOGRAPHIC = "[‘’‚‛“”„‟«»–—]"
+_ANY = f"{_HIDDEN}|{_BLANK}|{_TYPOGRAPHIC}"
 _DASHES = "–—"
 _DOUBLE = "“”„‟«»"
 # What may be skipped as a whole: escaped characters, quoted text, comments.
-_SKIPPED = re.compile(r"\\.|'[^']*'|\"(?:\\.|[^\"\\])*\"|(?<!\S)#[^\n]*", re.DOTALL)
+_SKIPPED = r"(?s)\\.|'[^']*'|\"(?:\\.|[^\"\\])*\"|(?<!\S)#[^\n]*"
 
 
 def check(subject: Subject) -> Iterable[Finding]:
@@ -58,7 +59,7 @@ def check(subject: Subject) -> Iterable[Finding]:
 def _contract(written: Written, source: str) -> Iterator[Finding]:
     command = written.case.command
     shell = written.writing in {Writing.SHELL, Writing.PREFIXED}
-    if _ANY.search(command.text):
+    if re.search(_ANY, command.text):
         found = dict(_hidden(command.text))
         if shell:
             found.update(_lookalikes(written.case.script))
@@ -72,17 +73,17 @@ def _contract(written: Written, source: str) -> Iterator[Finding]:
 
 
 def _hidden(text: str) -> Iterator[tuple[int, tuple[str, str]]]:
-    for match in _HIDDEN.finditer(text):
+    for match in re.finditer(_HIDDEN, text):
         yield match.start(), (f"found the invisible character {_name(match[0])}", "delete it")
 
 
 def _lookalikes(script: Script) -> Iterator[tuple[int, tuple[str, str]]]:
     """Yield blanks that are none, and quotes and dashes that the shell does not know."""
     text = script.text
-    for match in _BLANK.finditer(text):
+    for match in re.finditer(_BLANK, text):
         yield match.start(), (f"found {_name(match[0])}; expected a plain blank", "type it anew")
-    plain = _SKIPPED.sub(lambda skipped: "\0" * len(skipped[0]), text)
-    for match in _TYPOGRAPHIC.finditer(plain):
+    plain = re.sub(_SKIPPED, lambda skipped: "\0" * len(skipped[0]), text)
+    for match in re.finditer(_TYPOGRAPHIC, plain):
         offset = match.start()
         if any(start <= offset < end for start, end in script.heredocs):
             continue

@@ -1,0 +1,236 @@
+"""What the journal says about the plans: state is `fold(events)`, and nothing else."""
+
+from __future__ import annotations
+
+import enum
+from collections.abc import Iterable, Mapping
+from typing import NamedTuple
+
+from planbound.journal.event import EventKind
+from planbound.journal.record import Provenance, Record
+
+
+class JournalStatus(enum.Enum):
+    """Where a plan is, by the journal alone."""
+
+    DRAFT = "draft"
+    VERIFIED = "verified"
+    APPROVED = "approved"
+    IN_PROGRESS = "in-progress"
+    DONE = "done"
+    DONE_WITH_SKIPS = "done with skips"
+    FAILED = "failed"
+
+
+class TaskState(NamedTuple):
+    """Where one step is, by the journal alone."""
+
+    id: str
+    name: str | None = None
+    status: str = "pending"
+    attempts: int = 0
+    verdict: str | None = None
+
+
+class PlanState(NamedTuple):
+    """What has become of one plan."""
+
+    slug: str
+    status: JournalStatus = JournalStatus.DRAFT
+    revision: int = 1
+    digest: str | None = None
+    """Of the text that was verified or approved last."""
+    tasks: Mapping[str, TaskState] = {}
+    waiting: str | None = None
+    """What a person is asked, while one is."""
+    started: bool = False
+    archived: bool = False
+    first: str | None = None
+    """When the first event was."""
+    last: str | None = None
+    """When the last event was."""
+    last_event: EventKind | None = None
+    seq: int = 0
+
+
+_TASK_STATUS = {
+    EventKind.TASK_STARTED: "in-progress",
+    EventKind.TASK_COMPLETED: "done",
+    EventKind.TASK_FAILED: "failed",
+    EventKind.TASK_SKIPPED: "skipped",
+    EventKind.WAIVED: "waived",
+    EventKind.ATTESTED: "done",
+}
+_PLAN_STATUS = {
+    EventKind.PLAN_REWRITTEN: JournalStatus.DRAFT,
+    EventKind.PLAN_AMENDED: JournalStatus.DRAFT,
+    EventKind.GATE_APPROVED: JournalStatus.APPROVED,
+    EventKind.GATE_REJECTED: JournalStatus.DRAFT,
+    EventKind.TASK_STARTED: JournalStatus.IN_PROGRESS,
+}
+_QUESTIONS = {
+    EventKind.GATE_APPROVAL_REQUESTED: "approval",
+    EventKind.GATE_CLARIFICATION_ASKED: "clarification",
+    EventKind.RECOVERY_ESCALATION: "escalation",
+    EventKind.PERMISSION_REQUIRED: "permission",
+    EventKind.FINALIZATION_CAPPED: "incomplete",
+}
+# What settles the questions about the plan as a whole.
+_ANSWERS = frozenset(
+    {
+        EventKind.PLAN_VERIFIED,
+        EventKind.PLAN_REWRITTEN,
+        EventKind.PLAN_AMENDED,
+        EventKind.GATE_APPROVED,
+        EventKind.GATE_REJECTED,
+        EventKind.TASK_STARTED,
+        EventKind.FINALIZATION_ACCEPTED,
+    }
+)
+_WHOLE_PLAN = ""
+
+
+def fold(records: Iterable[Record]) -> dict[str, PlanState]:
+    """Return the state of every plan that the records speak of.
+
+    Only what really happened counts: a replay or a test proves nothing.
+    """
+    plans: dict[str, _Plan] = {}
+    for record in records:
+        draft = record.draft
+        if not draft.plan or draft.provenance is not Provenance.LIVE:
+            continue
+        plan = plans.get(draft.plan)
+        if plan is None or plan.begins_anew(draft.event):
+            plan = plans[draft.plan] = _Plan(draft.plan, draft.timestamp)
+        plan.apply(record)
+    return {slug: plan.state() for slug, plan in plans.items()}
+
+
+class _Plan:
+    """One plan while its events are added up."""
+
+    def __init__(self, slug: str, first: str) -> None:
+        self.slug = slug
+        self.first = first
+        self.status = JournalStatus.DRAFT
+        self.revision = 1
+        self.digest: str | None = None
+        self.task_count: int | None = None
+        self.tasks: dict[str, TaskState] = {}
+        self.questions: dict[str, str] = {}
+        """By step, and by `_WHOLE_PLAN`: what a person is asked."""
+        self.capped = False
+        self.started = False
+        self.archived = False
+        self.last: Record | None = None
+
+    def begins_anew(self, kind: EventKind) -> bool:
+        """Say whether an event is the first of another plan by the same name."""
+        if kind is EventKind.PLAN_CREATED:
+            return True
+        return self.archived and kind in {EventKind.PLAN_STAGED, EventKind.PLAN_ACTIVATED}
+
+    def state(self) -> PlanState:
+        questions = self.questions
+        waiting = questions.get(_WHOLE_PLAN) or next(iter(questions.values()), None)
+        return PlanState(
+            slug=self.slug,
+            status=self.status,
+            revision=self.revision,
+            digest=self.digest,
+            tasks=self.tasks,
+            waiting=waiting,
+            started=self.started,
+            archived=self.archived,
+            first=self.first,
+            last=self.last.draft.timestamp if self.last else None,
+            last_event=self.last.draft.event if self.last else None,
+            seq=self.last.seq if self.last else 0,
+        )
+
+    def apply(self, record: Record) -> None:
+        kind = record.draft.event
+        self._status(record)
+        self._facts(record)
+        if record.draft.task_id is not None:
+            self._task(record)
+        self._question(record)
+        if kind is EventKind.FINALIZATION_CAPPED:
+            self.capped = True
+        elif kind is EventKind.TASK_STARTED:
+            self.started, self.capped = True, False
+        elif kind is EventKind.PLAN_ARCHIVED:
+            self.archived = True
+        self.last = record
+
+    def _facts(self, record: Record) -> None:
+        details = record.draft.details
+        for name in ("digest", "to"):
+            value = details.get(name)
+            if isinstance(value, str):
+                self.digest = value
+        revision, count = details.get("revision"), details.get("task_count")
+        if isinstance(revision, int):
+            self.revision = revision
+        if isinstance(count, int):
+            self.task_count = count
+        kept = details.get("kept")
+        if record.draft.event is EventKind.PLAN_AMENDED and isinstance(kept, list):
+            self.tasks = {name: task for name, task in self.tasks.items() if name in kept}
+
+    def _status(self, record: Record) -> None:
+        kind, details = record.draft.event, record.draft.details
+        if kind is EventKind.PLAN_VERIFIED:
+            same = self.digest is not None and details.get("digest") == self.digest
+            # Looking at the same text again takes no approval away.
+            if not details.get("errors") and not (same and self.status is not JournalStatus.DRAFT):
+                self.status = JournalStatus.VERIFIED
+        elif kind is EventKind.EXECUTION_COMPLETE:
+            self.status = self._end(details)
+        else:
+            self.status = _PLAN_STATUS.get(kind, self.status)
+
+    def _end(self, details: Mapping[str, object]) -> JournalStatus:
+        """Return what a run came to: a limit or a missing step is no completion."""
+        counts = [details.get(name) for name in ("completed", "skipped", "waived")]
+        settled = sum(count for count in counts if isinstance(count, int))
+        missing = self.task_count is not None and settled < self.task_count
+        named = details.get("status") in {"failed", "incomplete"}
+        if details.get("failed") or self.capped or missing or named:
+            return JournalStatus.FAILED
+        return JournalStatus.DONE_WITH_SKIPS if details.get("skipped") else JournalStatus.DONE
+
+    def _task(self, record: Record) -> None:
+        draft = record.draft
+        assert draft.task_id is not None
+        task = self.tasks.get(draft.task_id) or TaskState(draft.task_id)
+        attempt, verdict = draft.details.get("attempt"), draft.details.get("verdict")
+        if draft.event is EventKind.BASELINE_OBSERVED:
+            verdict = None  # what the contract said before any work
+        status = _TASK_STATUS.get(draft.event, task.status)
+        if draft.event is EventKind.TASK_COMPLETED and draft.details.get("result") == "claimed":
+            status = "claimed"
+        self.tasks[draft.task_id] = task._replace(
+            name=draft.task_name or task.name,
+            status=status,
+            attempts=max(task.attempts, attempt) if isinstance(attempt, int) else task.attempts,
+            verdict=verdict if isinstance(verdict, str) else task.verdict,
+        )
+
+    def _question(self, record: Record) -> None:
+        draft = record.draft
+        kind, about = draft.event, draft.task_id or _WHOLE_PLAN
+        if kind is EventKind.EXECUTION_COMPLETE:
+            self.questions.clear()
+        elif kind is EventKind.GATE_CLARIFICATION_ASKED and draft.details.get("answer") is not None:
+            self.questions[about] = "approval"
+        elif kind is EventKind.RECOVERY_ESCALATION and draft.details.get("user_decision"):
+            self.questions.pop(about, None)
+        elif kind in _QUESTIONS:
+            self.questions[about] = _QUESTIONS[kind]
+        else:
+            if kind in _TASK_STATUS:
+                self.questions.pop(about, None)
+            if kind in _ANSWERS:
+                self.questions.pop(_WHOLE_PLAN, None)

@@ -1,0 +1,369 @@
+"""The closed set of events, and what each of them tells.
+
+A kind has a version. Its details may grow by optional ones; any other change of their meaning is a
+new version, and records of the old one are decoded as they were written.
+"""
+
+from __future__ import annotations
+
+import enum
+import math
+from collections.abc import Mapping
+from typing import NamedTuple, assert_never
+
+EXTRA_PREFIX = "x_"
+"""How a detail begins that no kind knows: somebody's own, which the harness only keeps."""
+
+
+class EventKind(enum.Enum):
+    """What can happen to a plan."""
+
+    PLAN_CREATED = "PLAN_CREATED"
+    PLAN_VERIFIED = "PLAN_VERIFIED"
+    PLAN_REWRITTEN = "PLAN_REWRITTEN"
+    PLAN_AMENDED = "PLAN_AMENDED"
+    PLAN_STAGED = "PLAN_STAGED"
+    PLAN_ACTIVATED = "PLAN_ACTIVATED"
+    PLAN_ARCHIVED = "PLAN_ARCHIVED"
+    GATE_APPROVAL_REQUESTED = "GATE_APPROVAL_REQUESTED"
+    GATE_APPROVED = "GATE_APPROVED"
+    GATE_REJECTED = "GATE_REJECTED"
+    GATE_CLARIFICATION_ASKED = "GATE_CLARIFICATION_ASKED"
+    TASK_STARTED = "TASK_STARTED"
+    BASELINE_OBSERVED = "BASELINE_OBSERVED"
+    CONTRACT_EVALUATED = "CONTRACT_EVALUATED"
+    TASK_COMPLETED = "TASK_COMPLETED"
+    TASK_FAILED = "TASK_FAILED"
+    TASK_SKIPPED = "TASK_SKIPPED"
+    FAILURE_DETECTED = "FAILURE_DETECTED"
+    FAILURE_CLASSIFIED = "FAILURE_CLASSIFIED"
+    RECOVERY_APPLIED = "RECOVERY_APPLIED"
+    RECOVERY_ESCALATION = "RECOVERY_ESCALATION"
+    PERMISSION_REQUIRED = "PERMISSION_REQUIRED"
+    SCOPE_VIOLATED = "SCOPE_VIOLATED"
+    JUDGE_TAMPERED = "JUDGE_TAMPERED"
+    BUDGET_EXCEEDED = "BUDGET_EXCEEDED"
+    WAIVED = "WAIVED"
+    ATTESTED = "ATTESTED"
+    FINALIZATION_REJECTED = "FINALIZATION_REJECTED"
+    FINALIZATION_ACCEPTED = "FINALIZATION_ACCEPTED"
+    FINALIZATION_CAPPED = "FINALIZATION_CAPPED"
+    EXECUTION_COMPLETE = "EXECUTION_COMPLETE"
+
+
+class DetailType(enum.Enum):
+    """What a detail's value is; the text is how pages and messages call it."""
+
+    TEXT = "text"
+    TEXT_OR_NULL = "text or null"
+    TEXTS = "list of texts"
+    INTEGER = "integer"
+    INTEGER_OR_NULL = "integer or null"
+    NUMBER = "number"
+    FLAG = "true or false"
+    OBJECT = "object"
+
+
+class DetailSpec(NamedTuple):
+    """One thing that an event tells."""
+
+    name: str
+    type: DetailType
+    required: bool
+    meaning: str
+
+
+class EventSpec(NamedTuple):
+    """What a kind of event means and tells."""
+
+    version: int
+    meaning: str
+    details: tuple[DetailSpec, ...]
+
+
+def validate(kind: EventKind, details: Mapping[str, object]) -> list[str]:
+    """Return what is wrong with the details of a new event, a sentence each."""
+    specs = {spec.name: spec for spec in EVENTS[kind].details}
+    problems = [
+        f"`{name}` is missing from `{kind.value}`"
+        for name, spec in specs.items()
+        if spec.required and name not in details
+    ]
+    for name, value in details.items():
+        spec = specs.get(name)
+        if spec is None:
+            if not name.startswith(EXTRA_PREFIX):
+                problems.append(
+                    f"`{name}` is not a detail of `{kind.value}`;"
+                    f" one of your own begins with `{EXTRA_PREFIX}`"
+                )
+        elif not _has_type(value, spec.type):
+            problems.append(
+                f"`{name}` of `{kind.value}` is {_describe(value)}, expected: {spec.type.value}"
+            )
+    return problems
+
+
+def _has_type(value: object, wanted: DetailType) -> bool:  # noqa: PLR0911 - one for each type
+    match wanted:
+        case DetailType.TEXT:
+            return isinstance(value, str)
+        case DetailType.TEXT_OR_NULL:
+            return value is None or isinstance(value, str)
+        case DetailType.TEXTS:
+            return isinstance(value, list) and all(isinstance(item, str) for item in value)
+        case DetailType.INTEGER:
+            return _is_integer(value)
+        case DetailType.INTEGER_OR_NULL:
+            return value is None or _is_integer(value)
+        case DetailType.NUMBER:
+            return _is_integer(value) or (isinstance(value, float) and math.isfinite(value))
+        case DetailType.FLAG:
+            return isinstance(value, bool)
+        case DetailType.OBJECT:
+            return isinstance(value, dict)
+        case _:
+            assert_never(wanted)
+
+
+def _is_integer(value: object) -> bool:
+    return isinstance(value, int) and not isinstance(value, bool)
+
+
+def _describe(value: object) -> str:
+    names = {bool: "true or false", int: "an integer", float: "a number", str: "text"}
+    names |= {list: "a list", dict: "an object", type(None): "null"}
+    return names.get(type(value), f"a `{type(value).__name__}`")
+
+
+def _must(name: str, kind: DetailType, meaning: str) -> DetailSpec:
+    return DetailSpec(name, kind, True, meaning)  # noqa: FBT003 - the functions are its names
+
+
+def _may(name: str, kind: DetailType, meaning: str) -> DetailSpec:
+    return DetailSpec(name, kind, False, meaning)  # noqa: FBT003 - the functions are its names
+
+
+def _spec(meaning: str, *details: DetailSpec) -> EventSpec:
+    return EventSpec(1, meaning, details)
+
+
+_TEXT = DetailType.TEXT
+_TEXTS = DetailType.TEXTS
+_INTEGER = DetailType.INTEGER
+_NUMBER = DetailType.NUMBER
+_FLAG = DetailType.FLAG
+_OBJECT = DetailType.OBJECT
+
+_DIGEST = _may("digest", _TEXT, "the digest of the plan's meaning")
+_REVISION = _may("revision", _INTEGER, "the plan's revision")
+_RUN = _may("run", _TEXT, "the id of the run")
+_ATTEMPT = _may("attempt", _INTEGER, "which attempt at the step it was, from 1")
+_BY = _may("by", _TEXT, "who did it")
+_BY_WHOM = _must("by", _TEXT, "the person who decided")
+_REASON = _may("reason", _TEXT, "why")
+_TREE = _may("tree", _TEXT, "the digest of the files as they were then")
+_PATH = _may("path", _TEXT, "the plan's file, relative to the workspace")
+_JUDGES = _may("judges", _OBJECT, "for each judge's path the digest of its content")
+_VERDICT = _may("verdict", _TEXT, "what the harness found")
+_DURATION = _may("duration", _NUMBER, "how many seconds it took")
+_FILES = _must("files", _TEXTS, "the files, relative to the workspace")
+_RESTORED = _may("restored", _FLAG, "whether they were put back as they had been")
+_MISSING = _must("missing", _TEXTS, "what the plan still lacks")
+_OUTPUT = (
+    _may("output_digest", _TEXT, "the digest of all that the contract printed"),
+    _may("output_tail", _TEXT, "the end of what the contract printed"),
+)
+
+EVENTS: dict[EventKind, EventSpec] = {
+    EventKind.PLAN_CREATED: _spec(
+        "A plan was written for the first time.",
+        _must("task_count", _INTEGER, "how many steps it has"),
+        _must("dependencies", _OBJECT, "for each step's id the ids that it depends on"),
+        *(_DIGEST, _REVISION, _PATH, _BY),
+        _may("origin", _TEXT, "what made it: `init`, `new`, `draft` or `import`"),
+    ),
+    EventKind.PLAN_VERIFIED: _spec(
+        "A plan was verified, and its digest was a new one.",
+        *(_DIGEST, _REVISION, _PATH),
+        _may("errors", _INTEGER, "how many errors were found"),
+        _may("warnings", _INTEGER, "how many warnings were found"),
+        _may("task_count", _INTEGER, "how many steps it has"),
+        _may("dependencies", _OBJECT, "for each step's id the ids that it depends on"),
+    ),
+    EventKind.PLAN_REWRITTEN: _spec(
+        "The meaning of a plan changed, so that it is a draft again.",
+        _must("from", _TEXT, "the digest before"),
+        _must("to", _TEXT, "the digest after"),
+        *(_REVISION, _BY, _REASON),
+    ),
+    EventKind.PLAN_AMENDED: _spec(
+        "An approved plan was changed on purpose and got a new revision.",
+        *(_DIGEST, _REVISION, _BY, _REASON),
+        _may("from", _TEXT, "the digest before"),
+        _may("to", _TEXT, "the digest after"),
+        _may("kept", _TEXTS, "the ids of the steps that stay proved"),
+    ),
+    EventKind.PLAN_STAGED: _spec(
+        "A plan was put into the queue.",
+        *(_PATH, _DIGEST, _BY),
+    ),
+    EventKind.PLAN_ACTIVATED: _spec(
+        "A queued plan was made an active one.",
+        *(_PATH, _DIGEST, _BY),
+    ),
+    EventKind.PLAN_ARCHIVED: _spec(
+        "A plan was put into the archive.",
+        *(_PATH, _DIGEST, _BY),
+        _may("status", _TEXT, "the plan's status when it was archived"),
+    ),
+    EventKind.GATE_APPROVAL_REQUESTED: _spec(
+        "A person was asked to approve a plan.",
+        _must("plan_id", _TEXT, "the plan's slug"),
+        _must("digest", _TEXT, "the digest of the meaning that is to be approved"),
+        *(_REVISION, _JUDGES, _TREE),
+    ),
+    EventKind.GATE_APPROVED: _spec(
+        "A person approved exactly this plan.",
+        _must("modifications", _TEXTS, "what the person changed on the way; empty for nothing"),
+        *(_DIGEST, _REVISION, _BY, _REASON, _JUDGES, _TREE),
+    ),
+    EventKind.GATE_REJECTED: _spec(
+        "A person refused a plan.",
+        _must("reason", _TEXT, "why"),
+        *(_DIGEST, _REVISION, _BY),
+    ),
+    EventKind.GATE_CLARIFICATION_ASKED: _spec(
+        "A person asked something about a plan before deciding.",
+        _must("question", _TEXT, "what was asked"),
+        _may("answer", _TEXT, "what was answered"),
+        *(_DIGEST, _REVISION, _BY),
+    ),
+    EventKind.TASK_STARTED: _spec(
+        "An attempt at a step began; recorded before anything happened.",
+        _must("attempt", _INTEGER, "which attempt at the step it is, from 1"),
+        _may("agent", _TEXT, "the agent that gets the step"),
+        _may("target", _TEXT, "the role that the step names"),
+        *(_RUN, _REVISION, _DIGEST, _TREE),
+    ),
+    EventKind.BASELINE_OBSERVED: _spec(
+        "A contract was run before any work was done.",
+        _must("verdict", _TEXT, "what the harness found: a fail is a red baseline"),
+        _may("exit_code", DetailType.INTEGER_OR_NULL, "the exit code, null if there was none"),
+        *(_RUN, _ATTEMPT, _DURATION, _TREE, _REASON, *_OUTPUT),
+    ),
+    EventKind.CONTRACT_EVALUATED: _spec(
+        "The harness ran a contract and came to a verdict.",
+        _must("verdict", _TEXT, "what the harness found"),
+        _must("exit_code", DetailType.INTEGER_OR_NULL, "the exit code, null if there was none"),
+        _may("subject", _TEXT, "what was judged: `step`, `precondition` or `postcondition`"),
+        *(_RUN, _ATTEMPT, _DURATION, _TREE, _REASON, *_OUTPUT),
+        _may("evidence", _TEXT, "the level of the evidence"),
+        _may("isolation", _TEXT, "how the contract was kept apart from the agent"),
+    ),
+    EventKind.TASK_COMPLETED: _spec(
+        "A step is done.",
+        _must("result", _TEXT, "how it was settled, such as `proved`, `claimed` or `attested`"),
+        *(_RUN, _ATTEMPT, _VERDICT, _TREE),
+    ),
+    EventKind.TASK_FAILED: _spec(
+        "A step failed, and nothing more will be tried by itself.",
+        _must("error_message", _TEXT, "what went wrong"),
+        *(_RUN, _ATTEMPT, _VERDICT),
+    ),
+    EventKind.TASK_SKIPPED: _spec(
+        "A step was left out by a person's decision.",
+        *(_REASON, _BY, _RUN),
+    ),
+    EventKind.FAILURE_DETECTED: _spec(
+        "Something went wrong with an attempt.",
+        _may("error_message", _TEXT, "what went wrong"),
+        _may("exit_code", DetailType.INTEGER_OR_NULL, "the exit code, null if there was none"),
+        *(_RUN, _ATTEMPT, _VERDICT, _REASON),
+    ),
+    EventKind.FAILURE_CLASSIFIED: _spec(
+        "A failure got its type.",
+        _must(
+            "failure_type",
+            _TEXT,
+            "`transient`, `permission`, `invalid-input`, `logic`, `unrecoverable` or `unknown`",
+        ),
+        *(_RUN, _ATTEMPT, _VERDICT, _REASON),
+    ),
+    EventKind.RECOVERY_APPLIED: _spec(
+        "A recipe was followed.",
+        _must("recipe_name", _TEXT, "the recipe"),
+        _must("outcome", _TEXT, "what came of it"),
+        _may("backoff", _NUMBER, "how many seconds were waited"),
+        *(_RUN, _ATTEMPT, _REASON),
+    ),
+    EventKind.RECOVERY_ESCALATION: _spec(
+        "A question went to a person, or came back answered.",
+        _must("reason", _TEXT, "why a person is asked"),
+        _must(
+            "user_decision",
+            DetailType.TEXT_OR_NULL,
+            "`retry`, `skip`, `abort` or `revise`; null while the question waits",
+        ),
+        _may("escalation", _TEXT, "the id of the question in the inbox"),
+        *(_RUN, _ATTEMPT, _VERDICT, _BY),
+    ),
+    EventKind.PERMISSION_REQUIRED: _spec(
+        "The work needs a permission or a credential that is not there.",
+        _must("reason", _TEXT, "what was refused"),
+        _may("credential", _TEXT, "the name, never the value, of what has to be configured"),
+        *(_RUN, _ATTEMPT),
+    ),
+    EventKind.SCOPE_VIOLATED: _spec(
+        "Files were changed that the step may not touch.",
+        *(_FILES, _RESTORED, _RUN, _ATTEMPT),
+    ),
+    EventKind.JUDGE_TAMPERED: _spec(
+        "Files that a contract judges by were changed under the step.",
+        *(_FILES, _RESTORED, _RUN, _ATTEMPT),
+    ),
+    EventKind.BUDGET_EXCEEDED: _spec(
+        "A limit was reached.",
+        _must("limit", _TEXT, "which one: `tokens`, `cost` or `time`"),
+        _may("allowed", _NUMBER, "how much there was"),
+        _may("spent", _NUMBER, "how much was used"),
+        *(_RUN, _ATTEMPT),
+    ),
+    EventKind.WAIVED: _spec(
+        "A person decided to go on without a pass.",
+        _BY_WHOM,
+        _must("reason", _TEXT, "why"),
+        *(_RUN, _VERDICT, _DIGEST, _REVISION, _TREE),
+    ),
+    EventKind.ATTESTED: _spec(
+        "A named person signed a statement.",
+        _BY_WHOM,
+        _must("statement", _TEXT, "what was signed"),
+        *(_RUN, _DIGEST, _REVISION, _TREE),
+    ),
+    EventKind.FINALIZATION_REJECTED: _spec(
+        "An agent said that it was done, and the plan was not.",
+        _MISSING,
+        _may("refusals", _INTEGER, "how often in a row, without progress"),
+        _RUN,
+    ),
+    EventKind.FINALIZATION_ACCEPTED: _spec(
+        "An agent said that it was done, and the plan was.",
+        *(_RUN, _DIGEST, _REVISION, _TREE),
+    ),
+    EventKind.FINALIZATION_CAPPED: _spec(
+        "An agent was refused too often without progress; the run ends as incomplete.",
+        _MISSING,
+        _may("refusals", _INTEGER, "how often in a row, without progress"),
+        _RUN,
+    ),
+    EventKind.EXECUTION_COMPLETE: _spec(
+        "A run came to its end, whatever that end is.",
+        _must("completed", _INTEGER, "how many steps are done"),
+        _must("failed", _INTEGER, "how many steps failed"),
+        _must("skipped", _INTEGER, "how many steps were left out"),
+        _must("waived", _INTEGER, "how many steps went on without a pass"),
+        _may("status", _TEXT, "the plan's status after the run"),
+        *(_RUN, _REVISION, _DIGEST, _DURATION, _TREE),
+    ),
+}

@@ -1,0 +1,217 @@
+"""A process of its own that uses a journal: `python -m tests.store.child PLACE MODE ...`.
+
+Each append that returned is acknowledged by a line on standard output.
+"""
+
+from __future__ import annotations
+
+import json
+import os
+import resource
+import subprocess
+import sys
+import threading
+import time
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import contextmanager
+from dataclasses import asdict, dataclass
+from pathlib import Path
+from typing import Protocol
+
+from planbound.errors import JournalProblem, Stale
+from planbound.journal.event import EventKind
+from planbound.journal.record import Draft, Json
+from planbound.ports.journal import Journal, Query
+
+ROOT = Path(__file__).parents[2]
+
+PROBLEM = 3
+"""The exit code for a `JournalProblem`."""
+
+
+class OpenJournal(Journal, Protocol):
+    """A journal that can let go of what it holds."""
+
+    def close(self) -> None:
+        """Let go."""
+
+
+@dataclass(frozen=True)
+class Place:
+    """Where a journal is, in words that another process understands."""
+
+    kind: str
+    address: str
+    schema: str = ""
+
+    def open(self) -> OpenJournal:
+        """Return the journal there."""
+        if self.kind == "postgres":
+            from planbound.store.journal_postgres import PostgresJournal  # noqa: PLC0415 - slow
+
+            return PostgresJournal(self.address, schema=self.schema)
+        from planbound.store.journal_sqlite import SqliteJournal  # noqa: PLC0415 - not for all
+
+        return SqliteJournal(self.address)
+
+    def command(self, mode: str, *arguments: object) -> list[str]:
+        """Return how to start a process on it."""
+        program = [sys.executable, "-m", "tests.store.child", json.dumps(asdict(self)), mode]
+        return [*program, *map(str, arguments)]
+
+    @contextmanager
+    def start(
+        self,
+        mode: str,
+        *arguments: object,
+        under: Sequence[str] = (),
+        before: Callable[[], None] | None = None,
+    ) -> Iterator[subprocess.Popen[str]]:
+        """Start a process on it, which does not outlive the block."""
+        with subprocess.Popen(
+            [*under, *self.command(mode, *arguments)],
+            cwd=ROOT,
+            stdin=subprocess.PIPE,
+            stdout=subprocess.PIPE,
+            stderr=subprocess.PIPE,
+            text=True,
+            preexec_fn=before,  # noqa: PLW1509 - it does nothing but two system calls
+        ) as process:
+            try:
+                yield process
+            finally:
+                process.kill()
+
+
+def draft(
+    name: str,
+    *,
+    at: int = 0,
+    event: EventKind = EventKind.TASK_STARTED,
+    plan: str = "round",
+    task: str | None = "s1",
+    **details: Json,
+) -> Draft:
+    """Return an event, so many seconds after nine o'clock."""
+    hours, seconds = divmod(at, 3600)
+    return Draft(
+        id=name,
+        timestamp=f"2026-11-15T{9 + hours:02}:{seconds // 60:02}:{seconds % 60:02}.000000Z",
+        event=event,
+        plan=plan,
+        task_id=task,
+        task_name="Round once, at the end",
+        details=details or {"attempt": 1},
+    )
+
+
+def main(arguments: list[str]) -> int:
+    """Do what the arguments say."""
+    place = Place(**json.loads(arguments[0]))
+    mode, *rest = arguments[1:]
+    modes: dict[str, Callable[..., None]] = {
+        "append": append,
+        "stubborn": stubborn,
+        "read": read,
+        "race": race,
+        "later": later,
+        "endless": endless,
+        "limited": limited,
+    }
+    try:
+        modes[mode](place, *rest)
+    except JournalProblem as error:
+        say(f"problem {error.message}")
+        return PROBLEM
+    return 0
+
+
+def say(line: str) -> None:
+    """Write a line at once: who is killed next has still said it."""
+    os.write(1, f"{line}\n".encode())
+
+
+def append(place: Place, prefix: str, count: str) -> None:
+    """Append so many events, one by one."""
+    journal = place.open()
+    for number in range(int(count)):
+        (record,) = journal.append([draft(f"{prefix}-{number}")])
+        say(f"ack {record.draft.id}")
+
+
+def stubborn(place: Place, prefix: str, count: str) -> None:
+    """Append so many events, and try again what fails."""
+    journal = place.open()
+    for number in range(int(count)):
+        for _ in range(3):
+            try:
+                journal.append([draft(f"{prefix}-{number}")])
+            except JournalProblem as error:
+                say(f"problem {error.message}")
+            else:
+                say(f"ack {prefix}-{number}")
+                break
+
+
+def read(place: Place) -> None:
+    """Tell how many records there are."""
+    say(f"read {sum(1 for _ in place.open().read(Query()))}")
+
+
+def race(place: Place, prefix: str, threads: str, count: str, at_once: str) -> None:
+    """Append from several threads, every tenth time only behind the head that was seen."""
+    journal = place.open()
+
+    def work(name: str) -> None:
+        for number in range(0, int(count), int(at_once)):
+            new = [
+                draft(f"{name}-{each}", plan=f"plan-{each % 5}")
+                for each in range(number, number + int(at_once))
+            ]
+            appended = number // int(at_once) % 10 > 0 and bool(journal.append(new))
+            while not appended:
+                try:
+                    journal.append(new, expected=journal.head())
+                except Stale:
+                    continue
+                appended = True
+
+    workers = [
+        threading.Thread(target=work, args=(f"{prefix}-{each}",)) for each in range(int(threads))
+    ]
+    for worker in workers:
+        worker.start()
+    for worker in workers:
+        worker.join()
+
+
+def later(place: Place) -> None:
+    """Append an event when a line comes in; tell when that was done."""
+    journal = place.open()
+    journal.append([draft("before")])
+    say("ready")
+    sys.stdin.readline()
+    journal.append([draft("after")])
+    say(repr(time.time()))
+
+
+def endless(place: Place, prefix: str, in_no_index: str) -> None:
+    """Append three events at a time until killed."""
+    from planbound.store import sqlite_tail  # noqa: PLC0415 - not for all
+
+    sqlite_tail.LONGEST = int(in_no_index)
+    journal = place.open()
+    for number in range(1_000_000):
+        batch = [draft(f"{prefix}-{number}-{part}") for part in range(3)]
+        journal.append(batch)
+        say(f"ack {prefix}-{number}")
+
+
+def limited(place: Place, prefix: str, size: str, count: str) -> None:
+    """Append while no file may grow beyond a size."""
+    resource.setrlimit(resource.RLIMIT_FSIZE, (int(size), int(size)))
+    append(place, prefix, count)
+
+
+if __name__ == "__main__":
+    sys.exit(main(sys.argv[1:]))
