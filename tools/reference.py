@@ -1,4 +1,4 @@
-"""Writes the generated pages of the reference: `docs/reference/rules.md` and `commands.md`.
+"""Writes the generated pages of the reference: rules, commands and events.
 
 `python -m tools.reference` writes them; with `--check` it only says which one is stale. The pages
 come from the docstrings of the rules and from the parsers of the commands. Nothing here asks
@@ -16,12 +16,14 @@ from collections.abc import Iterable, Iterator
 from pathlib import Path
 
 from planbound.cli.main import COMMANDS, overview
+from planbound.journal.event import EVENTS
 from planbound.verify.rule import Rule
 from planbound.verify.rules import PAGES, RULES
 
 ROOT = Path(__file__).resolve().parent.parent
 RULES_PAGE = "docs/reference/rules.md"
 COMMANDS_PAGE = "docs/reference/commands.md"
+EVENTS_PAGE = "docs/reference/events.md"
 WIDTH = 90
 
 GROUPS = {
@@ -59,7 +61,7 @@ def main(argv: list[str]) -> int:
 
 def pages() -> dict[str, str]:
     """Return the text of each generated page by its path."""
-    written = {RULES_PAGE: _rules(), COMMANDS_PAGE: _commands()}
+    written = {RULES_PAGE: _rules(), COMMANDS_PAGE: _commands(), EVENTS_PAGE: _events()}
     return {name: "\n".join(lines).rstrip("\n") + "\n" for name, lines in written.items()}
 
 
@@ -156,7 +158,8 @@ def _commands() -> Iterator[str]:
     yield from _table(("option", "meaning"), map(_option, options))
     for name, summary in COMMANDS.items():
         parser = argparse.ArgumentParser(prog=f"planbound {name}", allow_abbrev=False)
-        importlib.import_module(f"planbound.cli.commands.{name}").configure(parser)
+        module = name.replace("-", "_")
+        importlib.import_module(f"planbound.cli.commands.{module}").configure(parser)
         own = [action for action in _actions(parser) if not shared & set(action.option_strings)]
         yield from ("", f"## {name}", "", f"{summary[0].upper()}{summary[1:]}.", "")
         yield from _code(_usage(parser, own))
@@ -241,6 +244,36 @@ def _option(action: argparse.Action) -> tuple[str, str]:
     elif isinstance(action, argparse._VersionAction):  # noqa: SLF001
         meaning = "show the version and exit"
     return name, f"{meaning} (required)" if action.option_strings and action.required else meaning
+
+
+# -- events ------------------------------------------------------------------------------------
+
+
+def _events() -> Iterator[str]:
+    yield from (
+        _GENERATED,
+        "",
+        "# Events",
+        "",
+        "What the journal holds. The set is closed: nothing else is ever written.",
+        "Every record shows `seq`, `timestamp`, `event`, `plan`, `task_id`, `task_name`,",
+        "`details`, `prev` and `hash`, and also `id`, `plan_seq`, `version`, `provenance` and",
+        "`redactions`.",
+        "A detail that begins with `x_` is somebody's own.",
+        "What the journal is for is told in [The journal](../concepts/journal.md).",
+        "",
+    )
+    for event, spec in EVENTS.items():
+        yield from (f"## {event.value}", "", f"{spec.meaning} Version {spec.version}.", "")
+        if spec.details:
+            yield from _table(
+                ("detail", "type", "required", "meaning"),
+                (
+                    (f"`{name}`", kind.value, "yes" if required else "", meaning)
+                    for name, kind, required, meaning in spec.details
+                ),
+            )
+            yield ""
 
 
 # -- Markdown ----------------------------------------------------------------------------------

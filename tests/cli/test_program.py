@@ -21,7 +21,7 @@ def test_version_and_help(program: Program) -> None:
     overview = program.run("--help")
     assert overview.code == 0
     for name in COMMANDS:
-        assert f"    {name} " in overview.out
+        assert f"\n    {name}" in overview.out
         page = program.run(name, "--help")
         assert page.code == 0
         assert page.out.startswith(f"usage: planbound {name}")

@@ -32,4 +32,4 @@ def read_plan(reference: str | None, parts: Parts) -> tuple[PlanFile, bytes]:
         data = sys.stdin.buffer.read(MAX_BYTES + 1)
         return PlanFile(slug="stdin", path=STANDARD_INPUT, shown="<stdin>"), data
     file = locate(reference, parts.tree)
-    return file, parts.files.read(file.path)
+    return file, parts.reader.read(file.path)

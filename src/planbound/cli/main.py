@@ -3,10 +3,12 @@
 from __future__ import annotations
 
 import argparse
+import contextlib
 import gc
 import importlib
 import os
 import sys
+from functools import partial
 from typing import NoReturn, Protocol
 
 from planbound import __version__
@@ -22,6 +24,16 @@ COMMANDS = {
     "fmt": "repair how a plan is written, and show the difference",
     "expand": "write a template such as `3–N` out into numbered steps",
     "explain": "tell what a diagnostic means and what to write instead",
+    "log": "read, follow and check the journal",
+    "resolve-active-plan": "print the paths of the plan that this worktree is bound to",
+    "stage": "write a draft into the queue",
+    "activate": "copy a plan from the queue to where it is worked on",
+    "archive": "put a finished plan away",
+    "ready": "say which plans can start, and which of them together",
+    "merge-order": "say in which order finished plans are merged",
+    "queue-status": "one line for each plan with its last progress",
+    "standup": "what is being built, mergeable, idle, waiting for a person",
+    "doctor": "say what is wrong with this workspace, and the cure",
 }
 
 
@@ -82,9 +94,14 @@ def _run(argv: list[str], terminal: Terminal) -> int:
             parser.print_help(sys.stderr)
             return ExitCode.USAGE
         raise AssertionError(arguments.command)
-    module: CommandModule = importlib.import_module(f"planbound.cli.commands.{name}")
+    module: CommandModule = importlib.import_module(
+        f"planbound.cli.commands.{name.replace('-', '_')}"
+    )
     parser = argparse.ArgumentParser(
-        prog=f"planbound {name}", description=_sentence(COMMANDS[name]), allow_abbrev=False
+        prog=f"planbound {name}",
+        description=_sentence(COMMANDS[name]),
+        formatter_class=partial(argparse.HelpFormatter, width=_width()),
+        allow_abbrev=False,
     )
     _global_options(parser)
     module.configure(parser)
@@ -99,7 +116,7 @@ def _command_in(argv: list[str]) -> str | None:
     for word in argv:
         if skip:
             skip = False
-        elif word == "--workspace":
+        elif word in {"--workspace", "--state"}:
             skip = True
         elif word.startswith("-"):
             if word in {"--version", "-h", "--help"}:
@@ -111,6 +128,9 @@ def _command_in(argv: list[str]) -> str | None:
 
 def _global_options(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("--workspace", metavar="DIR", help="the workspace (default: found upwards)")
+    parser.add_argument(
+        "--state", metavar="DIR", help="the state home (default: $PLANBOUND_STATE, else by XDG)"
+    )
 
 
 def overview() -> argparse.ArgumentParser:
@@ -118,7 +138,7 @@ def overview() -> argparse.ArgumentParser:
     parser = argparse.ArgumentParser(
         prog="planbound",
         description="Planbound holds agents to the plan.",
-        formatter_class=argparse.RawDescriptionHelpFormatter,
+        formatter_class=partial(argparse.RawDescriptionHelpFormatter, width=_width()),
         epilog="`planbound COMMAND --help` tells more.",
         allow_abbrev=False,
     )
@@ -128,6 +148,15 @@ def overview() -> argparse.ArgumentParser:
     for name, summary in COMMANDS.items():
         commands.add_parser(name, help=summary)
     return parser
+
+
+def _width() -> int:
+    """Return the width of help pages; left to argparse, every call would import `shutil` for it."""
+    with contextlib.suppress(ValueError, OSError):
+        return int(os.environ.get("COLUMNS", "")) - 2
+    with contextlib.suppress(ValueError, OSError):
+        return os.get_terminal_size(sys.__stdout__.fileno()).columns - 2 if sys.__stdout__ else 78
+    return 78
 
 
 def _sentence(summary: str) -> str:

@@ -10,7 +10,7 @@ from planbound.plan.suggest import nearest
 from planbound.verify.facts import DEFAULT_ROLES
 
 PROFILES = ("default", "strict")
-_KEYS = ("profile", "verify", "agents", "roles")
+_KEYS = ("profile", "verify", "agents", "roles", "redact")
 
 
 class Configuration(NamedTuple):
@@ -18,6 +18,8 @@ class Configuration(NamedTuple):
 
     profile: str = "default"
     roles: frozenset[str] = DEFAULT_ROLES
+    redact: tuple[str, ...] = ()
+    """Regular expressions of what must not reach the journal."""
     path: str | None = None
     """Where it was read from."""
 
@@ -42,7 +44,14 @@ def read_configuration(document: Mapping[str, object], *, path: str) -> Configur
         )
     named = frozenset({*_table(document, "agents", path), *_table(document, "roles", path)})
     # Who names agents or roles names all of them: a step for another one could not be run.
-    return Configuration(profile=profile, roles=named or DEFAULT_ROLES, path=path)
+    redact = document.get("redact", [])
+    if not isinstance(redact, list) or not all(isinstance(item, str) for item in redact):
+        raise ConfigurationError(
+            f"`redact` is not a list of patterns in {path}", hint='write `redact = ["..."]`'
+        )
+    return Configuration(
+        profile=profile, roles=named or DEFAULT_ROLES, redact=tuple(redact), path=path
+    )
 
 
 def _table(document: Mapping[str, object], key: str, path: str) -> Mapping[str, object]:

@@ -2,6 +2,10 @@
 
 from __future__ import annotations
 
+from planbound.errors import UsageError
+from planbound.plan.slug import UNNAMED
+from planbound.source.visible import INVISIBLE
+
 _STEP = """\
 ### {number}. {title}
 
@@ -41,6 +45,17 @@ _PLACEHOLDERS = (
         "TODO: a command that fails now",
     ),
 )
+
+
+def objective_line(objective: str | None, slug: str) -> str:
+    """Return the objective of a new plan on one line; raise UsageError where it says nothing."""
+    if objective is None:
+        name = "this plan" if slug == UNNAMED else slug
+        return f"TODO: what {name} is to reach"
+    text = " ".join(objective.split())
+    if not text or INVISIBLE.search(text):
+        raise UsageError("the objective is empty, or holds characters that cannot be seen")
+    return text
 
 
 def skeleton(objective: str, *, owner: str = "orchestrator") -> str:

@@ -3,10 +3,13 @@
 from __future__ import annotations
 
 import unicodedata
+from collections.abc import Iterable
 
 UNNAMED = "PLAN"
 """What the plan in `PLAN.md` is called."""
 MAX_LENGTH = 100
+_PREFIX, _SUFFIX = "PLAN-", ".md"
+_BLANKS = " \t\r\n"
 
 
 class SlugError(ValueError):
@@ -15,37 +18,59 @@ class SlugError(ValueError):
 
 def parse_slug(name: str) -> str:
     """Return the slug that a name means; raise SlugError where it is none."""
-    slug = name.strip().removesuffix(".md")
-    if slug.startswith("PLAN-"):
-        slug = slug.removeprefix("PLAN-")
+    written = name.strip(_BLANKS)
+    slug = written.removesuffix(_SUFFIX).removeprefix(_PREFIX)
     if not slug:
         raise SlugError("the name is empty")
-    if slug in {".", ".."} or "/" in slug or "\\" in slug:
-        raise SlugError(f"`{name}` is not one path component")
     bad = next((c for c in slug if unicodedata.category(c)[0] == "C"), None)
     if bad is not None:
         raise SlugError(f"the name holds the character U+{ord(bad):04X}")
-    if slug.startswith((".", "-")) or len(slug.encode()) > MAX_LENGTH:
-        raise SlugError(
-            f"`{slug[:40]}` begins with `{slug[0]}`"
-            if slug[0] in ".-"
-            else f"the name is longer than {MAX_LENGTH} bytes"
-        )
+    if slug in {".", ".."} or "/" in slug or "\\" in slug:
+        raise SlugError(f"`{written[:MAX_LENGTH]}` is not one path component")
+    if slug[0] in ".-":
+        raise SlugError(f"`{slug[:40]}` begins with `{slug[0]}`")
+    if slug != slug.strip():
+        raise SlugError(f"`{slug[:40]}` begins or ends with white space")
+    if len(slug.encode()) > MAX_LENGTH:
+        raise SlugError(f"the name is longer than {MAX_LENGTH} bytes")
+    # Taken apart once more it would mean another plan: such a name is nobody's.
+    if slug.startswith(_PREFIX) or slug.endswith(_SUFFIX):
+        raise SlugError(f"`{written}` has `{_PREFIX}` or `{_SUFFIX}` twice")
+    if slug == UNNAMED and written.startswith(_PREFIX):
+        raise SlugError(f"`{UNNAMED}` is the name of the plan in `PLAN.md`")
     return slug
 
 
 def file_name(slug: str) -> str:
     """Return the name of a plan's file."""
-    return "PLAN.md" if slug == UNNAMED else f"PLAN-{slug}.md"
+    return "PLAN.md" if slug == UNNAMED else f"{_PREFIX}{slug}{_SUFFIX}"
+
+
+def progress_name(slug: str) -> str:
+    """Return the name of the file with a plan's progress."""
+    return "progress.md" if slug == UNNAMED else f"progress-{slug}.md"
 
 
 def slug_of(file: str) -> str:
     """Return the slug of a plan's file, whatever it is called."""
-    return UNNAMED if file == "PLAN.md" else file.removesuffix(".md").removeprefix("PLAN-") or file
+    if file == "PLAN.md":
+        return UNNAMED
+    return file.removesuffix(_SUFFIX).removeprefix(_PREFIX) or file
 
 
 def is_plan_file(file: str) -> bool:
     """Say whether a file of `.harness/` holds a plan by its name."""
-    return file == "PLAN.md" or (
-        file.startswith("PLAN-") and file.endswith(".md") and len(file) > len("PLAN-.md")
-    )
+    try:
+        return file == file_name(parse_slug(file))
+    except SlugError:
+        return False
+
+
+def look_alikes(file: str, files: Iterable[str]) -> list[str]:
+    """Return the other files whose names differ only in case or in how accents are encoded."""
+    folded = _folded(file)
+    return sorted(other for other in files if other != file and _folded(other) == folded)
+
+
+def _folded(name: str) -> str:
+    return unicodedata.normalize("NFC", unicodedata.normalize("NFC", name).casefold())

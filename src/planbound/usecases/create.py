@@ -2,21 +2,11 @@
 
 from __future__ import annotations
 
-from typing import Protocol
-
-from planbound.errors import AlreadyExists, NothingToDo, UsageError
-from planbound.plan.skeleton import skeleton
+from planbound.errors import AlreadyExists, NothingToDo
+from planbound.plan.skeleton import objective_line, skeleton
 from planbound.plan.slug import UNNAMED
-from planbound.ports.files import Files, PlanFile, Workspace
-from planbound.source.visible import INVISIBLE
-
-
-class Folders(Protocol):
-    """Making folders."""
-
-    def make_folder(self, path: str) -> bool:
-        """Make a folder with its parents; return whether it was not there."""
-
+from planbound.ports.files import Files, Folders, PlanFile, Shelf, Workspace
+from planbound.usecases.stage import refuse_taken
 
 CONFIGURATION = """\
 # Configuration of Planbound for this repository. Everything here has a default.
@@ -34,7 +24,8 @@ def create_plan(
 ) -> PlanFile:
     """Write a new draft with steps to fill in; never over anything."""
     planned = workspace.planned_path(name)
-    text = skeleton(_objective(objective, planned.slug))
+    refuse_taken(planned.slug, Shelf.ACTIVE, workspace)
+    text = skeleton(objective_line(objective, planned.slug))
     folders.make_folder(planned.path.rsplit("/", 1)[0])
     files.create(planned.path, text.encode())
     return planned
@@ -60,13 +51,3 @@ def _create_absent(files: Files, path: str, text: str) -> bool:
     except AlreadyExists:
         return False
     return True
-
-
-def _objective(objective: str | None, slug: str) -> str:
-    if objective is None:
-        name = "this plan" if slug == UNNAMED else slug
-        return f"TODO: what {name} is to reach"
-    text = " ".join(objective.split())
-    if not text or INVISIBLE.search(text):
-        raise UsageError("the objective is empty, or holds characters that cannot be seen")
-    return text

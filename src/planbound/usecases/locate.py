@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from planbound.errors import BindingError, UsageError
-from planbound.plan.slug import UNNAMED, SlugError, parse_slug
 from planbound.plan.suggest import nearest
 from planbound.ports.files import PlanFile, Workspace
 
@@ -12,20 +11,14 @@ def locate(reference: str | None, workspace: Workspace) -> PlanFile:
     """Return the plan's file; raise where it cannot be told, never fall back to another plan."""
     if reference is not None:
         return _named(reference, workspace)
-    marker = workspace.marker()
-    if marker is not None:
-        return _marked(marker, workspace)
-    unnamed = workspace.find(workspace.planned_path(UNNAMED).path)
-    if unnamed is not None:
-        return unnamed
-    plans = workspace.plans()
-    if not plans:
+    from planbound.usecases.resolve import resolve_active_plan  # noqa: PLC0415 - start-up time
+
+    binding = resolve_active_plan(None, workspace)
+    if binding is None:
         raise BindingError(
             "there is no plan here", hint="make one with `planbound new NAME`, or name a file"
         )
-    names = ", ".join(f"`{plan.slug}`" for plan in plans[:8])
-    count = f"are {len(plans)}" if len(plans) > 1 else "is no `.harness/PLAN.md`"
-    raise BindingError(f"no plan is named, and there {count}", hint=f"name one of {names}")
+    return binding.plan
 
 
 def _named(reference: str, workspace: Workspace) -> PlanFile:
@@ -41,18 +34,3 @@ def _named(reference: str, workspace: Workspace) -> PlanFile:
     else:
         hint = "make one with `planbound new NAME`"
     raise UsageError(f"there is no plan `{reference}`", hint=hint)
-
-
-def _marked(marker: str, workspace: Workspace) -> PlanFile:
-    name = marker.strip()
-    try:
-        slug = parse_slug(name)
-    except SlugError as error:
-        raise BindingError(f"the marker `.harness/active-plan` is not usable: {error}") from error
-    found = workspace.find(workspace.planned_path(slug).path)
-    if found is None:
-        raise BindingError(
-            f"the marker `.harness/active-plan` names `{slug}`, and there is no such plan",
-            hint="correct the marker, or remove it",
-        )
-    return found

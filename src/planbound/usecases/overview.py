@@ -1,44 +1,247 @@
-"""Every plan of a workspace in one line each."""
+"""Every plan of a workspace at a glance: what its file says, and what the journal knows."""
 
 from __future__ import annotations
 
+import re
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from typing import NamedTuple
 
-from planbound.errors import PlanboundError
-from planbound.plan.model import StepStatus
+from planbound.engine.fold import PlanState, fold
+from planbound.engine.readiness import FINISHED, PlanInfo, Scope
+from planbound.errors import JournalProblem, PlanboundError
+from planbound.plan.model import Plan, PlanStatus, StepStatus
 from planbound.plan.parse import parse
-from planbound.ports.files import Files, PlanFile, Workspace
+from planbound.plan.slug import UNNAMED, SlugError, file_name, parse_slug, progress_name
+from planbound.ports.files import ConflictCopy, Files, PlanFile, Shelf, Workspace
+from planbound.ports.journal import Journal, Query
+from planbound.usecases.resolve import resolve_active_plan
+
+OpenJournal = Callable[[], Journal | None]
+"""Opens the journal to read; None where nothing was ever written. It must not make one."""
+
+NO_JOURNAL = "there is no journal: the status of each plan is what its file says"
+_ARCHIVED = re.compile(r"PLAN\.archive\.(?P<date>[0-9]{8})-(?P<slug>.+?)(?:-(?P<number>\d+))?\.md")
+_STARTED = frozenset({PlanStatus.IN_PROGRESS, PlanStatus.DONE, PlanStatus.FAILED})
 
 
 class PlanLine(NamedTuple):
     """What there is to say about a plan at a glance."""
 
     file: PlanFile
-    objective: str | None = None
-    status: str | None = None
-    steps: int = 0
-    done: int = 0
-    templates: int = 0
+    shelf: Shelf = Shelf.ACTIVE
+    plan: Plan | None = None
+    state: PlanState | None = None
+    """What the journal knows; None where it knows nothing, or speaks of a newer plan."""
+    bound: bool = False
+    """Whether it is this worktree's own plan."""
+    conflicts: tuple[str, ...] = ()
+    """Conflict copies of it, or of its progress."""
     problem: str | None = None
     """Why the file could not be read."""
 
+    @property
+    def objective(self) -> str | None:
+        """What the plan is to reach."""
+        return self.plan.objective.value if self.plan and self.plan.objective else None
 
-def overview(workspace: Workspace, files: Files) -> list[PlanLine]:
-    """Return a line for each plan; one that cannot be read says why."""
-    return [_line(file, files) for file in workspace.plans()]
+    @property
+    def status(self) -> str | None:
+        """By the journal; by the file where the journal knows nothing of the plan."""
+        if self.state is not None:
+            return self.state.status.value
+        return self.plan.status.value if self.plan else None
+
+    @property
+    def steps(self) -> int:
+        """How many steps there are."""
+        return len(self.plan.steps) if self.plan else 0
+
+    @property
+    def templates(self) -> int:
+        """How many of them stand for steps that are still to be written out."""
+        return sum(step.is_template for step in self.plan.steps) if self.plan else 0
+
+    @property
+    def done(self) -> int:
+        """How many steps are proved: by the journal, else by the marks in the file."""
+        if self.plan is None:
+            return 0
+        if self.state is None:
+            return sum(
+                step.status is not None and step.status.value is StepStatus.DONE
+                for step in self.plan.steps
+            )
+        tasks = self.state.tasks
+        return sum(step.id in tasks and tasks[step.id].status == "done" for step in self.plan.steps)
 
 
-def _line(file: PlanFile, files: Files) -> PlanLine:
+class Overview(NamedTuple):
+    """The plans, and what could not be found out."""
+
+    lines: tuple[PlanLine, ...]
+    """Active ones first, then staged, then archived."""
+    has_journal: bool
+    conflicts: tuple[ConflictCopy, ...]
+    """Conflict copies of nothing that is listed."""
+    unbound: str | None
+    """Why this worktree's own plan cannot be told."""
+    warnings: tuple[str, ...]
+    """What could not be found out about the plans."""
+
+
+def overview(workspace: Workspace, files: Files, open_journal: OpenJournal) -> Overview:
+    """Return a line for each plan on every shelf; one that cannot be read says why."""
+    warnings: list[str] = []
+    states = journal_states(open_journal, warnings)
+    bound, unbound = _bound(workspace)
+    conflicts = list(workspace.conflicts())
+    lines = []
+    # The journal speaks of the plan in work; a staged or archived copy of it is only a file.
+    spoken: set[str] = set()
+    for shelf, file in _files(workspace, states or {}):
+        own = [copy for copy in conflicts if _is_copy_of(copy, file, shelf)]
+        conflicts = [copy for copy in conflicts if copy not in own]
+        plan, problem = _read(file, files)
+        lines.append(
+            PlanLine(
+                file=file,
+                shelf=shelf,
+                plan=plan,
+                state=(states or {}).get(file.slug) if file.slug not in spoken else None,
+                bound=shelf is Shelf.ACTIVE and file.slug == bound,
+                conflicts=tuple(copy.shown for copy in own),
+                problem=problem,
+            )
+        )
+        spoken.add(file.slug)
+    has_journal = states is not None
+    return Overview(tuple(lines), has_journal, tuple(conflicts), unbound, tuple(warnings))
+
+
+def journal_states(open_journal: OpenJournal, warnings: list[str]) -> dict[str, PlanState] | None:
+    """Return the journal's states; None, and a warning, where there is no journal to read."""
     try:
-        plan = parse(files.read(file.path), path=file.shown)
-    except PlanboundError as error:
-        return PlanLine(file=file, problem=error.message)
-    marks = [step.status.value for step in plan.steps if step.status]
-    return PlanLine(
-        file=file,
-        objective=plan.objective.value if plan.objective else None,
-        status=plan.status.value,
-        steps=len(plan.steps),
-        done=marks.count(StepStatus.DONE),
-        templates=sum(step.is_template for step in plan.steps),
+        journal = open_journal()
+        if journal is not None:
+            return fold(journal.read(Query()))
+    except JournalProblem as error:
+        warnings.append(f"{error.message}: the status of each plan is what its file says")
+        return None
+    warnings.append(NO_JOURNAL)
+    return None
+
+
+def plan_infos(seen: Overview, warnings: list[str]) -> list[PlanInfo]:
+    """Return what the plans are to each other, one for each slug."""
+    by_slug: dict[str, list[PlanLine]] = {}
+    for line in seen.lines:
+        by_slug.setdefault(line.file.slug, []).append(line)
+    return [
+        _info(lines, has_journal=seen.has_journal, warnings=warnings) for lines in by_slug.values()
+    ]
+
+
+def _info(lines: Sequence[PlanLine], *, has_journal: bool, warnings: list[str]) -> PlanInfo:
+    first, plan, state = lines[0], lines[0].plan, lines[0].state
+    slug, status = first.file.slug, first.status or PlanStatus.DRAFT.value
+    started = state.started if state else plan is not None and plan.status in _STARTED
+    if state is None:
+        if has_journal and status in FINISHED:
+            warnings.append(f"`{slug}` is done by its file, and the journal knows nothing of it")
+            status = "claimed"
+        elif first.shelf is Shelf.STAGED and not has_journal:
+            # The copy that was staged stays behind when the plan is archived.
+            archived = [line.status for line in lines if line.shelf is Shelf.ARCHIVE]
+            if archived and archived[0] in FINISHED:
+                status = archived[0] or status
+    return PlanInfo(
+        slug=slug,
+        status=status,
+        started=started or status in FINISHED,
+        staged=first.shelf is Shelf.STAGED,
+        archived=first.shelf is Shelf.ARCHIVE,
+        depends_on=_depends_on(plan) if plan else (),
+        touches=_touches(plan) if plan else (),
+        scope=_scope(plan),
+        last_event=state.last_event.value if state and state.last_event else None,
+        last=state.last if state else None,
+        waiting=state.waiting if state else None,
+        problem=first.problem,
     )
+
+
+def _depends_on(plan: Plan) -> tuple[str, ...]:
+    found = []
+    for item in plan.frontmatter.depends_on:
+        try:
+            found.append(parse_slug(item.value))
+        except SlugError:
+            found.append(item.value)
+    return tuple(dict.fromkeys(found))
+
+
+def _touches(plan: Plan) -> tuple[str, ...]:
+    """Return all that a plan may change: a step may name more than the plan does."""
+    found = [item.value for item in plan.frontmatter.touches]
+    for step in plan.steps:
+        found += [item.value for item in step.touches or ()]
+    return tuple(dict.fromkeys(found))
+
+
+def _scope(plan: Plan | None) -> Scope:
+    if plan is None:
+        return Scope.OPEN
+    if plan.frontmatter.touches:
+        return Scope.DECLARED
+    by_steps = plan.steps and all(step.touches is not None for step in plan.steps)
+    return Scope.BY_STEPS if by_steps else Scope.OPEN
+
+
+def _files(
+    workspace: Workspace, states: Mapping[str, PlanState]
+) -> Iterator[tuple[Shelf, PlanFile]]:
+    for shelf in (Shelf.ACTIVE, Shelf.STAGED):
+        for file in workspace.plans(shelf):
+            yield shelf, file
+    names = frozenset(workspace.names(Shelf.ARCHIVE))
+    copies = {copy.path for copy in workspace.conflicts()}
+    found = []
+    for name in names:
+        match = _ARCHIVED.fullmatch(name)
+        file = workspace.place(Shelf.ARCHIVE, name)
+        if match and file.path not in copies:
+            slug, number = match["slug"], match["number"]
+            first = f"PLAN.archive.{match['date']}-{slug}.md"
+            # `foo-2` is a plan of that name, or the second `foo` that was archived on a day.
+            if number and (f"{slug}-{number}" in states or first not in names):
+                slug, number = f"{slug}-{number}", None
+            found.append((match["date"], int(number or 1), file._replace(slug=slug)))
+    for _, _, file in sorted(found, reverse=True):
+        yield Shelf.ARCHIVE, file
+
+
+def _read(file: PlanFile, files: Files) -> tuple[Plan | None, str | None]:
+    try:
+        return parse(files.read(file.path), path=file.shown), None
+    except PlanboundError as error:
+        return None, error.message
+
+
+def _is_copy_of(copy: ConflictCopy, file: PlanFile, shelf: Shelf) -> bool:
+    if copy.path.rsplit("/", 1)[0] != file.path.rsplit("/", 1)[0]:
+        return False
+    names = {file.path.rsplit("/", 1)[1]}
+    if shelf is not Shelf.ARCHIVE:
+        names |= {file_name(file.slug), progress_name(file.slug)}
+    return copy.original in names
+
+
+def _bound(workspace: Workspace) -> tuple[str | None, str | None]:
+    """Return the worktree's own plan, or why it cannot be told; only named plans are no fault."""
+    try:
+        if workspace.marker() is None and all(f.slug != UNNAMED for f in workspace.plans()):
+            return None, None
+        binding = resolve_active_plan(None, workspace)
+    except PlanboundError as error:
+        return None, error.message
+    return (binding.plan.slug, None) if binding else (None, None)

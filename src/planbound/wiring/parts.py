@@ -4,19 +4,27 @@ from __future__ import annotations
 
 import os
 from functools import cached_property
+from typing import TYPE_CHECKING
 
 from planbound.engine.configuration import Configuration
-from planbound.errors import UsageError
-from planbound.ports.files import Files, Workspace
+from planbound.errors import BindingError, UsageError
+from planbound.ports.files import Files
 from planbound.ports.surroundings import Surroundings
 from planbound.store.files import RealFiles
-from planbound.workspace.tree import WorkspaceTree, find_root
+from planbound.workspace.tree import WorkspaceTree, find_root, plans_root
+
+if TYPE_CHECKING:
+    from planbound.ports.journal import Journal
+    from planbound.store.anchored_journal import AnchorFile
+    from planbound.usecases.record import Recorder
+    from planbound.workspace.state_home import StateHome
 
 
 class Parts:
     """The parts for one workspace, each made when it is first asked for."""
 
-    def __init__(self, *, workspace: str | None = None) -> None:
+    def __init__(self, *, workspace: str | None = None, state: str | None = None) -> None:
+        self.given_state = state
         try:
             self.current = os.getcwd()
         except OSError as error:
@@ -27,7 +35,15 @@ class Parts:
         self.root = (
             os.path.realpath(workspace) if workspace is not None else find_root(self.current)
         )
-        self.real_files = RealFiles()
+
+    @cached_property
+    def real_files(self) -> RealFiles:
+        """Files, written under locks that stand outside the workspace."""
+        try:
+            return RealFiles(self.state.locks)
+        except BindingError:
+            # A worktree whose main one is lost: files can still be looked at.
+            return RealFiles()
 
     @cached_property
     def files(self) -> Files:
@@ -35,7 +51,12 @@ class Parts:
         return self.real_files
 
     @cached_property
-    def tree(self) -> Workspace:
+    def reader(self) -> Files:
+        """Reading whole files: no lock is needed, and the state home is not looked for."""
+        return RealFiles()
+
+    @cached_property
+    def tree(self) -> WorkspaceTree:
         """The plans of the workspace."""
         return WorkspaceTree(self.root, current=self.current)
 
@@ -58,7 +79,82 @@ class Parts:
             configuration = configuration._replace(profile=profile)
         return RealSurroundings(
             root=self.root,
-            harness=os.path.join(self.root, ".harness"),
+            harness=self._readable_harness(),
             configuration=configuration,
             syntax=BashSyntax(),
         )
+
+    def _readable_harness(self) -> str:
+        try:
+            return self.tree.harness
+        except BindingError:
+            return os.path.join(self.root, ".harness")
+
+    @cached_property
+    def state(self) -> StateHome:
+        """Where the harness keeps its own things."""
+        from planbound.workspace.state_home import find_state_home  # noqa: PLC0415 - start-up
+
+        root = plans_root(self.root)
+        return find_state_home(root, given=self.given_state, environment=os.environ)
+
+    def holds(self, path: str) -> bool:
+        """Say whether a file is one of the plans of this workspace."""
+        harness = os.path.realpath(self._readable_harness())
+        return os.path.dirname(os.path.realpath(path)) == harness
+
+    def relative(self, path: str) -> str:
+        """Return a path as it is seen from the root of the project."""
+        return os.path.relpath(os.path.realpath(path), os.path.realpath(plans_root(self.root)))
+
+    def now(self) -> str:
+        """Return the time, in UTC, as the journal writes it."""
+        from datetime import UTC, datetime  # noqa: PLC0415 - start-up
+
+        return datetime.now(UTC).strftime("%Y-%m-%dT%H:%M:%S.%fZ")
+
+    def anchors(self) -> AnchorFile:
+        """Return where the head of the journal is noted."""
+        from planbound.store.anchored_journal import AnchorFile  # noqa: PLC0415 - start-up
+
+        return AnchorFile(self.state.anchor)
+
+    def journal(self) -> Journal:
+        """Return the journal, made where there is none."""
+        from planbound.store.anchored_journal import AnchoredJournal  # noqa: PLC0415 - start-up
+
+        return AnchoredJournal(self._bare_journal(), self.anchors(), project=self.state.project)
+
+    def existing_journal(self) -> Journal | None:
+        """Return the journal to read; None where nothing was ever written."""
+        if not os.environ.get("PLANBOUND_DATABASE_URL") and not os.path.exists(self.state.journal):
+            return None
+        return self._bare_journal()
+
+    def _bare_journal(self) -> Journal:
+        url = os.environ.get("PLANBOUND_DATABASE_URL")
+        if url:
+            from planbound.store.journal_postgres import PostgresJournal  # noqa: PLC0415
+
+            return PostgresJournal(url)
+        from planbound.store.journal_sqlite import SqliteJournal  # noqa: PLC0415
+
+        return SqliteJournal(self.state.journal)
+
+    def progress(self, slug: str, text: str) -> None:
+        """Add a line to what people read about a plan's progress."""
+        from datetime import UTC, datetime  # noqa: PLC0415 - start-up
+
+        from planbound.plan.slug import progress_name  # noqa: PLC0415
+        from planbound.store.progress import ProgressAppender  # noqa: PLC0415
+
+        path = os.path.join(self.tree.harness, progress_name(slug))
+        ProgressAppender(path).append("planbound", text, datetime.now(UTC))
+
+    def recorder(self) -> Recorder:
+        """Return what puts events into the journal."""
+        from planbound.journal.redact import Redactor  # noqa: PLC0415 - start-up
+        from planbound.usecases.record import Recorder  # noqa: PLC0415
+
+        redactor = Redactor(os.environ, self.configuration.redact)
+        return Recorder(self.journal(), redactor=redactor, now=self.now)

@@ -32,7 +32,7 @@ def configure(parser: argparse.ArgumentParser) -> None:
 
 def run(arguments: argparse.Namespace, terminal: Terminal) -> ExitCode:
     """Write the template out."""
-    parts = Parts(workspace=arguments.workspace)
+    parts = Parts(workspace=arguments.workspace, state=arguments.state)
     file = locate(arguments.plan, parts.tree)
     batches = _batches(arguments, parts)
     expansion = expand_file(file, arguments.step, batches, files=parts.files, dry=arguments.print)

@@ -26,7 +26,7 @@ def configure(parser: argparse.ArgumentParser) -> None:
 
 def run(arguments: argparse.Namespace, terminal: Terminal) -> ExitCode:
     """Repair the plans, or say that they need it."""
-    parts = Parts(workspace=arguments.workspace)
+    parts = Parts(workspace=arguments.workspace, state=arguments.state)
     changed = False
     for reference in references(arguments, parts):
         if reference == STANDARD_INPUT:

@@ -6,20 +6,26 @@ import argparse
 
 from planbound.cli.terminal import Terminal
 from planbound.errors import ExitCode
+from planbound.ports.files import Shelf
 from planbound.source.visible import visible
-from planbound.usecases.overview import PlanLine, overview
+from planbound.usecases.overview import NO_JOURNAL, Overview, PlanLine, overview
 from planbound.wiring.parts import Parts
+
+_SHELVES = {Shelf.ACTIVE: "active", Shelf.STAGED: "staged", Shelf.ARCHIVE: "archived"}
 
 
 def configure(parser: argparse.ArgumentParser) -> None:
     """Add the command's arguments."""
+    parser.add_argument("--all", action="store_true", help="the archived plans, too")
     parser.add_argument("--json", action="store_true", help="for programs")
 
 
 def run(arguments: argparse.Namespace, terminal: Terminal) -> ExitCode:
     """List the plans of the workspace."""
-    parts = Parts(workspace=arguments.workspace)
-    lines = overview(parts.tree, parts.files)
+    parts = Parts(workspace=arguments.workspace, state=arguments.state)
+    seen = overview(parts.tree, parts.files, parts.existing_journal)
+    lines = [line for line in seen.lines if arguments.all or line.shelf is not Shelf.ARCHIVE]
+    _notes(seen, terminal)
     if arguments.json:
         terminal.json([_data(line) for line in lines])
         return ExitCode.DONE
@@ -27,10 +33,20 @@ def run(arguments: argparse.Namespace, terminal: Terminal) -> ExitCode:
         terminal.note(f"no plans in {parts.root}/.harness")
         terminal.note("hint: begin one with `planbound new NAME`")
         return ExitCode.DONE
-    width = max(len(line.file.slug) for line in lines)
+    width = max(len(visible(line.file.slug)) for line in lines)
     for line in lines:
         terminal.out(_text(line, width, terminal))
     return ExitCode.DONE
+
+
+def _notes(seen: Overview, terminal: Terminal) -> None:
+    for warning in seen.warnings:
+        if warning != NO_JOURNAL:  # the list of a workspace in which nothing ran needs no excuse
+            terminal.note(f"warning: {visible(warning)}")
+    if seen.unbound is not None:
+        terminal.note(f"warning: {visible(seen.unbound)}")
+    for copy in seen.conflicts:
+        terminal.note(f"warning: `{visible(copy.shown)}` is a conflict copy")
 
 
 def _text(line: PlanLine, width: int, terminal: Terminal) -> str:
@@ -41,10 +57,22 @@ def _text(line: PlanLine, width: int, terminal: Terminal) -> str:
     if line.templates:
         steps += f", {line.templates} to expand"
     objective = visible(line.objective) if line.objective else "(no objective)"
-    return f"{name}  [{line.status}]  {steps}  {objective}"
+    text = f"{name}  [{line.status}]  {steps}  {objective}"
+    if line.shelf is not Shelf.ACTIVE:
+        text += f"  ({_SHELVES[line.shelf]})"
+    if line.bound:
+        text += terminal.style("  (bound here)", "cyan")
+    if line.state and line.state.last_event and line.state.last:
+        when = line.state.last[:16].replace("T", " ")
+        text += terminal.style(f"  {line.state.last_event.value} {when}", "dim")
+    if line.conflicts:
+        copies = ", ".join(f"`{visible(shown)}`" for shown in line.conflicts)
+        text += terminal.style(f"  conflict copy: {copies}", "yellow")
+    return text
 
 
 def _data(line: PlanLine) -> dict[str, object]:
+    state = line.state
     return {
         "slug": line.file.slug,
         "path": line.file.path,
@@ -54,4 +82,11 @@ def _data(line: PlanLine) -> dict[str, object]:
         "done": line.done,
         "templates": line.templates,
         "problem": line.problem,
+        "shelf": _SHELVES[line.shelf],
+        "status_from": "file" if state is None else "journal",
+        "last_event": state.last_event.value if state and state.last_event else None,
+        "last_event_at": state.last if state else None,
+        "waiting": state.waiting if state else None,
+        "bound": line.bound,
+        "conflicts": list(line.conflicts),
     }

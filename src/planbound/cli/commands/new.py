@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import argparse
 
+from planbound.cli.journalling import note_created
 from planbound.cli.terminal import Terminal
 from planbound.errors import ExitCode
 from planbound.usecases.create import create_plan
@@ -18,7 +19,7 @@ def configure(parser: argparse.ArgumentParser) -> None:
 
 def run(arguments: argparse.Namespace, terminal: Terminal) -> ExitCode:
     """Write a draft to fill in."""
-    parts = Parts(workspace=arguments.workspace)
+    parts = Parts(workspace=arguments.workspace, state=arguments.state)
     file = create_plan(
         arguments.name,
         arguments.objective,
@@ -26,6 +27,7 @@ def run(arguments: argparse.Namespace, terminal: Terminal) -> ExitCode:
         files=parts.files,
         folders=parts.real_files,
     )
+    note_created(parts, file, terminal, origin="new")
     terminal.out(f"wrote {file.shown}")
     terminal.note(f"next: fill in what says TODO, then `planbound verify {file.slug}`")
     return ExitCode.DONE

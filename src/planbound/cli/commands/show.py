@@ -29,7 +29,9 @@ def configure(parser: argparse.ArgumentParser) -> None:
 
 def run(arguments: argparse.Namespace, terminal: Terminal) -> ExitCode:
     """Show the plan."""
-    file, data = read_plan(arguments.plan, Parts(workspace=arguments.workspace))
+    file, data = read_plan(
+        arguments.plan, Parts(workspace=arguments.workspace, state=arguments.state)
+    )
     plan = parse(data, path=file.shown)
     if arguments.json:
         shown = as_data(plan, slug=file.slug, path=file.path, revision=REVISION)

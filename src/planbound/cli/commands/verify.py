@@ -6,6 +6,7 @@ import argparse
 from collections.abc import Iterator
 
 from planbound.cli.inputs import read_plan, references
+from planbound.cli.journalling import note_verified
 from planbound.cli.terminal import Terminal
 from planbound.engine.configuration import PROFILES
 from planbound.errors import ExitCode, PlanboundError
@@ -31,7 +32,7 @@ def configure(parser: argparse.ArgumentParser) -> None:
 
 def run(arguments: argparse.Namespace, terminal: Terminal) -> ExitCode:
     """Verify the plans and report in the format asked for."""
-    parts = Parts(workspace=arguments.workspace)
+    parts = Parts(workspace=arguments.workspace, state=arguments.state)
     missing = 0
     results: list[Verified] = []
     surroundings = parts.surroundings(profile=arguments.profile)
@@ -44,6 +45,7 @@ def run(arguments: argparse.Namespace, terminal: Terminal) -> ExitCode:
             missing += 1
             continue
         results.append(verify(data, path=file.shown, surroundings=surroundings))
+        note_verified(parts, file, results[-1], terminal)
     _report(results, arguments.format, terminal)
     if missing:
         return ExitCode.USAGE

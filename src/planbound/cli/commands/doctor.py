@@ -1,0 +1,67 @@
+"""`planbound doctor`."""
+
+from __future__ import annotations
+
+import argparse
+import os
+import stat
+
+from planbound.cli.terminal import Terminal
+from planbound.errors import ExitCode, FileProblem
+from planbound.source.visible import visible
+from planbound.store.files import RealFiles
+from planbound.usecases.doctor import Check, Health, Probes, StateFolder, doctor, is_well
+from planbound.wiring.parts import Parts
+
+TOOLS = ("git", "bash", "bwrap")
+_COLOURS = {Health.OK: "green", Health.WARN: "yellow", Health.FAIL: "red"}
+
+
+def configure(parser: argparse.ArgumentParser) -> None:
+    """Add the command's arguments."""
+    parser.add_argument("--json", action="store_true", help="for programs")
+
+
+def run(arguments: argparse.Namespace, terminal: Terminal) -> ExitCode:
+    """Look at everything and repair nothing."""
+    parts = Parts(workspace=arguments.workspace, state=arguments.state)
+    # Files without locks: those of a broken workspace may have no place.
+    checks = doctor(parts.tree, RealFiles(), parts.existing_journal, _probes(parts))
+    if arguments.json:
+        terminal.json({"ok": is_well(checks), "checks": [_data(check) for check in checks]})
+    else:
+        for check in checks:
+            health = terminal.style(check.health.value.ljust(4), _COLOURS[check.health])
+            terminal.out(f"{health}  {check.name}: {visible(check.message)}")
+            if check.cure:
+                terminal.out(f"      cure: {visible(check.cure)}")
+    return ExitCode.DONE if is_well(checks) else ExitCode.FAILED
+
+
+def _data(check: Check) -> dict[str, object]:
+    return check._asdict() | {"health": check.health.value}
+
+
+def _probes(parts: Parts) -> Probes:
+    return Probes(
+        anchors=parts.anchors,
+        state=lambda: _state(parts.state.folder),
+        configuration=lambda: parts.configuration.path,
+        tools={tool: _is_there(tool) for tool in TOOLS},
+    )
+
+
+def _is_there(tool: str) -> bool:
+    import shutil  # noqa: PLC0415 - only here
+
+    return shutil.which(tool) is not None
+
+
+def _state(folder: str) -> StateFolder:
+    try:
+        found = os.stat(folder)
+    except FileNotFoundError:
+        return StateFolder(folder, None)
+    except OSError as error:
+        raise FileProblem(f"cannot look at {folder}: {error.strerror}") from error
+    return StateFolder(folder, stat.S_IMODE(found.st_mode), found.st_uid == os.geteuid())

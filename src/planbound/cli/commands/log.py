@@ -1,0 +1,179 @@
+"""`planbound log`."""
+
+from __future__ import annotations
+
+import argparse
+import re
+import sys
+from datetime import UTC, datetime, timedelta
+from typing import TYPE_CHECKING
+
+from planbound.cli.terminal import Terminal
+from planbound.errors import ExitCode, UsageError
+from planbound.plan.limits import LimitError, parse_duration
+from planbound.plan.slug import SlugError, parse_slug
+from planbound.plan.suggest import nearest
+from planbound.source.visible import visible
+from planbound.wiring.parts import Parts
+
+if TYPE_CHECKING:
+    from planbound.journal.record import Record
+    from planbound.ports.journal import Journal, Query
+
+
+def configure(parser: argparse.ArgumentParser) -> None:
+    """Add the command's arguments."""
+    parser.add_argument("plan", nargs="?", metavar="PLAN", help="a plan's name; none: all plans")
+    parser.add_argument("--task", metavar="T", help="a step's id or number")
+    parser.add_argument(
+        "--event", action="append", default=[], metavar="E", help="an event's name; may be repeated"
+    )
+    parser.add_argument("--since", metavar="T", help="a time, or how long ago: `2h`")
+    parser.add_argument("--until", metavar="T", help="a time, or how long ago")
+    parser.add_argument("--last", type=int, metavar="N", help="only the last N")
+    parser.add_argument("--follow", action="store_true", help="go on with what happens")
+    parser.add_argument("--json", action="store_true", help="one event a line, for programs")
+    parser.add_argument("--verify", action="store_true", help="walk the chain, compare the anchor")
+    parser.add_argument("--anchor", action="store_true", help="print the head of the journal")
+
+
+def run(arguments: argparse.Namespace, terminal: Terminal) -> ExitCode:
+    """Show, follow or check the journal."""
+    parts = Parts(workspace=arguments.workspace, state=arguments.state)
+    journal = parts.existing_journal()
+    if arguments.verify:
+        return _verify(parts, journal, arguments, terminal)
+    if arguments.anchor:
+        return _anchor(parts, journal, arguments, terminal)
+    if journal is None:
+        terminal.note(f"nothing has happened yet: there is no journal in {parts.state.folder}")
+        return ExitCode.DONE
+    query = _query(arguments, parts.now())
+    if arguments.follow:
+        from planbound.usecases.log import follow  # noqa: PLC0415 - only to follow
+
+        records = follow(journal, query)
+    else:
+        records = journal.read(query)
+    for record in records:
+        terminal.out(_json(record) if arguments.json else _text(record, terminal))
+        if arguments.follow:
+            sys.stdout.flush()
+    return ExitCode.DONE
+
+
+def _query(arguments: argparse.Namespace, now: str) -> Query:
+    from planbound.journal.event import EventKind  # noqa: PLC0415 - start-up time
+    from planbound.ports.journal import Query  # noqa: PLC0415
+
+    kinds = []
+    for name in arguments.event:
+        wanted = name.upper().replace("-", "_")
+        if wanted not in EventKind.__members__:
+            near = nearest(wanted, EventKind.__members__)
+            raise UsageError(
+                f"there is no event `{name}`", hint=f"did you mean `{near}`?" if near else None
+            )
+        kinds.append(EventKind[wanted])
+    if arguments.last is not None and arguments.last < 0:
+        raise UsageError(f"`--last` is {arguments.last}, expected 0 or more")
+    plan = arguments.plan
+    if plan is not None and plan not in {"PLAN", "PLAN.md"}:
+        try:
+            plan = parse_slug(plan)
+        except SlugError as error:
+            raise UsageError(f"not a plan's name: {error}") from error
+    return Query(
+        plan="PLAN" if plan == "PLAN.md" else plan,
+        task=arguments.task,
+        events=tuple(kinds),
+        since=_time(arguments.since, now) if arguments.since else None,
+        until=_time(arguments.until, now) if arguments.until else None,
+        last=arguments.last,
+    )
+
+
+def _time(text: str, now: str) -> str:
+    """Return a time as the journal writes it: from a duration, a date, or a time."""
+    try:
+        ago = timedelta(seconds=float(parse_duration(text)))
+        moment = datetime.fromisoformat(now) - ago
+    except LimitError:
+        try:
+            moment = datetime.fromisoformat(re.sub(r"(?i)z$", "+00:00", text.strip()))
+        except ValueError as error:
+            raise UsageError(
+                f"`{text}` is not a time", hint="write `2h`, `2026-11-15` or `2026-11-15T09:00Z`"
+            ) from error
+    if moment.tzinfo is None:
+        moment = moment.replace(tzinfo=UTC)
+    return moment.astimezone(UTC).strftime("%Y-%m-%dT%H:%M:%S.%fZ")
+
+
+def _json(record: Record) -> str:
+    from planbound.journal.codec import encode  # noqa: PLC0415 - only for who asks for it
+
+    return encode(record)
+
+
+def _text(record: Record, terminal: Terminal) -> str:
+    draft = record.draft
+    when = terminal.style(draft.timestamp[:19].replace("T", " ") + "Z", "dim")
+    where = visible(draft.plan) or "-"
+    if draft.task_id is not None:
+        where += f"/{visible(draft.task_id)}"
+    details = ", ".join(f"{name} {_short(value)}" for name, value in draft.details.items())
+    line = f"{record.seq:>6}  {when}  {terminal.style(draft.event.value, 'bold')}  {where}"
+    return f"{line}  {terminal.style(visible(details), 'dim')}" if details else line
+
+
+def _short(value: object) -> str:
+    if isinstance(value, (list, dict)):
+        return f"({len(value)})"
+    text = " ".join(str(value).split())
+    return text if len(text) <= 60 else f"{text[:57]}..."
+
+
+def _verify(
+    parts: Parts, journal: Journal | None, arguments: argparse.Namespace, terminal: Terminal
+) -> ExitCode:
+    from planbound.usecases.log import check  # noqa: PLC0415 - only to check
+
+    checked = check(journal, parts.anchors())
+    if arguments.json:
+        terminal.json(
+            {
+                "sound": checked.sound,
+                "seq": checked.head.seq,
+                "hash": checked.head.hash,
+                "anchor": checked.anchor.value,
+                "faults": [
+                    {"seq": fault.seq, "kind": fault.kind.value, "message": fault.message}
+                    for fault in checked.faults
+                ],
+            }
+        )
+    else:
+        for fault in checked.faults:
+            terminal.out(f"{fault.seq:>6}  {fault.kind.value}: {visible(fault.message)}")
+        state = checked.anchor.value
+        noted = f" (noted at {checked.anchored.seq})" if checked.anchored else ""
+        terminal.out(
+            f"{checked.head.seq} events, "
+            f"{'the chain is whole' if not checked.faults else f'{len(checked.faults)} faults'}, "
+            f"the journal is {state}{noted}"
+        )
+    return ExitCode.DONE if checked.sound else ExitCode.FAILED
+
+
+def _anchor(
+    parts: Parts, journal: Journal | None, arguments: argparse.Namespace, terminal: Terminal
+) -> ExitCode:
+    from planbound.journal.record import GENESIS  # noqa: PLC0415
+
+    head = journal.head() if journal else GENESIS
+    if arguments.json:
+        terminal.json({"seq": head.seq, "hash": head.hash, "project": parts.state.project})
+    else:
+        terminal.out(f"{head.seq} {head.hash}")
+    return ExitCode.DONE

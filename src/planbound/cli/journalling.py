@@ -1,0 +1,56 @@
+"""Noting in the journal what a command did."""
+
+from __future__ import annotations
+
+from planbound.cli.terminal import Terminal
+from planbound.errors import JournalProblem
+from planbound.plan.model import Plan
+from planbound.plan.parse import parse
+from planbound.ports.files import PlanFile
+from planbound.usecases.verify import Verified
+from planbound.wiring.parts import Parts
+
+
+def note_created(parts: Parts, file: PlanFile, terminal: Terminal, *, origin: str) -> None:
+    """Note that a plan was written for the first time."""
+    try:
+        plan = parse(parts.files.read(file.path), path=file.shown)
+        parts.recorder().created(file.slug, plan, path=parts.relative(file.path), origin=origin)
+        parts.progress(file.slug, f"draft of {len(plan.steps)} steps written by `{origin}`")
+    except JournalProblem as error:
+        _excuse(error, terminal)
+
+
+def note_verified(parts: Parts, file: PlanFile, result: Verified, terminal: Terminal) -> None:
+    """Note that a plan of this workspace was verified, once for each digest."""
+    if result.errors or not parts.holds(file.path):
+        return
+    try:
+        parts.recorder().verified(
+            file.slug, result.plan, path=parts.relative(file.path), warnings=result.warnings
+        )
+    except JournalProblem as error:
+        _excuse(error, terminal)
+
+
+def note_moved(
+    parts: Parts, event: str, file: PlanFile, plan: Plan, terminal: Terminal, *, slug: str = ""
+) -> None:
+    """Note that a plan was staged, activated or archived."""
+    from planbound.journal.event import EventKind  # noqa: PLC0415 - start-up time
+
+    kind = EventKind[event]
+    status = plan.status.value if kind is EventKind.PLAN_ARCHIVED else None
+    try:
+        parts.recorder().moved(
+            kind, slug or file.slug, plan, path=parts.relative(file.path), status=status
+        )
+        if kind is EventKind.PLAN_ACTIVATED:
+            parts.progress(file.slug, "taken from the queue into work")
+    except JournalProblem as error:
+        _excuse(error, terminal)
+
+
+def _excuse(error: JournalProblem, terminal: Terminal) -> None:
+    # What was asked for is done; that it is not on record must not be overlooked either.
+    terminal.note(f"note: this is not in the journal: {error.message}")

@@ -1,0 +1,302 @@
+"""Doctor: looks at everything, says what is wrong and what cures it, and repairs nothing."""
+
+from __future__ import annotations
+
+import enum
+from collections.abc import Callable, Iterator, Mapping
+from itertools import islice
+from typing import NamedTuple
+
+from planbound.engine.fold import JournalStatus, PlanState
+from planbound.errors import PlanboundError
+from planbound.journal.anchor import Anchor, AnchorState
+from planbound.plan.model import Plan, PlanStatus, StepStatus
+from planbound.ports.files import Files, Shelf, Workspace
+from planbound.ports.journal import Journal
+from planbound.usecases.log import Anchors, check
+from planbound.usecases.overview import OpenJournal, Overview, overview
+from planbound.usecases.resolve import MARKER, resolve_active_plan
+
+MAX_FAULTS = 5
+"""So many faults of one kind are told one by one."""
+NOT_CHECKED = "not checked"
+
+
+class Health(enum.Enum):
+    """How it is with one thing."""
+
+    OK = "OK"
+    WARN = "WARN"
+    FAIL = "FAIL"
+
+
+class Check(NamedTuple):
+    """What was looked at, and what was found."""
+
+    name: str
+    health: Health
+    message: str
+    cure: str | None = None
+
+
+class StateFolder(NamedTuple):
+    """The state home as it lies on the disk."""
+
+    path: str
+    mode: int | None
+    """Its permissions; None where it is not there yet."""
+    is_own: bool = True
+    """Whether it belongs to who asks."""
+
+
+class Probes(NamedTuple):
+    """What the use case cannot look at by itself; None: not checked."""
+
+    anchors: Callable[[], Anchors] | None = None
+    """Returns where the head of the journal is noted."""
+    state: Callable[[], StateFolder] | None = None
+    configuration: Callable[[], str | None] | None = None
+    """Returns where the configuration was read from; raises ConfigurationError."""
+    tools: Mapping[str, bool] | None = None
+    """For each tool whether it is there."""
+
+
+_TOOL_USES = {
+    "git": ("worktrees and the diff of a plan", "install git"),
+    "bash": ("contracts", "install bash"),
+    "bwrap": ("keeping agents in a sandbox", "install bubblewrap"),
+}
+_ANCHOR = {
+    AnchorState.INTACT: (Health.OK, "the journal holds what was noted about it"),
+    AnchorState.UNANCHORED: (Health.OK, "nothing was noted yet"),
+}
+# What nobody has to write into the file: the gate is the first thing that it must show.
+_BEFORE_GATE = frozenset({PlanStatus.DRAFT.value, PlanStatus.VERIFIED.value})
+
+
+def doctor(
+    workspace: Workspace, files: Files, open_journal: OpenJournal, probes: Probes
+) -> list[Check]:
+    """Return every check; one that breaks down is a FAIL, and the others go on."""
+    checks: list[Check] = []
+    journal, opened = _open(open_journal)
+    try:
+        seen = overview(workspace, files, lambda: journal)
+    except PlanboundError as error:
+        checks.append(_failed("plans", error))
+    else:
+        checks += _plans(seen, _folder(workspace))
+        checks += _conflicts(seen, _folder(workspace))
+        checks += _drift(seen)
+    checks.insert(len([c for c in checks if c.name == "plans"]), _binding(workspace))
+    checks.append(opened)
+    checks += _journal(journal, probes.anchors, readable=opened.health is Health.OK)
+    checks.append(_state(probes))
+    checks.append(_configuration(probes))
+    checks += _tools(probes)
+    checks.append(Check("hooks", Health.OK, "none installed"))
+    return checks
+
+
+def is_well(checks: list[Check]) -> bool:
+    """Say whether nothing failed; a warning is no failure."""
+    return all(check.health is not Health.FAIL for check in checks)
+
+
+def _failed(name: str, error: PlanboundError) -> Check:
+    return Check(name, Health.FAIL, error.message, error.hint or "mend what it names")
+
+
+def _folder(workspace: Workspace) -> str:
+    return workspace.place(Shelf.ACTIVE, "PLAN.md").path.rsplit("/", 1)[0]
+
+
+def _plans(seen: Overview, folder: str) -> Iterator[Check]:
+    if not seen.lines:
+        where = f"{folder}, {Shelf.STAGED.value}/ and {Shelf.ARCHIVE.value}/ in it"
+        yield Check("plans", Health.OK, f"found nothing; looked in {where}")
+        return
+    sound = 0
+    for line in seen.lines:
+        if line.problem is not None:
+            cure = f"make `{line.file.shown}` a readable file, or remove it"
+            yield Check("plans", Health.FAIL, line.problem, cure)
+        elif line.plan is not None and line.plan.faults:
+            found = f"`{line.file.shown}` has {_faults(len(line.plan.faults))}"
+            cure = f"`planbound verify {line.file.shown}` tells them all"
+            yield Check("plans", Health.WARN, found, cure)
+        else:
+            sound += 1
+    if sound:
+        of_all = f"{sound} of {len(seen.lines)}" if sound < len(seen.lines) else f"{sound}"
+        yield Check("plans", Health.OK, f"{of_all} read without a fault, in {folder}")
+
+
+def _faults(number: int) -> str:
+    return f"{number} fault{'' if number == 1 else 's'}"
+
+
+def _binding(workspace: Workspace) -> Check:
+    try:
+        if workspace.marker() is None:
+            return Check("binding", Health.OK, f"no marker `{MARKER}`")
+        binding = resolve_active_plan(None, workspace)
+    except PlanboundError as error:
+        cure = error.hint or f"correct `{MARKER}`, or remove it"
+        return Check("binding", Health.WARN, error.message, cure)
+    slug = binding.plan.slug if binding else ""
+    return Check("binding", Health.OK, f"the marker names `{slug}`")
+
+
+def _conflicts(seen: Overview, folder: str) -> Iterator[Check]:
+    found = [shown for line in seen.lines for shown in line.conflicts]
+    found += [copy.shown for copy in seen.conflicts]
+    if not found:
+        yield Check("conflict copies", Health.OK, f"found nothing; looked in {folder}")
+    for shown in found:
+        cure = "bring it together with the original, then remove it"
+        yield Check("conflict copies", Health.WARN, f"`{shown}` is a conflict copy", cure)
+
+
+def _drift(seen: Overview) -> Iterator[Check]:
+    name = "file against journal"
+    if not seen.has_journal:
+        yield Check(name, Health.OK, f"{NOT_CHECKED}: there is no journal that can be read")
+        return
+    cure = "the journal is right: put the marks in the file back as it says"
+    found = False
+    for line in seen.lines:
+        if line.plan is None or line.shelf is not Shelf.ACTIVE:
+            continue
+        for what in islice(_differences(line.plan, line.state), MAX_FAULTS):
+            found = True
+            yield Check(name, Health.WARN, f"`{line.file.slug}`: {what}", cure)
+    if not found:
+        yield Check(name, Health.OK, "they agree about every active plan")
+
+
+def _differences(plan: Plan, state: PlanState | None) -> Iterator[str]:
+    if state is None:
+        # A plan that nothing happened to yet; but then nothing is approved or done either.
+        if plan.status.value not in _BEFORE_GATE:
+            yield f"the file says `{plan.status.value}`, the journal knows nothing of the plan"
+    elif not _agree(plan.status, state.status):
+        yield f"the file says `{plan.status.value}`, the journal `{state.status.value}`"
+    for step in plan.steps:
+        mark = step.status.value if step.status else StepStatus.PENDING
+        if mark is StepStatus.BLOCKED:  # follows from other steps; the journal has no such event
+            mark = StepStatus.PENDING
+        task = state.tasks.get(step.id) if state else None
+        known = task.status if task else StepStatus.PENDING.value
+        if mark.value != known:
+            label = step.label or step.title
+            yield f"step {label} is `{mark.value}` in the file, `{known}` in the journal"
+
+
+def _agree(shown: PlanStatus, known: JournalStatus) -> bool:
+    if known is JournalStatus.DONE_WITH_SKIPS:  # the file has no word for it
+        return shown is PlanStatus.DONE
+    if shown.value in _BEFORE_GATE:
+        return known.value in _BEFORE_GATE
+    return shown.value == str(known.value)
+
+
+def _open(open_journal: OpenJournal) -> tuple[Journal | None, Check]:
+    try:
+        journal = open_journal()
+        if journal is None:
+            return None, Check("database", Health.OK, "there is no journal yet")
+        head = journal.head()
+    except PlanboundError as error:
+        return None, _failed("database", error)
+    return journal, Check("database", Health.OK, f"reachable; {head.seq} events")
+
+
+class _Nowhere:
+    """Where no head is noted."""
+
+    def read(self) -> Anchor | None:
+        """Return nothing."""
+        return None
+
+
+def _journal(
+    journal: Journal | None, anchors: Callable[[], Anchors] | None, *, readable: bool
+) -> Iterator[Check]:
+    chain, anchor = "journal chain", "journal anchor"
+    if not readable:
+        yield Check(chain, Health.OK, f"{NOT_CHECKED}: the journal cannot be read")
+        yield Check(anchor, Health.OK, f"{NOT_CHECKED}: the journal cannot be read")
+        return
+    try:
+        found = check(journal, anchors() if anchors else _Nowhere())
+    except PlanboundError as error:
+        yield _failed(chain, error)
+        return
+    tells = "`planbound log --verify` tells more"
+    if not found.faults:
+        sound = "every record follows the one before it" if journal else "there is no record"
+        yield Check(chain, Health.OK, sound)
+    for fault in found.faults[:MAX_FAULTS]:
+        yield Check(chain, Health.FAIL, fault.message, f"trust nothing from there on; {tells}")
+    if anchors is None:
+        yield Check(anchor, Health.OK, NOT_CHECKED)
+    elif found.anchor in _ANCHOR:
+        yield Check(anchor, *_ANCHOR[found.anchor])
+    else:
+        cure = f"put the journal back from a backup; {tells}"
+        yield Check(anchor, Health.FAIL, f"the journal was {found.anchor.value}", cure)
+
+
+def _state(probes: Probes) -> Check:
+    name = "state home"
+    if probes.state is None:
+        return Check(name, Health.OK, NOT_CHECKED)
+    try:
+        folder = probes.state()
+    except PlanboundError as error:
+        return _failed(name, error)
+    return _permissions(name, folder)
+
+
+def _permissions(name: str, folder: StateFolder) -> Check:
+    if folder.mode is None:
+        return Check(name, Health.OK, f"not made yet; looked for {folder.path}")
+    if not folder.is_own:
+        cure = f"choose another with `--state`, or `chown` {folder.path}"
+        return Check(name, Health.FAIL, f"{folder.path} belongs to somebody else", cure)
+    private = f"chmod 700 {folder.path}"
+    if folder.mode & 0o022:
+        message = f"{folder.path} can be written by others ({folder.mode:04o})"
+        return Check(name, Health.FAIL, message, private)
+    if folder.mode & 0o055:
+        message = f"{folder.path} can be read by others ({folder.mode:04o})"
+        return Check(name, Health.WARN, message, private)
+    return Check(name, Health.OK, f"{folder.path} is private")
+
+
+def _configuration(probes: Probes) -> Check:
+    name = "configuration"
+    if probes.configuration is None:
+        return Check(name, Health.OK, NOT_CHECKED)
+    try:
+        path = probes.configuration()
+    except PlanboundError as error:
+        return _failed(name, error)
+    if path is None:
+        looked = "looked for `planbound.toml` and `[tool.planbound]` in `pyproject.toml`"
+        return Check(name, Health.OK, f"found nothing, the defaults hold; {looked}")
+    return Check(name, Health.OK, f"read from {path}")
+
+
+def _tools(probes: Probes) -> Iterator[Check]:
+    if probes.tools is None:
+        yield Check("tools", Health.OK, NOT_CHECKED)
+        return
+    for tool, found in probes.tools.items():
+        use, cure = _TOOL_USES.get(tool, ("", f"install {tool}"))
+        if found:
+            yield Check("tools", Health.OK, f"`{tool}` is there")
+        else:
+            message = f"`{tool}` is not on the PATH; it is for {use}" if use else f"no `{tool}`"
+            yield Check("tools", Health.WARN, message, cure)

@@ -1,0 +1,72 @@
+"""Read, follow and check the journal."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from typing import NamedTuple, Protocol
+
+from planbound.journal.anchor import Anchor, AnchorState, compare
+from planbound.journal.chain import ChainFault, verify
+from planbound.journal.record import GENESIS, Head, Record
+from planbound.ports.journal import Journal, Query
+
+
+class Anchors(Protocol):
+    """Where the head of the journal is noted."""
+
+    def read(self) -> Anchor | None:
+        """Return what was noted; None where nothing was."""
+
+
+class Checked(NamedTuple):
+    """What a walk along the chain found."""
+
+    head: Head
+    faults: tuple[ChainFault, ...]
+    anchor: AnchorState
+    anchored: Anchor | None
+
+    @property
+    def sound(self) -> bool:
+        """Whether nothing is wrong."""
+        return not self.faults and self.anchor in {AnchorState.INTACT, AnchorState.UNANCHORED}
+
+
+MAX_FAULTS = 100
+"""More are not worth telling."""
+
+
+def check(journal: Journal | None, anchors: Anchors) -> Checked:
+    """Walk the whole chain and compare it with the anchor; None is a journal that is not there."""
+    if journal is None:
+        noted = anchors.read()
+        return Checked(GENESIS, (), compare(noted, GENESIS, None), noted)
+    faults: list[ChainFault] = []
+    for fault in verify(journal.read(Query())):
+        faults.append(fault)
+        if len(faults) >= MAX_FAULTS:
+            break
+    anchored = anchors.read()
+    head = journal.head()
+    at_anchor = None
+    if anchored is not None and anchored.seq > 0:
+        records = journal.read(Query(after=anchored.seq - 1))
+        at_anchor = next((r for r in records if r.seq == anchored.seq), None)
+    state = compare(anchored, head, at_anchor)
+    return Checked(head=head, faults=tuple(faults), anchor=state, anchored=anchored)
+
+
+def follow(journal: Journal, query: Query, *, seconds: float = 60.0) -> Iterator[Record]:
+    """Yield the records asked for, then each new one as it comes; never ends by itself."""
+    seen = query.after
+    first = True
+    while True:
+        # The head is taken before reading: what comes in between is read now or next time.
+        head = journal.head().seq
+        if head > seen or first:
+            wanted = query if first else query._replace(after=seen, last=None)
+            for record in journal.read(wanted):
+                seen = max(seen, record.seq)
+                yield record
+            seen, first = max(seen, head), False
+        journal.wait(seen, seconds)

@@ -1,0 +1,30 @@
+"""Merge order: what to merge first of the plans that are finished."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import NamedTuple
+
+from planbound.engine import merge_order as engine
+from planbound.ports.files import Files, Workspace
+from planbound.usecases.overview import OpenJournal, overview, plan_infos
+
+
+class OrderedPlans(NamedTuple):
+    """The order, and what could not be found out."""
+
+    order: engine.MergeOrder
+    warnings: tuple[str, ...]
+
+
+def merge_order(
+    workspace: Workspace,
+    files: Files,
+    open_journal: OpenJournal,
+    sizes: Mapping[str, int | None],
+) -> OrderedPlans:
+    """Return the order; `sizes` are the lines that each plan changes since its merge base."""
+    seen = overview(workspace, files, open_journal)
+    warnings = list(seen.warnings)
+    order = engine.merge_order(plan_infos(seen, warnings), sizes)
+    return OrderedPlans(order, tuple(warnings))

@@ -1,0 +1,102 @@
+"""Put what happened into the journal, without its secrets."""
+
+from __future__ import annotations
+
+import hashlib
+from collections.abc import Callable, Mapping
+
+from planbound.journal.event import EventKind, validate
+from planbound.journal.record import Draft, Json, Provenance, Record
+from planbound.journal.redact import Redactor
+from planbound.plan.digest import digest
+from planbound.plan.model import Plan
+from planbound.ports.journal import Journal
+
+
+class Recorder:
+    """Appends events of one project."""
+
+    def __init__(
+        self,
+        journal: Journal,
+        *,
+        redactor: Redactor,
+        now: Callable[[], str],
+        provenance: Provenance = Provenance.LIVE,
+    ) -> None:
+        self.journal = journal
+        self.redactor = redactor
+        self.now = now
+        self.provenance = provenance
+
+    def record(
+        self, kind: EventKind, plan: str, details: Mapping[str, Json], *, key: str | None = None
+    ) -> Record:
+        """Append one event; the same `key` is appended once only."""
+        problems = validate(kind, details)
+        if problems:
+            raise ValueError("; ".join(problems))
+        cleaned = self.redactor.redact_json(dict(details))
+        assert isinstance(cleaned.value, dict)
+        now = self.now()
+        draft = Draft(
+            id=_identity(plan, kind, key if key is not None else now),
+            timestamp=now,
+            event=kind,
+            plan=plan,
+            details=cleaned.value,
+            provenance=self.provenance,
+            redactions=cleaned.redactions,
+        )
+        return self.journal.append([draft])[0]
+
+    def created(self, slug: str, plan: Plan, *, path: str, origin: str) -> Record:
+        """Note that a plan was written for the first time."""
+        details: dict[str, Json] = {
+            **self._shape(plan),
+            "digest": digest(plan),
+            "revision": 1,
+            "path": path,
+            "origin": origin,
+        }
+        return self.record(EventKind.PLAN_CREATED, slug, details)
+
+    def verified(self, slug: str, plan: Plan, *, path: str, warnings: int) -> Record:
+        """Note that a plan was verified; for one digest that is noted once."""
+        found = digest(plan)
+        details: dict[str, Json] = {
+            **self._shape(plan),
+            "digest": found,
+            "path": path,
+            "errors": 0,
+            "warnings": warnings,
+        }
+        return self.record(EventKind.PLAN_VERIFIED, slug, details, key=found)
+
+    def moved(
+        self, kind: EventKind, slug: str, plan: Plan, *, path: str, status: str | None = None
+    ) -> Record:
+        """Note that a plan was staged, activated or archived."""
+        details: dict[str, Json] = {"digest": digest(plan), "path": path}
+        if status is not None:
+            details["status"] = status
+        return self.record(kind, slug, details)
+
+    def _shape(self, plan: Plan) -> dict[str, Json]:
+        # An id is made of the title's words: where these hold a secret, so does the id.
+        ids = {
+            step.label: f"step-{step.label}"
+            if self.redactor.redact(step.title).redactions
+            else step.id
+            for step in reversed(plan.steps)
+        }
+        dependencies: dict[str, Json] = {
+            ids[step.label]: [ids[label] for label in labels if label in ids]
+            for step, labels in zip(plan.steps, plan.dependencies(), strict=True)
+        }
+        return {"task_count": len(plan.steps), "dependencies": dependencies}
+
+
+def _identity(plan: str, kind: EventKind, key: str) -> str:
+    text = f"{plan}\0{kind.value}\0{key}"
+    return hashlib.sha256(text.encode("utf-8", "backslashreplace")).hexdigest()[:32]

@@ -1,0 +1,27 @@
+"""Standup: what is being built, can be merged, lies idle, or waits for a person."""
+
+from __future__ import annotations
+
+from typing import NamedTuple
+
+from planbound.engine import standup as engine
+from planbound.ports.files import Files, Workspace
+from planbound.usecases.overview import OpenJournal, overview, plan_infos
+
+
+class StandupReport(NamedTuple):
+    """The groups, and what could not be found out."""
+
+    standup: engine.Standup
+    warnings: tuple[str, ...]
+
+
+def standup(
+    workspace: Workspace, files: Files, open_journal: OpenJournal, now: str
+) -> StandupReport:
+    """Return where each active plan stands at a time, UTC as the journal writes it."""
+    seen = overview(workspace, files, open_journal)
+    warnings = list(seen.warnings)
+    infos = plan_infos(seen, warnings)
+    found = engine.standup(infos, now, has_journal=seen.has_journal)
+    return StandupReport(found, tuple(warnings))

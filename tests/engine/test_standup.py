@@ -1,0 +1,63 @@
+"""Who does what."""
+
+from __future__ import annotations
+
+import pytest
+
+from planbound.engine.readiness import PlanInfo
+from planbound.engine.standup import Standup, standup
+
+NOW = "2026-11-15T12:00:00.000000Z"
+RECENT = "2026-11-15T10:00:00.000001Z"
+LONG_AGO = "2026-11-15T10:00:00.000000Z"
+
+
+def where(plan: PlanInfo, *, has_journal: bool = True) -> str | None:
+    found = standup([plan], NOW, has_journal=has_journal)
+    groups = [name for name, group in zip(Standup._fields, found, strict=True) if group]
+    assert len(groups) <= 1
+    return groups[0] if groups else None
+
+
+def plan(status: str, last: str | None = RECENT, waiting: str | None = None) -> PlanInfo:
+    started = status not in {"draft", "verified", "approved"}
+    return PlanInfo("a", status=status, started=started, last=last, waiting=waiting)
+
+
+@pytest.mark.parametrize(
+    ("known", "group"),
+    [
+        (plan("in-progress"), "building"),
+        (plan("in-progress", LONG_AGO), "idle"),
+        (plan("in-progress", LONG_AGO, "escalation"), "waiting"),
+        (plan("verified", RECENT, "approval"), "waiting"),
+        (plan("failed"), "waiting"),
+        (plan("done"), "mergeable"),
+        (plan("done", LONG_AGO), "mergeable"),
+        (plan("done with skips"), "mergeable"),
+        (plan("draft"), None),
+        (plan("draft", LONG_AGO), "idle"),
+        (plan("approved", LONG_AGO), "idle"),
+        (plan("draft", None), "idle"),
+        (plan("done")._replace(archived=True), None),
+        (plan("draft", LONG_AGO)._replace(staged=True), None),
+        (plan("draft", LONG_AGO)._replace(problem="unreadable"), None),
+    ],
+)
+def test_each_plan_is_in_the_group_that_tells_most(known: PlanInfo, group: str | None) -> None:
+    assert where(known) == group
+
+
+def test_without_a_journal_nothing_is_called_idle() -> None:
+    assert where(plan("in-progress", None), has_journal=False) == "building"
+    assert where(plan("draft", None), has_journal=False) is None
+
+
+def test_idle_says_since_when() -> None:
+    (standing,) = standup([plan("approved", LONG_AGO)], NOW).idle
+    assert standing.about == "no event since 2026-11-15 10:00 UTC"
+
+
+def test_plans_come_by_name() -> None:
+    plans = [plan("done")._replace(slug=slug) for slug in ("b", "c", "a")]
+    assert [standing.slug for standing in standup(plans, NOW).mergeable] == ["a", "b", "c"]
