@@ -54,6 +54,7 @@ bench: $(READY)
 	$(BIN)/python -m benchmarks.start
 	$(BIN)/python -m benchmarks.plan
 	$(BIN)/python -m benchmarks.journal
+	$(BIN)/python -m benchmarks.fold
 	$(BIN)/python -m benchmarks.table
 
 # The lock holds versions and hashes and no address; see docs/decisions/002.

@@ -8,7 +8,7 @@ A fault *in a plan* is never an exception: it is a diagnostic (`planbound.source
     ├── NothingToDo             everything asked for is there already
     ├── Refused                 the harness will not do this, and says why
     │   ├── AlreadyExists       something is at the path that would be written
-    │   ├── ConcurrentChange    the file is not the one that was read
+    │   ├── ConcurrentModification  the file is not the one that was read
     │   └── BindingError        which plan is meant cannot be told
     ├── FileProblem             a file cannot be read or written
     └── JournalProblem          the journal cannot be read or written
@@ -72,7 +72,7 @@ class AlreadyExists(Refused):
     """Something is at the path that would be written."""
 
 
-class ConcurrentChange(Refused):
+class ConcurrentModification(Refused):
     """The file is not the one that was read."""
 
 

@@ -166,7 +166,7 @@ def test_a_truncated_a_restored_a_rewritten_and_a_deleted_journal_are_each_named
 
     rewrite(path, f"delete from {table(path)} where seq = 3")
     done = verify(program)
-    assert (done.code, done.json["anchor"]) == (1, "shortened")
+    assert (done.code, done.json["anchor"]) == (1, "truncated")
 
     for file in path.parent.iterdir():
         if file.is_file():
@@ -174,7 +174,7 @@ def test_a_truncated_a_restored_a_rewritten_and_a_deleted_journal_are_each_named
     for name, content in old.items():
         (path.parent / name).write_bytes(content)
     done = verify(program)
-    assert (done.code, done.json["anchor"]) == (1, "shortened")
+    assert (done.code, done.json["anchor"]) == (1, "restored")
 
     for name in ("x", "y", "z"):
         program.run("new", name)

@@ -17,7 +17,7 @@ from typing import NamedTuple
 
 import pytest
 
-from planbound.errors import AlreadyExists, ConcurrentChange, Refused, UsageError
+from planbound.errors import AlreadyExists, ConcurrentModification, Refused, UsageError
 from planbound.store.files import EXPECT_ABSENT, LEASE_SECONDS, RealFiles, content_hash
 from planbound.store.lock import FileLock
 
@@ -48,7 +48,7 @@ def test_replacing_keeps_the_mode_and_leaves_nothing_else(files: RealFiles, plan
 @pytest.mark.requirement("store.compare-and-swap")
 def test_a_stale_expectation_changes_nothing(files: RealFiles, plan: Path) -> None:
     before = plan.stat()
-    with pytest.raises(ConcurrentChange, match="nothing was written"):
+    with pytest.raises(ConcurrentModification, match="nothing was written"):
         files.replace(str(plan), NEW.encode(), expected=b"what was there before\n")
     after = plan.stat()
     assert (after.st_ino, after.st_mtime_ns) == (before.st_ino, before.st_mtime_ns)
@@ -58,14 +58,14 @@ def test_a_stale_expectation_changes_nothing(files: RealFiles, plan: Path) -> No
 
 def test_a_file_that_was_removed_is_not_written_again(files: RealFiles, plan: Path) -> None:
     plan.unlink()
-    with pytest.raises(ConcurrentChange):
+    with pytest.raises(ConcurrentModification):
         files.replace(str(plan), NEW.encode(), expected=OLD.encode())
     assert os.listdir(plan.parent) == []
 
 
 def test_a_file_larger_than_a_plan_is_compared_to_its_end(files: RealFiles, plan: Path) -> None:
     plan.write_bytes(b"x" * 20_000_000)
-    with pytest.raises(ConcurrentChange):
+    with pytest.raises(ConcurrentModification):
         files.replace(str(plan), b"short", expected=files.read(str(plan)))
     assert plan.stat().st_size == 20_000_000
 
@@ -138,9 +138,9 @@ def test_a_lock_that_was_lost_keeps_its_old_holder_from_writing(tmp_path: Path, 
     now = 1.5
     second.acquire(wait_seconds=0)
     # The content is what the first holder expects: only the fence tells it off.
-    with pytest.raises(ConcurrentChange, match=r"lock of .* was lost"):
+    with pytest.raises(ConcurrentModification, match=r"lock of .* was lost"):
         files.replace(str(plan), NEW.encode(), expected=OLD.encode(), lock=first)
-    with pytest.raises(ConcurrentChange, match=r"lock of .* was lost"):
+    with pytest.raises(ConcurrentModification, match=r"lock of .* was lost"):
         files.create(str(plan.with_name("new.md")), b"", lock=first)
     assert plan.read_text() == OLD
     assert os.listdir(plan.parent) == ["PLAN.md"]

@@ -14,7 +14,7 @@ from pathlib import Path
 
 import pytest
 
-from planbound.errors import ConcurrentChange, FileProblem, Refused
+from planbound.errors import ConcurrentModification, FileProblem, Refused
 from planbound.store.lock import FileLock, Owner, this_process
 
 
@@ -81,9 +81,9 @@ def test_a_living_holder_is_overtaken_when_its_lease_has_run_out(locks: Locks) -
     assert holder.still_mine()  # nobody wanted it
     assert other.acquire(wait_seconds=0) == first + 1
     assert not holder.still_mine()
-    with pytest.raises(ConcurrentChange), holder.guarded():
+    with pytest.raises(ConcurrentModification), holder.guarded():
         pytest.fail("the lock was lost")
-    with pytest.raises(ConcurrentChange):
+    with pytest.raises(ConcurrentModification):
         holder.renew()
     holder.release()
     assert other.still_mine()
@@ -102,7 +102,7 @@ def test_renewing_starts_the_lease_anew(locks: Locks) -> None:
 
 def test_what_was_never_acquired_is_not_held(locks: Locks) -> None:
     locks.make().acquire(wait_seconds=0)
-    with pytest.raises(ConcurrentChange, match="not held"), locks.make().guarded():
+    with pytest.raises(ConcurrentModification, match="not held"), locks.make().guarded():
         pytest.fail("it is not held")
 
 
@@ -242,7 +242,7 @@ def test_a_paused_holder_writes_nothing_after_it_was_overtaken(
     assert lock.acquire(wait_seconds=20) == fence + 1
     os.kill(process.pid, signal.SIGCONT)
     # The content is still what it expects: the fence alone keeps it from writing.
-    assert _line(process) == "ConcurrentChange"
+    assert _line(process) == "ConcurrentModification"
     assert plan.read_bytes() == b"old"
     assert os.listdir(plan.parent) == ["PLAN.md"]
     assert lock.still_mine()

@@ -49,7 +49,7 @@ class Files(Protocol):
         """Write a new file; raise AlreadyExists where anything is at the path."""
 
     def replace(self, path: str, data: bytes, *, expected: bytes) -> None:
-        """Write over a file that still holds `expected`; raise ConcurrentChange otherwise."""
+        """Write over a file that still holds `expected`; raise ConcurrentModification otherwise."""
 
 
 class Plans(Protocol):

@@ -18,7 +18,7 @@ import stat
 from collections.abc import Iterator
 from typing import TYPE_CHECKING, Final
 
-from planbound.errors import AlreadyExists, ConcurrentChange, FileProblem, Refused, UsageError
+from planbound.errors import AlreadyExists, ConcurrentModification, FileProblem, Refused, UsageError
 from planbound.plan.parse import MAX_BYTES
 
 if TYPE_CHECKING:  # it is built on this module
@@ -83,7 +83,7 @@ class RealFiles:
     def replace(
         self, path: str, data: bytes, *, expected: bytes, lock: FileLock | None = None
     ) -> None:
-        """Write over a file that still holds `expected`; raise ConcurrentChange otherwise."""
+        """Write over a file that still holds `expected`; raise ConcurrentModification otherwise."""
         self.swap(path, data, expected=content_hash(expected), lock=lock)
 
     def swap(
@@ -188,7 +188,7 @@ def _link(temporary: str, target: str, path: str) -> None:
 
 def _rename(temporary: str, target: str, path: str, expected: str) -> None:
     if os.path.realpath(path) != target or _hash_of(target) != expected:
-        raise ConcurrentChange(
+        raise ConcurrentModification(
             f"`{shown(path)}` was changed by somebody else meanwhile; nothing was written",
             hint="run the command again",
         )

@@ -19,7 +19,7 @@ import time
 from collections.abc import Callable, Iterator
 from typing import Any, NamedTuple
 
-from planbound.errors import ConcurrentChange, FileProblem, Refused
+from planbound.errors import ConcurrentModification, FileProblem, Refused
 from planbound.store.files import problem, remove, shown, sync_folder
 
 PATIENCE = 5.0
@@ -115,7 +115,7 @@ class FileLock:
             pause = min(pause * 2, _LONGEST_PAUSE)
 
     def renew(self) -> None:
-        """Start the lease anew; raise ConcurrentChange where the lock was lost."""
+        """Start the lease anew; raise ConcurrentModification where the lock was lost."""
         with self.guarded():
             self._store(self._mine(self.fence or 0))
 
@@ -129,7 +129,7 @@ class FileLock:
 
     @contextlib.contextmanager
     def guarded(self) -> Iterator[None]:
-        """Keep everybody out for a moment; raise ConcurrentChange where the lock was lost."""
+        """Keep everybody out for a moment; raise ConcurrentModification where the lock was lost."""
         with self._critical(PATIENCE):
             if not self.still_mine():
                 raise self._lost()
@@ -207,10 +207,10 @@ class FileLock:
             hint="wait for it, or end it: the lock of a process goes with the process",
         )
 
-    def _lost(self) -> ConcurrentChange:
+    def _lost(self) -> ConcurrentModification:
         if self.fence is None:
-            return ConcurrentChange(f"the lock of `{shown(self._subject)}` is not held")
-        return ConcurrentChange(
+            return ConcurrentModification(f"the lock of `{shown(self._subject)}` is not held")
+        return ConcurrentModification(
             f"the lock of `{shown(self._subject)}` was lost after {self._lease:g} seconds "
             f"to {self._holder()}; nothing was written",
             hint="run the command again",

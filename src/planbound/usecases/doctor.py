@@ -54,6 +54,8 @@ class Probes(NamedTuple):
 
     anchors: Callable[[], Anchors] | None = None
     """Returns where the head of the journal is noted."""
+    guarded: Callable[[], bool | None] | None = None
+    """Returns whether what protects the journal still stands."""
     state: Callable[[], StateFolder] | None = None
     configuration: Callable[[], str | None] | None = None
     """Returns where the configuration was read from; raises ConfigurationError."""
@@ -90,7 +92,7 @@ def doctor(
         checks += _drift(seen)
     checks.insert(len([c for c in checks if c.name == "plans"]), _binding(workspace))
     checks.append(opened)
-    checks += _journal(journal, probes.anchors, readable=opened.health is Health.OK)
+    checks += _journal(journal, probes, readable=opened.health is Health.OK)
     checks.append(_state(probes))
     checks.append(_configuration(probes))
     checks += _tools(probes)
@@ -220,16 +222,15 @@ class _Nowhere:
         return None
 
 
-def _journal(
-    journal: Journal | None, anchors: Callable[[], Anchors] | None, *, readable: bool
-) -> Iterator[Check]:
+def _journal(journal: Journal | None, probes: Probes, *, readable: bool) -> Iterator[Check]:
     chain, anchor = "journal chain", "journal anchor"
     if not readable:
         yield Check(chain, Health.OK, f"{NOT_CHECKED}: the journal cannot be read")
         yield Check(anchor, Health.OK, f"{NOT_CHECKED}: the journal cannot be read")
         return
     try:
-        found = check(journal, anchors() if anchors else _Nowhere())
+        anchors = probes.anchors() if probes.anchors else _Nowhere()
+        found = check(journal, anchors, guarded=probes.guarded)
     except PlanboundError as error:
         yield _failed(chain, error)
         return

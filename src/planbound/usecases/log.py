@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from typing import NamedTuple, Protocol
 
 from planbound.journal.anchor import Anchor, AnchorState, compare
@@ -36,8 +36,14 @@ MAX_FAULTS = 100
 """More are not worth telling."""
 
 
-def check(journal: Journal | None, anchors: Anchors) -> Checked:
-    """Walk the whole chain and compare it with the anchor; None is a journal that is not there."""
+def check(
+    journal: Journal | None, anchors: Anchors, *, guarded: Callable[[], bool | None] | None = None
+) -> Checked:
+    """Walk the whole chain and compare it with the anchor; None is a journal that is not there.
+
+    `guarded` says whether the store's own protection still stands: a journal that ends too early
+    was cut off where it does not, and is an old copy where it does.
+    """
     if journal is None:
         noted = anchors.read()
         return Checked(GENESIS, (), compare(noted, GENESIS, None), noted)
@@ -52,7 +58,9 @@ def check(journal: Journal | None, anchors: Anchors) -> Checked:
     if anchored is not None and anchored.seq > 0:
         records = journal.read(Query(after=anchored.seq - 1))
         at_anchor = next((r for r in records if r.seq == anchored.seq), None)
-    state = compare(anchored, head, at_anchor)
+    stands = guarded() if guarded else None
+    counted = None if stands is None else head.seq + (0 if stands else 1)
+    state = compare(anchored, head, at_anchor, counted=counted)
     return Checked(head=head, faults=tuple(faults), anchor=state, anchored=anchored)
 
 

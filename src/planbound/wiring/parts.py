@@ -119,6 +119,14 @@ class Parts:
 
         return AnchorFile(self.state.anchor)
 
+    def guards_stand(self) -> bool | None:
+        """Say whether what keeps the journal append-only is as we made it."""
+        if os.environ.get("PLANBOUND_DATABASE_URL"):
+            return None
+        from planbound.store.sqlite_guards import guards_stand  # noqa: PLC0415 - start-up
+
+        return guards_stand(self.state.journal)
+
     def journal(self) -> Journal:
         """Return the journal, made where there is none."""
         from planbound.store.anchored_journal import AnchoredJournal  # noqa: PLC0415 - start-up

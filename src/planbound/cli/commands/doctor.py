@@ -45,6 +45,7 @@ def _data(check: Check) -> dict[str, object]:
 def _probes(parts: Parts) -> Probes:
     return Probes(
         anchors=parts.anchors,
+        guarded=parts.guards_stand,
         state=lambda: _state(parts.state.folder),
         configuration=lambda: parts.configuration.path,
         tools={tool: _is_there(tool) for tool in TOOLS},

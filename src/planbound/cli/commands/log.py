@@ -139,7 +139,7 @@ def _verify(
 ) -> ExitCode:
     from planbound.usecases.log import check  # noqa: PLC0415 - only to check
 
-    checked = check(journal, parts.anchors())
+    checked = check(journal, parts.anchors(), guarded=parts.guards_stand)
     if arguments.json:
         terminal.json(
             {

@@ -108,25 +108,30 @@ def not_after(dialect: Dialect, until: str) -> Statement:
 
 def first_of_last(dialect: Dialect, query: Query, reach: Reach) -> Statement:
     """Ask for the `seq` of the first of the last so many records."""
-    text, values = _union(dialect, query, reach, whole=False)
-    text = f"SELECT min(seq) FROM ({text} ORDER BY 1 DESC LIMIT ?) AS found"
-    return _bound(dialect, text, (*values, query.last))
+    selects = _selects(dialect, query, reach, whole=False)
+    text, values = _merged(dialect, list(selects), "DESC", query.last)
+    return _bound(dialect, f"SELECT min(seq) FROM ({text}) AS found", values)
 
 
 def page(dialect: Dialect, query: Query, reach: Reach, size: int) -> Statement:
     """Ask for the next records."""
-    text, values = _union(dialect, query, reach, whole=True)
-    return _bound(dialect, f"{text} ORDER BY 1 LIMIT ?", (*values, size))
+    selects = _selects(dialect, query, reach, whole=True)
+    return _bound(dialect, *_merged(dialect, list(selects), "ASC", size))
 
 
-def _union(
-    dialect: Dialect, query: Query, reach: Reach, *, whole: bool
-) -> tuple[str, tuple[object, ...]]:
-    selects = list(_selects(dialect, query, reach, whole=whole))
-    return (
-        " UNION ALL ".join(select.text for select in selects),
-        tuple(value for select in selects for value in select.values),
-    )
+def _merged(dialect: Dialect, selects: list[Statement], order: str, size: int | None) -> Statement:
+    if dialect.lookup is None and len(selects) > 1:
+        # PostgreSQL sorts all that the parts find, unless each of them has an end of its own.
+        selects = [
+            Statement(
+                f"SELECT * FROM ({part.text} ORDER BY seq {order} LIMIT ?) AS part_{number}",
+                (*part.values, size),
+            )
+            for number, part in enumerate(selects)
+        ]
+    text = " UNION ALL ".join(part.text for part in selects)
+    values = tuple(value for part in selects for value in part.values)
+    return Statement(f"{text} ORDER BY 1 {order} LIMIT ?", (*values, size))
 
 
 def _selects(dialect: Dialect, query: Query, reach: Reach, *, whole: bool) -> Iterator[Statement]:

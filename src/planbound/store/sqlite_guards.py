@@ -1,0 +1,35 @@
+"""Do the triggers that keep the journal append-only still stand as they were made?
+
+Whoever cuts the end off a journal has to take them away first. Even where they are put back, SQLite
+has counted the changes of its schema. An old copy of the file has them as they were.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import sqlite3
+
+from planbound.store.sql.migrations import migrations
+
+_GUARDS = "SELECT name, sql FROM sqlite_master WHERE type = 'trigger' ORDER BY name"
+
+
+def guards_stand(path: str) -> bool | None:
+    """Say whether the schema is the one that we made; None where it cannot be told."""
+    try:
+        with contextlib.closing(sqlite3.connect(f"file:{path}?mode=ro", uri=True)) as connection:
+            return _schema(connection) == _made()
+    except sqlite3.Error:
+        return None
+
+
+def _made() -> tuple[object, ...]:
+    with contextlib.closing(sqlite3.connect(":memory:")) as connection:
+        for migration in migrations("sqlite"):
+            connection.executescript(migration.script)
+        return _schema(connection)
+
+
+def _schema(connection: sqlite3.Connection) -> tuple[object, ...]:
+    (version,) = connection.execute("PRAGMA schema_version").fetchone()
+    return (version, *connection.execute(_GUARDS).fetchall())
