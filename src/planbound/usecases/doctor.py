@@ -240,7 +240,7 @@ def _journal(journal: Journal | None, probes: Probes, *, readable: bool) -> Iter
         yield Check(chain, Health.OK, sound)
     for fault in found.faults[:MAX_FAULTS]:
         yield Check(chain, Health.FAIL, fault.message, f"trust nothing from there on; {tells}")
-    if anchors is None:
+    if probes.anchors is None:
         yield Check(anchor, Health.OK, NOT_CHECKED)
     elif found.anchor in _ANCHOR:
         yield Check(anchor, *_ANCHOR[found.anchor])
