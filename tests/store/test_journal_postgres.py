@@ -91,6 +91,7 @@ def test_commits_are_synced_where_the_server_would_not(postgres_place: Place) ->
     journal.close()
 
 
+@pytest.mark.filterwarnings("ignore:This process .* is multi-threaded:DeprecationWarning")
 def test_a_fork_connects_by_itself(postgres_place: Place) -> None:
     journal = PostgresJournal(postgres_place.address, schema=postgres_place.schema)
     journal.append([draft("parent")])

@@ -113,6 +113,11 @@ def test_a_file_in_the_place_of_another_is_noticed(
     assert ids(str(tmp_path / "old.db")) == ["c", "d"]
 
 
+# Python 3.12 and later warn of what is tested here.
+FORKS = pytest.mark.filterwarnings("ignore:This process .* is multi-threaded:DeprecationWarning")
+
+
+@FORKS
 def test_a_fork_does_not_take_the_connection_along(sqlite_place: Place) -> None:
     journal = SqliteJournal(sqlite_place.address)
     journal.append([draft("parent")])
@@ -128,6 +133,7 @@ def test_a_fork_does_not_take_the_connection_along(sqlite_place: Place) -> None:
     assert sorted(ids(sqlite_place.address)) == ["child", "parent", "parent again"]
 
 
+@FORKS
 def test_a_fork_waits_for_threads_that_append(sqlite_place: Place) -> None:
     journal = SqliteJournal(sqlite_place.address)
     stop = threading.Event()

@@ -109,15 +109,19 @@ def canonical(record: Record) -> bytes:
 def compose(record: Record) -> str:
     """Return the canonical form without looking whether each value is one that JSON has.
 
-    Enough for a record that was read from JSON, and twice as fast.
+    Enough for a record that was read from JSON. A walk over a million records is made of this:
+    it calls as little as it can.
     """
     seq, plan_seq, draft, version, prev, _ = record
     id_, timestamp, event, plan, task_id, task_name, details, provenance, redactions = draft
+    inner = details.text if type(details) is Details else _details(details)
+    task = "null" if task_id is None else _text(task_id)
+    name = "null" if task_name is None else _text(task_name)
     return (
-        f'{{"details":{_details(details)},"event":"{event._value_}","id":{_text(id_)}'
+        f'{{"details":{inner},"event":"{event._value_}","id":{_text(id_)}'
         f',"plan":{_text(plan)},"plan_seq":{plan_seq},"prev":{_text(prev)}'
         f',"provenance":"{provenance._value_}","redactions":{redactions},"seq":{seq}'
-        f',"task_id":{_text_or_null(task_id)},"task_name":{_text_or_null(task_name)}'
+        f',"task_id":{task},"task_name":{name}'
         f',"timestamp":{_text(timestamp)},"version":{version}}}'
     )
 

@@ -35,9 +35,9 @@ class SqliteDoor:
     def __enter__(self) -> sqlite3.Connection | None:
         """Give the connection; None where there is nothing to read."""
         self.lock.acquire()
-        if self._connection is not None and time.monotonic() < self._trusted:
-            return self._connection
         try:
+            if self._connection is not None and time.monotonic() < self._trusted:
+                return self._connection
             return self._opened()
         except BaseException as error:
             self._fail(error)

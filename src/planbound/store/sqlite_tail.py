@@ -87,7 +87,9 @@ class SqliteTail:
         refuses it; then, and where this way is not open, None is returned.
         """
         seen, self._seen = self._seen, None
-        if seen is None or expected not in {None, seen} or seen.seq - self._indexed >= LONGEST:
+        if seen is None or seen.seq - self._indexed >= LONGEST:
+            return None
+        if expected is not None and expected != seen:
             return None
         if draft.id in self._ids or (self._indexed and self._number_of(draft.id) is not None):
             return None
