@@ -6,7 +6,6 @@ import itertools
 import json
 import os
 import re
-import shutil
 import stat
 import subprocess
 import sys
@@ -20,6 +19,7 @@ import pytest
 from planbound.errors import AlreadyExists, ConcurrentModification, Refused, UsageError
 from planbound.store.files import EXPECT_ABSENT, LEASE_SECONDS, RealFiles, content_hash
 from planbound.store.lock import FileLock
+from tests.needs import need
 
 OLD, NEW = "the old plan\n" * 50, "the new plan\n" * 500
 
@@ -248,8 +248,7 @@ def _try(base: Path, kind: str, call: str, nth: int, inject: str | None) -> Tria
 
 
 def _trials(base: Path, kind: str, names: tuple[str, ...], inject: list[str]) -> list[Trial]:
-    if shutil.which("strace") is None:
-        pytest.fail("`strace` is not here: install the package `strace`")
+    need("strace", "install it (`apt-get install strace`) to make system calls fail")
     plain = _try(base, kind, "none", 0, None)
     assert (plain.code, plain.content) == (0, NEW), plain.err + plain.log
     made = Counter(re.findall(r"^\d+ +(\w+)\(", plain.log, re.MULTILINE))

@@ -24,6 +24,7 @@ from planbound.ports.journal import Query
 from planbound.store import sqlite_door, sqlite_file
 from planbound.store.folder_watch import FolderWatch
 from planbound.store.journal_sqlite import SqliteJournal
+from tests.needs import need
 from tests.store.child import PROBLEM, Place, draft
 
 
@@ -410,8 +411,7 @@ def run_with_fault(folder: Path, fault: str, when: str) -> tuple[str, int]:
 
 @pytest.mark.parametrize("fault", ["error=ENOSPC", "error=EIO", "signal=KILL"])
 def test_what_was_acknowledged_survives_a_failing_disk(tmp_path: Path, fault: str) -> None:
-    if shutil.which("strace") is None:
-        pytest.fail(STRACE, pytrace=False)
+    need("strace", STRACE)
     points = [f"{call}{'+' if call % 2 else ''}" for call in (*range(1, 24), *range(24, 60, 5))]
     with ThreadPoolExecutor(2) as pool:
         ends = list(pool.map(lambda when: run_with_fault(tmp_path, fault, when), points))

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import contextlib
 import sqlite3
+from urllib.parse import quote
 
 from planbound.store.sql.migrations import migrations
 
@@ -17,7 +18,8 @@ _GUARDS = "SELECT name, sql FROM sqlite_master WHERE type = 'trigger' ORDER BY n
 def guards_stand(path: str) -> bool | None:
     """Say whether the schema is the one that we made; None where it cannot be told."""
     try:
-        with contextlib.closing(sqlite3.connect(f"file:{path}?mode=ro", uri=True)) as connection:
+        address = f"file:{quote(path)}?mode=ro"
+        with contextlib.closing(sqlite3.connect(address, uri=True)) as connection:
             return _schema(connection) == _made()
     except sqlite3.Error:
         return None
