@@ -45,7 +45,7 @@ class Redactor:
 
     def __init__(self, environment: Mapping[str, str], patterns: Sequence[str] = ()) -> None:
         """Raise ConfigurationError for a pattern that is no regular expression."""
-        self._environment = environment
+        self._environment = dict(environment)
         self._values: frozenset[str] | None = None
         self._patterns = [_compile(pattern) for pattern in patterns]
 
