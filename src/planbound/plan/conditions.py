@@ -15,8 +15,9 @@ from planbound.plan.outline import Outline, heading_span
 from planbound.plan.values import FieldReader, item_text_span, trimmed
 from planbound.plan.vocabulary import CONDITION_FIELDS
 from planbound.source import Finding, Source, Span
+from planbound.source.pattern import lazy_pattern
 
-_NUMBERED = re.compile(r"[ \t]*(\d{1,9}[.)]|[-*+])[ \t]+")
+_NUMBERED = lazy_pattern(r"[ \t]*(\d{1,9}[.)]|[-*+])[ \t]+")
 
 
 class _Draft:

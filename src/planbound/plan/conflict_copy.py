@@ -18,8 +18,10 @@ from __future__ import annotations
 import re
 from collections.abc import Collection
 
+from planbound.source.pattern import lazy_pattern
+
 _INSIDE = r"(?:[^()]|\([^()]*\))*"
-_MARKS = re.compile(
+_MARKS = lazy_pattern(
     rf"\s*\({_INSIDE}\b(?:conflicted copy|case conflict)\b{_INSIDE}\)"
     r"|\s*\[conflict(?:ed)?(?![^\s\]])[^\]]*\]"
     r"|\.sync-conflict-[0-9A-Za-z-]*"
@@ -28,10 +30,10 @@ _MARKS = re.compile(
     re.IGNORECASE,
 )
 """What no plan is called: a copy, whether or not the original is still there."""
-_PREFIX = re.compile(r"copy (?:\(\d+\) )?of (?=\S)", re.IGNORECASE)
-_BESIDE = re.compile(r"(?: ?\(\d+\)| copy(?: \d+)?)(?=\.\w+$|$)")
+_PREFIX = lazy_pattern(r"copy (?:\(\d+\) )?of (?=\S)", re.IGNORECASE)
+_BESIDE = lazy_pattern(r"(?: ?\(\d+\)| copy(?: \d+)?)(?=\.\w+$|$)")
 """What a plan may well be called: a copy only beside the original."""
-_EDITOR = re.compile(r"\.#(.+)|(.+?)~+", re.DOTALL)
+_EDITOR = lazy_pattern(r"\.#(.+)|(.+?)~+", re.DOTALL)
 
 
 def conflict_of(name: str, names: Collection[str]) -> str | None:

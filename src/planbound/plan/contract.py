@@ -22,21 +22,22 @@ from planbound.plan.model import (
 )
 from planbound.plan.values import trimmed
 from planbound.source import Finding, Located, Source, Span
+from planbound.source.pattern import lazy_pattern
 
 _STRING = r"\"(?:[^\"\\\n]|\\.)*\""
-_EXPECTATION = re.compile(
+_EXPECTATION = lazy_pattern(
     rf"exit[_ ](?:code|status)\s*(?:={{1,3}}|:|is)\s*(?P<exit>[01]?\d?\d|2[0-4]\d|25[0-5])(?!\d)"
     rf"|(?P<stream>stdout|stderr)\s+contains\s+(?P<contains>{_STRING})"
     rf"|stdout\s*={{2,3}}\s*(?P<equals>{_STRING})"
     r"|tests\s*>=\s*(?P<tests>\d{1,6})(?!\d)",
     re.IGNORECASE,
 )
-_BETWEEN = re.compile(
+_BETWEEN = lazy_pattern(
     r"(?:\s|,|;|&&|\band\b|`|\*|→|->|=>|\.(?=\s|$)|\bexpect(?:ed|s)?\s*:)*", re.IGNORECASE
 )
-_ATTEST = re.compile(r"attest(?:ed|ation)?\b\s*:?\s*(?P<rest>.*)", re.IGNORECASE | re.DOTALL)
-_QUOTED = re.compile(r"[\"“”„«](?P<text>.*?)[\"“”»]\s*\.?$", re.DOTALL)
-_INLINE_CODE = re.compile(
+_ATTEST = lazy_pattern(r"attest(?:ed|ation)?\b\s*:?\s*(?P<rest>.*)", re.IGNORECASE | re.DOTALL)
+_QUOTED = lazy_pattern(r"[\"“”„«](?P<text>.*?)[\"“”»]\s*\.?$", re.DOTALL)
+_INLINE_CODE = lazy_pattern(
     r"(?P<mark>`+)(?P<code>.+?)(?P=mark)(?!`)\s*(?:[,;:→]|->|=>)?\s*", re.DOTALL
 )
 _HINT = (

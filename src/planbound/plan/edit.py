@@ -10,6 +10,7 @@ from planbound.plan.headings import read_step_heading
 from planbound.plan.model import Plan, PlanStatus, Step, StepStatus
 from planbound.plan.parse import parse_source
 from planbound.source import Source, Span
+from planbound.source.pattern import lazy_pattern
 
 
 class Edit(NamedTuple):
@@ -56,7 +57,7 @@ def set_plan_status(plan: Plan, status: PlanStatus) -> Plan:
     return edit_plan(plan, [Edit(Span(front.span.start, front.span.start), line)])
 
 
-_STATUS_LINE = re.compile(r"^status:(?P<value>[^\r\n#]*?)(?=[ \t]*(?:#|\r|\n|$))", re.MULTILINE)
+_STATUS_LINE = lazy_pattern(r"^status:(?P<value>[^\r\n#]*?)(?=[ \t]*(?:#|\r|\n|$))", re.MULTILINE)
 
 
 def set_step_status(plan: Plan, step: Step, status: StepStatus) -> Plan:

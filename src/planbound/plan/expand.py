@@ -22,6 +22,7 @@ from planbound.plan.labels import normalise_label, read_references
 from planbound.plan.model import Plan, Step
 from planbound.plan.parse import parse
 from planbound.source import Span
+from planbound.source.pattern import lazy_pattern
 
 MAX_STEPS = 10_000
 
@@ -191,10 +192,10 @@ def _apply(text: str, edits: list[Edit]) -> str:
     return text
 
 
-_PER_BATCH = re.compile(r"\s*\((?=[^)]*\b(?:one|per|each|batch)\b)[^()]*\)", re.IGNORECASE)
-_PLACEHOLDER = re.compile(r"\{(batch|n|count|step)\}")
-_FENCE = re.compile(r"[ \t]*(`{3,}|~{3,})")
-_ITEM = re.compile(r"([ \t]*[-*+][ \t]+(?:file:)?)`?\{batch\}`?[ \t]*$")
+_PER_BATCH = lazy_pattern(r"\s*\((?=[^)]*\b(?:one|per|each|batch)\b)[^()]*\)", re.IGNORECASE)
+_PLACEHOLDER = lazy_pattern(r"\{(batch|n|count|step)\}")
+_FENCE = lazy_pattern(r"[ \t]*(`{3,}|~{3,})")
+_ITEM = lazy_pattern(r"([ \t]*[-*+][ \t]+(?:file:)?)`?\{batch\}`?[ \t]*$")
 
 
 def _copy(template: str, batch: Batch, number: int, index: int, count: int) -> str:

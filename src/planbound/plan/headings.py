@@ -7,6 +7,7 @@ from typing import NamedTuple
 
 from planbound.plan.labels import is_template, normalise_label
 from planbound.plan.model import StepStatus
+from planbound.source.pattern import lazy_pattern
 
 # How people write `N` templates: `3–N`, `3-N`, `3..N`, `N`, `N+1`; and plain numbers.
 _NUMBER = (
@@ -20,18 +21,18 @@ _WORD = (
 _SIGNS = "✅|✔️|✔|☑️|☑|❌|✖️|⏳|🔄|🚧|⏭️|⏭|⛔|🟡|⬜|◻️"
 _ONE_MARK = rf"\[[ xX~!-]\]|{_SIGNS}"
 _MARKS = rf"(?:(?:{_ONE_MARK})\s*)*"
-_STEP = re.compile(
+_STEP = lazy_pattern(
     rf"(?P<before>{_MARKS})(?P<word>{_WORD})(?P<open>[#(]?){_NUMBER}\s*(?:步|단계)?"
     rf"(?P<separator>[.)．。、](?!\d)|\s*[:：]|\s+[-–—]+(?=\s)|(?=\s|$))\s*"
     rf"(?P<behind>{_MARKS})(?P<title>.*)",
     re.IGNORECASE | re.DOTALL,
 )
-_FIRST_MARK = re.compile(_ONE_MARK)
-_DEPENDS = re.compile(
+_FIRST_MARK = lazy_pattern(_ONE_MARK)
+_DEPENDS = lazy_pattern(
     r"\s*[(\[（]\s*depends?(?:\s+on)?\s*:?\s*(?P<what>[^()（）\[\]]*)[)\]）]", re.IGNORECASE
 )
-_SIGN_BEHIND = re.compile(rf"\s*(?P<sign>{_SIGNS})\s*$")
-_BOLD = re.compile(r"(\*\*|__)(?P<text>.+)\1\s*$", re.DOTALL)
+_SIGN_BEHIND = lazy_pattern(rf"\s*(?P<sign>{_SIGNS})\s*$")
+_BOLD = lazy_pattern(r"(\*\*|__)(?P<text>.+)\1\s*$", re.DOTALL)
 
 _STATUS_OF = {
     **dict.fromkeys(("✅", "✔️", "✔", "[x]", "[X]"), StepStatus.DONE),

@@ -4,6 +4,8 @@ from __future__ import annotations
 
 import re
 
+from planbound.source.pattern import lazy_pattern
+
 
 def is_template(label: str) -> bool:
     """Say whether a label stands for steps that are still to be written out."""
@@ -19,7 +21,7 @@ def normalise_label(written: str) -> str:
     return re.sub(r"n", "N", compact) if re.search(r"n", compact, re.IGNORECASE) else compact
 
 
-_REFERENCE = re.compile(
+_REFERENCE = lazy_pattern(
     r"(?P<none>none|nothing|n/a|[-–—](?!\d)|no\b)"
     r"|(?P<template>\d{1,6}\s*[-–—−]\s*N\b|N\s*\+\s*\d{1,4}|N\b)"
     r"|(?P<low>\d{1,6})\s*(?:[-–—−]|\.\.+|\bto\b)\s*(?P<high>\d{1,6})"

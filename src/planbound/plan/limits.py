@@ -6,6 +6,8 @@ import re
 from decimal import Decimal
 from typing import NamedTuple
 
+from planbound.source.pattern import lazy_pattern
+
 
 class LimitError(ValueError):
     """A limit that cannot be read: `start` and `end` say which part of the text."""
@@ -41,21 +43,21 @@ MAX_SECONDS = Decimal(366 * 86400)
 
 # Fifteen digits are enough for any limit, and keep a hostile one cheap.
 _NUMBER = r"\d{1,3}(?:[,_]\d{3}){1,4}(?:\.\d{1,9})?|\d{1,15}(?:\.\d{1,9})?|\.\d{1,9}"
-_AMOUNT = re.compile(rf"(?P<number>{_NUMBER})\s*(?P<unit>[^\W\d_]*)", re.ASCII)
-_TOKENS = re.compile(
+_AMOUNT = lazy_pattern(rf"(?P<number>{_NUMBER})\s*(?P<unit>[^\W\d_]*)", re.ASCII)
+_TOKENS = lazy_pattern(
     rf"(?P<number>{_NUMBER})\s*(?P<scale>k|mio|million|m)?\s*(?:tokens?|toks?)\b",
     re.IGNORECASE | re.ASCII,
 )
-_DOLLARS = re.compile(
+_DOLLARS = lazy_pattern(
     rf"(?:(?:\$|usd\s*|us\$)\s*(?P<before>{_NUMBER})|(?P<after>{_NUMBER})\s*(?:usd|dollars?)\b)",
     re.IGNORECASE | re.ASCII,
 )
-_TIME = re.compile(
+_TIME = lazy_pattern(
     rf"(?:(?:{_NUMBER})\s*(?:{'|'.join(sorted(_SECONDS, key=len, reverse=True))})(?![^\W\d_])\s*)+",
     re.IGNORECASE | re.ASCII,
 )
 # Words that only make the sentence: they carry no limit.
-_FILLER = re.compile(
+_FILLER = lazy_pattern(
     r"(?:max(?:imum)?|at most|up to|under|wall[- ]?clock(?: time)?|time|cost|total|of|and|or less"
     r"|budget|limit|in)\b\.?|[\s,;+&/·|.~≤<=:]",
     re.IGNORECASE,

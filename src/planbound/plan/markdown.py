@@ -17,6 +17,7 @@ from typing import Any, NamedTuple
 import pyromark
 
 from planbound.source import Source, Span
+from planbound.source.pattern import lazy_pattern
 from planbound.source.text import BOM
 
 MAX_DEPTH = 100
@@ -90,7 +91,7 @@ class Block:
             yield from child.walk()
 
 
-LABEL = re.compile(
+LABEL = lazy_pattern(
     r"(?P<mark>\*\*|__)(?P<name>[^\W\d_][^\n*:：`]{0,40}?)\s*"
     r"(?:[:：]\s*(?P=mark)|(?P=mark)\s*[:：]"
     r"|[:：][ \t]*(?P<inside>[^\n*:：]{1,40})(?P=mark)(?=\s*$))",
@@ -149,7 +150,7 @@ def _set_apart(lines: list[str], apart: set[int]) -> tuple[list[str], list[int]]
 
 _OPTIONS = pyromark.Options.ENABLE_TABLES
 _LEVELS = {f"H{level}": level for level in range(1, 7)}
-_LOST = re.compile("[\ud800-\udfff]")
+_LOST = lazy_pattern("[\ud800-\udfff]")
 
 
 class _Reader:

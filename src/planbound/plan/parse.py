@@ -6,7 +6,6 @@ plan's source. `write(parse(...))` gives them back unchanged.
 
 from __future__ import annotations
 
-import re
 from collections import Counter
 from collections.abc import Callable
 from typing import Any
@@ -28,6 +27,7 @@ from planbound.plan.outline import (
 from planbound.plan.values import FieldReader
 from planbound.plan.vocabulary import PLAN_FIELDS, STEP_FIELDS
 from planbound.source import Finding, Located, Source, Span
+from planbound.source.pattern import lazy_pattern
 
 MAX_BYTES = 16 * 1024 * 1024
 """A plan is read by people: a larger file is not one."""
@@ -247,7 +247,7 @@ def holds_opening(fence: Block) -> bool:
     )
 
 
-_TAG = re.compile(r"[ \t]*[A-Za-z][\w+.#-]*[ \t]*")
+_TAG = lazy_pattern(r"[ \t]*[A-Za-z][\w+.#-]*[ \t]*")
 _MAY_NEST = frozenset({"", "markdown", "md", "text", "txt", "mdx"})
 
 

@@ -27,6 +27,7 @@ from planbound.plan.model import (
 )
 from planbound.plan.suggest import nearest
 from planbound.source import Finding, Located, Source, Span
+from planbound.source.pattern import lazy_pattern
 
 T = TypeVar("T")
 
@@ -262,14 +263,14 @@ class FieldReader:
 
 
 _SUBSCRIPTIONS = {kind.value: kind for kind in SubscriptionKind}
-_ON_FAIL = re.compile(
+_ON_FAIL = lazy_pattern(
     r"(?:(?P<retry>retry)\s*(?:\(\s*(?P<count>\d{1,4})\s*\)|\s(?P<bare>\d{1,4})(?:\s*times)?)?)?"
     r"(?(retry)(?:\s*[,;]\s*|\s+)?(?:and\s+)?(?:then\s+)?)(?P<then>escalate|abort)?",
     re.IGNORECASE,
 )
 # Commas inside braces and brackets belong to a pattern.
-_WORD = re.compile(r"(?:`[^`\n]*`|\{[^{}\n]*\}|\[[^\[\]\n]*\]|[^,\n\r])+")
-_WRAPPED = re.compile(r"`+([^`]+)`+(?:\s+[—–(-].*)?|\"([^\"]+)\"|'([^']+)'")
+_WORD = lazy_pattern(r"(?:`[^`\n]*`|\{[^{}\n]*\}|\[[^\[\]\n]*\]|[^,\n\r])+")
+_WRAPPED = lazy_pattern(r"`+([^`]+)`+(?:\s+[—–(-].*)?|\"([^\"]+)\"|'([^']+)'")
 
 
 def unquoted(text: str) -> str:
@@ -285,7 +286,7 @@ def trimmed(source: Source, span: Span) -> Span:
     return Span(start, max(start, span.end - (len(text) - len(text.rstrip()))))
 
 
-_BULLET = re.compile(r"\s*(?:[-*+]|\d{1,9}[.)])(?:\s+|$)(?:\[[ xX]\]\s+)?")
+_BULLET = lazy_pattern(r"\s*(?:[-*+]|\d{1,9}[.)])(?:\s+|$)(?:\[[ xX]\]\s+)?")
 
 
 def item_text_span(source: Source, item: Block, paragraph: Block) -> Span:

@@ -6,17 +6,17 @@ byte for byte.
 
 from __future__ import annotations
 
-import re
 from bisect import bisect_right
 from functools import cached_property
 
+from planbound.source.pattern import lazy_pattern
 from planbound.source.span import Span
 
 BOM = "\ufeff"
 
 # Markdown knows these three line ends and no other: a form feed or U+2028 is a character.
-_LINE_END = re.compile(r"\r\n|\n|\r")
-_SURROGATE = re.compile("[\ud800-\udfff]")
+_LINE_END = lazy_pattern(r"\r\n|\n|\r")
+_SURROGATE = lazy_pattern("[\ud800-\udfff]")
 
 
 class Source:

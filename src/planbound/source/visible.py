@@ -4,9 +4,11 @@ from __future__ import annotations
 
 import re
 
+from planbound.source.pattern import lazy_pattern
+
 # Control characters (a tab may stay), soft hyphen, zero-width and bidirectional marks, tag
 # characters, lone surrogates: the ones that make a text look other than it is.
-INVISIBLE = re.compile(
+INVISIBLE = lazy_pattern(
     "[\x00-\x08\x0b-\x1f\x7f-\x9f\xad\u034f\u061c\u115f\u1160\u17b4\u17b5\u180b-\u180f"
     "\u200b-\u200f\u2028-\u202e\u2060-\u206f\u3164\ufeff\uffa0\ufff0-\ufffb"
     "\ud800-\udfff\U000e0000-\U000e0fff]"

@@ -2,10 +2,9 @@
 
 from __future__ import annotations
 
-import re
-
 from planbound.plan.command import Script
 from planbound.plan.command.word import words
+from planbound.source.pattern import lazy_pattern
 
 # Words of sentences; hardly anybody gives one to a program.
 _STRONG = words(
@@ -36,12 +35,12 @@ _TAKES_TEXT = words(
     "echo printf grep egrep fgrep rg ag export set trap for while until case function select "
     "declare local readonly typeset alias awk sed say logger"
 )
-_BULLET = re.compile(r"(?:[-*+•]|\d{1,2}[.)])\s+(?=[^\W\d_])")
-_WORD = re.compile(r"[^\W\d_]+(?:['’-][^\W\d_]+)*")
-_CODE = re.compile(r"`[^`]*`")
-_QUOTED = re.compile(r"'[^']*'|\"[^\"]*\"")
-_SHELL = re.compile(r"&&|\|\||\$[\w({]|[<>]|\s\|\s|;\s|;$|\\$|^\w+=|\)\s*\{")
-_OPTION = re.compile(r"(?:^|\s)-{1,2}[A-Za-z]")
+_BULLET = lazy_pattern(r"(?:[-*+•]|\d{1,2}[.)])\s+(?=[^\W\d_])")
+_WORD = lazy_pattern(r"[^\W\d_]+(?:['’-][^\W\d_]+)*")
+_CODE = lazy_pattern(r"`[^`]*`")
+_QUOTED = lazy_pattern(r"'[^']*'|\"[^\"]*\"")
+_SHELL = lazy_pattern(r"&&|\|\||\$[\w({]|[<>]|\s\|\s|;\s|;$|\\$|^\w+=|\)\s*\{")
+_OPTION = lazy_pattern(r"(?:^|\s)-{1,2}[A-Za-z]")
 _PUNCTUATION = '.,:;!?)(*_"“”…'
 
 

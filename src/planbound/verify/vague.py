@@ -10,6 +10,8 @@ from __future__ import annotations
 import re
 from functools import cache
 
+from planbound.source.pattern import lazy_pattern
+
 MAX_LENGTH = 200
 """A longer task has said something about what it wants."""
 
@@ -127,19 +129,19 @@ _IGNORED = frozenset(
 )
 
 # Names that are written like code and are none, and one that is written like a verb.
-_NAMES = re.compile(
+_NAMES = lazy_pattern(
     r"\b(?:JavaScript|TypeScript|CoffeeScript|GitHub|GitLab|PostgreSQL|MySQL|NoSQL|GraphQL|"
     r"OpenAPI|FastAPI|PyTorch|NumPy|DevOps|macOS|iOS|iPhone|LaTeX|WebSocket|YouTube|OAuth|"
     r"Node\.js|Vue\.js|Next\.js|React\.js|ASP\.NET)\b"
 )
-_LANGUAGE = re.compile(r"(?<=\w )Polish\b")
-_PAIRS = re.compile(
+_LANGUAGE = lazy_pattern(r"(?<=\w )Polish\b")
+_PAIRS = lazy_pattern(
     r"\b(?:and/or|ui/ux|ux/ui|either/or|ci/cd|i/o|read/write|input/output|client/server|"
     r"front-?end/back-?end|try/catch|before/after|yes/no|on/off|he/she|bugs?/issues?|"
     r"issues?/bugs?|errors?/exceptions?|tests?/docs?|docs?/tests?)\b",
     re.IGNORECASE,
 )
-_CONCRETE = re.compile(
+_CONCRETE = lazy_pattern(
     r"""
       \d                                  # a number
     | \w/ | /\w | \w\\\w                  # a path
@@ -156,7 +158,7 @@ _CONCRETE = re.compile(
     """,
     re.VERBOSE,
 )
-_WORD = re.compile(r"[^\W_]+(?:['’/-][^\W_]+)*")
+_WORD = lazy_pattern(r"[^\W_]+(?:['’/-][^\W_]+)*")
 
 
 def vague_phrase(task: str) -> str | None:

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import re
 from abc import ABC, abstractmethod
 from collections.abc import Callable, Iterable, Sequence
 from itertools import pairwise
@@ -21,14 +20,15 @@ from planbound.plan.command.tree import (
 )
 from planbound.plan.command.word import has_braces, unescape, unquote, unquote_ansi
 from planbound.plan.command.wrapper import SHELLS, program_of, unwrap
+from planbound.source.pattern import lazy_pattern
 
 MAXIMUM_LENGTH = 10_000
 """In characters. The grammar takes quadratic time for some texts that are no shell at all."""
 MAXIMUM_DEPTH = 40
 
-_PLAIN = re.compile(r"[\w./:@+-]+")
+_PLAIN = lazy_pattern(r"[\w./:@+-]+")
 _PLAIN_KINDS = frozenset({"word", "command_name"})
-_NOT_ASCII = re.compile(r"[^\x20-\x7e\t\n]")
+_NOT_ASCII = lazy_pattern(r"[^\x20-\x7e\t\n]")
 _TAKES_SCRIPT = SHELLS | {"eval"}
 _DIRECTORY_CHANGES = frozenset({"cd", "pushd", "popd"})
 _HEREDOC_MARKS = frozenset({"heredoc_start", "heredoc_end", "file_descriptor"})

@@ -2,12 +2,12 @@
 
 from __future__ import annotations
 
-import re
 from collections.abc import Sequence
 
 from planbound.plan.command.tree import Word
+from planbound.source.pattern import lazy_pattern
 
-_PLAIN = re.compile(r"[^./][^/]*(?:/[^./][^/]*)*")
+_PLAIN = lazy_pattern(r"[^./][^/]*(?:/[^./][^/]*)*")
 
 
 def below(directory: str | None, path: str) -> str | None:

@@ -5,20 +5,20 @@ Only words that are surely paths count; what is not certain is left out.
 
 from __future__ import annotations
 
-import re
 from collections.abc import Iterable, Iterator
 
 from planbound.plan.command.directory import below
 from planbound.plan.command.program import is_inert, uses
 from planbound.plan.command.tree import Call, FileReference, FileUse, Redirect, Word
+from planbound.source.pattern import lazy_pattern
 
-_NOT_A_PATH = re.compile(r"[\s*?\[\]{}$`:=@%^|<>\\\"'#!,;()\x00-\x1f\ud800-\udfff]|^[-+~]|^\.*$")
-_LOOKS_LIKE_A_PATH = re.compile(
+_NOT_A_PATH = lazy_pattern(r"[\s*?\[\]{}$`:=@%^|<>\\\"'#!,;()\x00-\x1f\ud800-\udfff]|^[-+~]|^\.*$")
+_LOOKS_LIKE_A_PATH = lazy_pattern(
     r"/|\.[A-Za-z][A-Za-z0-9_]{0,11}$|^(?:[Mm]akefile|Dockerfile|LICENSE|README|CHANGELOG|"
     r"Procfile|Gemfile|Rakefile|[Jj]ustfile|VERSION|CODEOWNERS)$"
 )
 # What is installed is not part of the work.
-_INSTALLED = re.compile(r"(?:^|/)(?:node_modules|\.?venv|\.git|vendor/bin)(?:/|$)")
+_INSTALLED = lazy_pattern(r"(?:^|/)(?:node_modules|\.?venv|\.git|vendor/bin)(?:/|$)")
 # What a program of unknown effect may have made before.
 _MAY_BE_MADE = frozenset({FileUse.READ, FileUse.EXISTS, FileUse.EXECUTED})
 

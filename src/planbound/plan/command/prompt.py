@@ -9,14 +9,15 @@ import re
 from typing import NamedTuple
 
 from planbound.plan.command.tree import Script
+from planbound.source.pattern import lazy_pattern
 
-_LABEL = re.compile(
+_LABEL = lazy_pattern(
     r"\s*(?:bash|sh|shell|zsh|console|command|cmd|run)\s*:[ \t]+(?=\S)",
     re.IGNORECASE,
 )
-_DOLLAR = re.compile(r"^[ \t]*\$[ \t]+(?=[^\s])", re.MULTILINE)
+_DOLLAR = lazy_pattern(r"^[ \t]*\$[ \t]+(?=[^\s])", re.MULTILINE)
 # `> out.txt` makes an empty file.
-_ANGLE = re.compile(r"\s*>[ \t]+(?=[A-Za-z][\w-]*(?:[ \t]|$))")
+_ANGLE = lazy_pattern(r"\s*>[ \t]+(?=[A-Za-z][\w-]*(?:[ \t]|$))")
 
 
 class Prefix(NamedTuple):

@@ -9,6 +9,7 @@ from typing import NamedTuple
 
 from planbound.plan.command.tree import Call, Word
 from planbound.plan.command.word import words
+from planbound.source.pattern import lazy_pattern
 
 
 class Runner(NamedTuple):
@@ -107,7 +108,7 @@ _RUNNERS: dict[str, Runner] = {
 }
 
 # A target, a script or a file that says it: `make check`, `npm run test:unit`, `./ci.sh`.
-_SAYS_SO = re.compile(r"(?i)test|spec(?!ific)|check|verify|coverage|e2e|\bci\b|\bunit\b")
+_SAYS_SO = lazy_pattern(r"(?i)test|spec(?!ific)|check|verify|coverage|e2e|\bci\b|\bunit\b")
 _NO_RUNNERS = words("""
     test [ [[ (( echo printf grep egrep fgrep rg ag cat ls find wc head tail sort uniq cut tr sed
     awk diff cmp stat file curl wget git cd mkdir rm cp mv touch export set jq yq true false : exit

@@ -8,7 +8,6 @@ unless the script says `set -o pipefail`.
 from __future__ import annotations
 
 import enum
-import re
 from collections.abc import Iterator, Sequence
 from typing import NamedTuple
 
@@ -28,6 +27,7 @@ from planbound.plan.command.tree import (
     Unread,
 )
 from planbound.plan.command.word import words
+from planbound.source.pattern import lazy_pattern
 
 ALWAYS_SUCCEED = words(
     "true : echo printf pwd date set export declare local readonly typeset unset alias trap umask "
@@ -41,7 +41,7 @@ _SHOWS = _FILTERS | ALWAYS_SUCCEED | words("ls git grep find ps env df du tree s
 _CLEANS = words(
     "rm rmdir kill pkill killall docker docker-compose umount popd deactivate wait mv cp"
 )
-_FILTER_FAILS = re.compile(r"\bexit\b|[qQ]\s*[1-9]")
+_FILTER_FAILS = lazy_pattern(r"\bexit\b|[qQ]\s*[1-9]")
 _TESTS = frozenset({"test", "[", "[["})
 _WORTH_A_LOOK = ALWAYS_SUCCEED | _TESTS | words("exit return wait")
 _COMPARES = words("= == != < > -eq -ne -lt -le -gt -ge =~")
@@ -312,7 +312,7 @@ class _Judge:
 
 _MAXIMUM_CALLS = 3
 """Of functions in functions; deeper ones may do anything."""
-_SETS_ERREXIT = re.compile(r"-[a-z]*e")
+_SETS_ERREXIT = lazy_pattern(r"-[a-z]*e")
 
 
 def _unfailing(reason: Reason, statement: Statement) -> Unfailing:

@@ -8,6 +8,7 @@ from collections.abc import Iterable, Iterator
 from planbound.plan.command.tree import Call, ToolReference, Word
 from planbound.plan.command.word import words
 from planbound.plan.command.wrapper import provides
+from planbound.source.pattern import lazy_pattern
 
 BUILTINS = words("""
     ! . : [ [[ ]] (( alias bg bind break builtin caller case cd command compgen complete compopt
@@ -18,7 +19,7 @@ BUILTINS = words("""
     """)
 """What `compgen -b -k` of bash prints."""
 
-_PROGRAM = re.compile(r"[^\s/=\x00-\x20\x7f-\x9f\ud800-\udfff]+")
+_PROGRAM = lazy_pattern(r"[^\s/=\x00-\x20\x7f-\x9f\ud800-\udfff]+")
 _LOOKUPS = frozenset({"which", "type", "hash", "whence", "command"})
 _INSTALLS = frozenset({"install", "add", "get", "i"})
 _INSTALLERS = words("""

@@ -4,10 +4,12 @@ from __future__ import annotations
 
 import re
 
-_ESCAPED = re.compile(r"\\(\n|.|$)", re.DOTALL)
-_ESCAPED_IN_QUOTES = re.compile(r"\\([\n$`\"\\])")
-_ESCAPED_ANSI = re.compile(r"\\(x[0-9A-Fa-f]{1,2}|[0-7]{1,3}|.)", re.DOTALL)
-_BRACES = re.compile(r"\{[^{}]*(?:,|\.\.)[^{}]*\}")
+from planbound.source.pattern import lazy_pattern
+
+_ESCAPED = lazy_pattern(r"\\(\n|.|$)", re.DOTALL)
+_ESCAPED_IN_QUOTES = lazy_pattern(r"\\([\n$`\"\\])")
+_ESCAPED_ANSI = lazy_pattern(r"\\(x[0-9A-Fa-f]{1,2}|[0-7]{1,3}|.)", re.DOTALL)
+_BRACES = lazy_pattern(r"\{[^{}]*(?:,|\.\.)[^{}]*\}")
 _ANSI = {"n": "\n", "t": "\t", "r": "\r", "a": "\a", "b": "\b", "e": "\x1b", "f": "\f", "v": "\v"}
 
 

@@ -3,17 +3,17 @@
 from __future__ import annotations
 
 import enum
-import re
 from collections.abc import Sequence
 from typing import NamedTuple
 
 from planbound.plan.command.tree import Assignment, Word
 from planbound.plan.command.word import words
+from planbound.source.pattern import lazy_pattern
 
 SHELLS = frozenset({"bash", "sh", "zsh", "dash", "ksh"})
 
-_MOVES = re.compile(r"-C$|--(?:directory|cwd|chdir|dir|project|prefix)\b")
-_ASSIGNMENT = re.compile(r"[A-Za-z_]\w*=")
+_MOVES = lazy_pattern(r"-C$|--(?:directory|cwd|chdir|dir|project|prefix)\b")
+_ASSIGNMENT = lazy_pattern(r"[A-Za-z_]\w*=")
 
 
 class _Module(enum.Enum):

@@ -2,20 +2,19 @@
 
 from __future__ import annotations
 
-import re
-
 from planbound.plan.frontmatter.plain import read_plain
 from planbound.plan.frontmatter.value import Other, Pairs, Sequence, Value
 from planbound.plan.model import Fault, Frontmatter, PlanStatus
 from planbound.plan.suggest import nearest
 from planbound.source import Finding, Located, Source, Span
+from planbound.source.pattern import lazy_pattern
 from planbound.source.text import BOM
 
 KEYS = ("type", "status", "owner", "depends_on", "touches", "expected_artifacts")
 MAX_LINES = 500
 """Frontmatter is small: a longer one is a file that begins with a rule."""
-_MARK = re.compile(r"---[ \t]*$")
-_END = re.compile(r"(?:---|\.\.\.)[ \t]*$")
+_MARK = lazy_pattern(r"---[ \t]*$")
+_END = lazy_pattern(r"(?:---|\.\.\.)[ \t]*$")
 _HINT = "write `key: value` lines between two lines of `---`"
 
 

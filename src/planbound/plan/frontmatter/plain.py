@@ -11,18 +11,19 @@ import re
 
 from planbound.plan.frontmatter.value import Pairs, Sequence, Value
 from planbound.source import Located, Source, Span
+from planbound.source.pattern import lazy_pattern
 
 # Words that mean the same plain or quoted: no indicator of YAML in them but a later `*` or `-`.
 _PLAIN = r"[A-Za-z0-9_./][A-Za-z0-9_./*@+-]*(?: [A-Za-z0-9_./(@+][A-Za-z0-9_./*@+()-]*)*"
 _SCALAR = rf"(?:{_PLAIN}|\"[^\"\\\n]*\"|'[^'\n]*')"
 _COMMENT = r"(?:[ \t]+#.*)?[ \t]*"
-_LINE = re.compile(
+_LINE = lazy_pattern(
     rf"(?P<key>[A-Za-z_][A-Za-z0-9_-]*):(?:[ \t]+(?:(?P<scalar>{_SCALAR})"
     rf"|\[[ \t]*(?P<flow>{_SCALAR}(?:[ \t]*,[ \t]*{_SCALAR})*)?[ \t]*\]))?{_COMMENT}"
 )
-_ITEM = re.compile(rf"(?P<indent>[ ]*)-[ ]+(?P<scalar>{_SCALAR}){_COMMENT}")
-_SCALARS = re.compile(_SCALAR)
-_NOTHING = re.compile(r"[ \t]*(?:#.*)?")
+_ITEM = lazy_pattern(rf"(?P<indent>[ ]*)-[ ]+(?P<scalar>{_SCALAR}){_COMMENT}")
+_SCALARS = lazy_pattern(_SCALAR)
+_NOTHING = lazy_pattern(r"[ \t]*(?:#.*)?")
 
 
 def read_plain(source: Source, first: int, after: int) -> Pairs | None:

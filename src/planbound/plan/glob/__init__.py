@@ -36,7 +36,6 @@ every position that it can be at as one bit of an integer. It never backtracks.
 
 from __future__ import annotations
 
-import re
 from bisect import bisect_left
 from collections.abc import Callable, Iterator, Sequence
 from itertools import takewhile
@@ -53,6 +52,7 @@ from planbound.plan.glob.segment import (
     parse_segment,
     segments_meet,
 )
+from planbound.source.pattern import lazy_pattern
 
 __all__ = ["Glob", "GlobError", "GlobProblem", "meeting_pairs", "parse_glob"]
 
@@ -63,8 +63,8 @@ _END = "\0"
 """Marks the end of a whole path. No name holds it, so `a` does not look like the start of `ab`."""
 _WHOLE_WORKSPACE = "`**` is every file of the workspace"
 _FROM_THE_ROOT = "write the path as seen from the workspace root, such as `src/**`"
-_CONTROL = re.compile(r"[\x00-\x1f\x7f-\x9f]")
-_ORDINARY = re.compile(r"[^\[{},]+")
+_CONTROL = lazy_pattern(r"[\x00-\x1f\x7f-\x9f]")
+_ORDINARY = lazy_pattern(r"[^\[{},]+")
 
 
 class _Alternative(NamedTuple):

@@ -2,13 +2,12 @@
 
 from __future__ import annotations
 
-import re
-
 from planbound.plan.edit import Edit
 from planbound.plan.model import Command, Condition, Plan, Wrapping
 from planbound.source import Span
+from planbound.source.pattern import lazy_pattern
 
-_ITEM = re.compile(r"[ \t]*(?:\d{1,9}[.)]|[-*+])[ \t]+")
+_ITEM = lazy_pattern(r"[ \t]*(?:\d{1,9}[.)]|[-*+])[ \t]+")
 
 
 def repair(plan: Plan) -> list[Edit]:

@@ -9,8 +9,9 @@ from planbound.plan.markdown import Block, BlockKind, read_blocks
 from planbound.plan.model import Plan
 from planbound.plan.parse import nested_fence
 from planbound.source import Source, Span
+from planbound.source.pattern import lazy_pattern
 
-_FENCE = re.compile(r"(?P<indent>[ \t>]*)(?P<mark>`{3,}|~{3,})[ \t]*(?P<info>[^`]*)$")
+_FENCE = lazy_pattern(r"(?P<indent>[ \t>]*)(?P<mark>`{3,}|~{3,})[ \t]*(?P<info>[^`]*)$")
 
 
 def repair(plan: Plan) -> list[Edit]:

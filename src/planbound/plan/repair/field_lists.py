@@ -2,15 +2,14 @@
 
 from __future__ import annotations
 
-import re
-
 from planbound.plan.edit import Edit
 from planbound.plan.frontmatter import frontmatter_lines
 from planbound.plan.markdown import Block, BlockKind, read_blocks
 from planbound.plan.model import Plan
 from planbound.source import Source, Span
+from planbound.source.pattern import lazy_pattern
 
-_MARK = re.compile(r"[ \t]*(?:[-*+]|\d{1,9}[.)])[ \t]+")
+_MARK = lazy_pattern(r"[ \t]*(?:[-*+]|\d{1,9}[.)])[ \t]+")
 
 
 def repair(plan: Plan) -> list[Edit]:

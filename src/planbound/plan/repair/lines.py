@@ -2,13 +2,12 @@
 
 from __future__ import annotations
 
-import re
-
 from planbound.plan.edit import Edit
 from planbound.plan.model import Plan
 from planbound.source import Span
+from planbound.source.pattern import lazy_pattern
 
-_RETURN = re.compile(r"\r\n?")
+_RETURN = lazy_pattern(r"\r\n?")
 
 
 def repair(plan: Plan) -> list[Edit]:

@@ -27,6 +27,7 @@ from collections.abc import Callable, Iterable
 from planbound.plan.command.tree import Call
 from planbound.plan.command.word import words
 from planbound.source import Finding, Severity
+from planbound.source.pattern import lazy_pattern
 from planbound.verify.quote import shortened
 from planbound.verify.rule import Rule
 from planbound.verify.subject import Subject
@@ -42,7 +43,7 @@ _NO_TERMINAL = "drop the `-t`: there is no terminal"
 _NO_QUESTIONS = "use the option that does not ask"
 _PATCH = ("-p", "-i", "--patch", "--interactive", "-e", "--edit")
 _MESSAGES = ("-m", "-F", "-C", "--message", "--file", "--reuse-message", "--no-edit", "--fixup")
-_QUITS = re.compile(r"^\+?:?(?:w?q|x|qa|wqa|wq|cq)!?$|\bq(?:a|all)?!?$")
+_QUITS = lazy_pattern(r"^\+?:?(?:w?q|x|qa|wqa|wq|cq)!?$|\bq(?:a|all)?!?$")
 
 
 def check(subject: Subject) -> Iterable[Finding]:

@@ -29,12 +29,13 @@ from typing import NamedTuple
 from planbound.plan.glob import Glob
 from planbound.plan.model import Step, Subscription, SubscriptionKind
 from planbound.source import Finding, Located, Severity
+from planbound.source.pattern import lazy_pattern
 from planbound.verify.facts import PathKind
 from planbound.verify.rule import Rule
 from planbound.verify.rules.outside_workspace import workspace_path
 from planbound.verify.subject import Subject
 
-_LINES = re.compile(r"(?P<path>.+?)(?:#L?|:)\d+(?:[-:]L?\d+)?", re.ASCII)
+_LINES = lazy_pattern(r"(?P<path>.+?)(?:#L?|:)\d+(?:[-:]L?\d+)?", re.ASCII)
 
 
 def check(subject: Subject) -> Iterable[Finding]:

@@ -31,12 +31,13 @@ from collections.abc import Iterable
 
 from planbound.plan.model import Step
 from planbound.source import Finding, Severity
+from planbound.source.pattern import lazy_pattern
 from planbound.verify.rule import Rule
 from planbound.verify.subject import Subject
 
-_RANGE = re.compile(r"(\d+)-N", re.ASCII)
-_BEHIND = re.compile(r"N\+(\d+)", re.ASCII)
-_UNREAD = re.compile(r"(?P<number>\d+(?:\.\d+)*)(?:\s+(?P<title>.*))?", re.DOTALL)
+_RANGE = lazy_pattern(r"(\d+)-N", re.ASCII)
+_BEHIND = lazy_pattern(r"N\+(\d+)", re.ASCII)
+_UNREAD = lazy_pattern(r"(?P<number>\d+(?:\.\d+)*)(?:\s+(?P<title>.*))?", re.DOTALL)
 """A title that begins with what may be meant as a number: `2.1 Round once`, `2 Round once`."""
 
 

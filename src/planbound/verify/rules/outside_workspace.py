@@ -26,16 +26,16 @@ a step gets is the content of one file.
 
 from __future__ import annotations
 
-import re
 from collections.abc import Iterable
 
 from planbound.plan.model import SubscriptionKind
 from planbound.source import Finding, Severity
+from planbound.source.pattern import lazy_pattern
 from planbound.verify.facts import PathKind
 from planbound.verify.rule import Rule
 from planbound.verify.subject import Subject
 
-_ABSOLUTE = re.compile(r"[/\\]|[A-Za-z]:|~(?:$|[^/]*/)")
+_ABSOLUTE = lazy_pattern(r"[/\\]|[A-Za-z]:|~(?:$|[^/]*/)")
 
 
 def check(subject: Subject) -> Iterable[Finding]:

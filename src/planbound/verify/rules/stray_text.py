@@ -31,10 +31,11 @@ from collections.abc import Iterable
 
 from planbound.plan.model import Step
 from planbound.source import Finding, Severity, Source, Span
+from planbound.source.pattern import lazy_pattern
 from planbound.verify.rule import Rule
 from planbound.verify.subject import Subject
 
-_SILENT = re.compile(
+_SILENT = lazy_pattern(
     r"(?:\s+|<!--.*?(?:-->|\Z)|(?:(?:-[ \t]*){3,}|(?:\*[ \t]*){3,}|(?:_[ \t]*){3,})(?=[\r\n]|\Z))+",
     re.DOTALL,
 )

@@ -19,15 +19,15 @@ The step would start without what it was promised, and the agent would guess.
 
 from __future__ import annotations
 
-import re
 from collections.abc import Iterable
 
 from planbound.plan.model import SubscriptionKind
 from planbound.source import Finding, Severity
+from planbound.source.pattern import lazy_pattern
 from planbound.verify.rule import Rule
 from planbound.verify.subject import Subject
 
-_NAME = re.compile(r"(?!\.\.?$)[^/\\\x00-\x1f\x7f]+")
+_NAME = lazy_pattern(r"(?!\.\.?$)[^/\\\x00-\x1f\x7f]+")
 
 
 def check(subject: Subject) -> Iterable[Finding]:

@@ -31,7 +31,6 @@ pytest tests/billing
 
 from __future__ import annotations
 
-import re
 from bisect import bisect_left
 from collections.abc import Iterable, Iterator
 
@@ -39,6 +38,7 @@ from planbound.plan.command.tree import FileReference, FileUse
 from planbound.plan.glob import Glob, GlobError, parse_glob
 from planbound.plan.model import Condition, Step
 from planbound.source import Finding, Severity
+from planbound.source.pattern import lazy_pattern
 from planbound.source.visible import visible
 from planbound.verify.facts import PathKind
 from planbound.verify.rule import Rule
@@ -66,7 +66,7 @@ def check(subject: Subject) -> Iterable[Finding]:
 
 
 # What can be the name of a file in a sentence: no slash, no quotation mark, no blank.
-_NAME = re.compile(r"[\w.+@~-]+")
+_NAME = lazy_pattern(r"[\w.+@~-]+")
 
 
 def _is_needed(reference: FileReference) -> bool:

@@ -21,13 +21,13 @@ npx vitest run
 
 from __future__ import annotations
 
-import re
 from collections.abc import Callable, Iterable
 from typing import NamedTuple
 
 from planbound.plan.command.tree import Call
 from planbound.plan.command.word import words
 from planbound.source import Finding, Severity
+from planbound.source.pattern import lazy_pattern
 from planbound.verify.quote import shortened
 from planbound.verify.rule import Rule
 from planbound.verify.subject import Subject
@@ -50,7 +50,7 @@ _FOLLOWS = _Endless("follows its input for ever", "drop the option that makes it
 _WAITS = _Endless("waits for ever", "put `timeout` in front of it")
 
 _ENDS = words("--version --help -h version help --check-config --init --showConfig --listFilesOnly")
-_SCRIPTS = re.compile(r"(?:dev|start|serve|watch|develop|preview)(?:[:.].*)?|.*[:-]watch")
+_SCRIPTS = lazy_pattern(r"(?:dev|start|serve|watch|develop|preview)(?:[:.].*)?|.*[:-]watch")
 _DETACHED = ("-d", "--detach", "--wait", "--no-start")
 _UNTIL = ("--abort-on-container-exit", "--exit-code-from", "--abort-on-container-failure")
 
