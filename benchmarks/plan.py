@@ -8,6 +8,7 @@ shell syntax included, in under one second.
 from __future__ import annotations
 
 import argparse
+import gc
 import sys
 import tempfile
 from collections.abc import Callable
@@ -32,6 +33,7 @@ def main() -> int:
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("--rounds", type=int, default=7)
     rounds = parser.parse_args().rounds
+    gc.disable()  # as the program does
     texts = {size: plan_text(size).encode() for size in SIZES}
     tokenizer = MarkdownIt()
     with tempfile.TemporaryDirectory() as folder:
