@@ -12,7 +12,8 @@ A fault *in a plan* is never an exception: it is a diagnostic (`planbound.source
     │   └── BindingError        which plan is meant cannot be told
     ├── FileProblem             a file cannot be read or written
     └── JournalProblem          the journal cannot be read or written
-        └── Stale               somebody else appended first: read again
+        ├── Stale               somebody else appended first: read again
+        └── CodecError          a record that cannot be read (in `journal.codec`)
 """
 
 from __future__ import annotations

@@ -1,6 +1,6 @@
 """Frontmatter as it nearly always looks, read without the YAML library.
 
-Loading that library takes longer than everything else that `planbound show` does. So `key: word`,
+Loading that library takes 15 ms, which every command would pay. So `key: word`,
 `key: [a, b]` and `key:` with `- item` lines are read here, in a subset in which every YAML reader
 agrees; at the first line that is anything else we give up, and the library is asked.
 """
