@@ -20,6 +20,7 @@ def test_init_makes_a_workspace_and_a_second_one_finds_nothing_to_do(program: Pr
     before = (program.workspace / ".harness/PLAN.md").read_bytes()
     second = program.run("init")
     assert second.code == 3
+    assert second.err == "nothing to do: everything is there already\n"
     assert (program.workspace / ".harness/PLAN.md").read_bytes() == before
 
 

@@ -13,7 +13,7 @@ from typing import NoReturn, Protocol
 
 from planbound import __version__
 from planbound.cli.terminal import Terminal
-from planbound.errors import ExitCode, PlanboundError
+from planbound.errors import ExitCode, NothingToDo, PlanboundError
 
 COMMANDS = {
     "init": "make `.harness/`, a first plan and a configuration",
@@ -71,7 +71,10 @@ def main(argv: list[str]) -> int:
     try:
         return _run(argv, terminal)
     except PlanboundError as error:
-        terminal.problem(error.message, error.hint)
+        if isinstance(error, NothingToDo):  # an answer, not an error
+            terminal.note(f"nothing to do: {error.message}")
+        else:
+            terminal.problem(error.message, error.hint)
         return error.exit_code
     except KeyboardInterrupt:
         terminal.note("interrupted")

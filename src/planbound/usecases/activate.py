@@ -51,7 +51,7 @@ def activate_plan(name: str, *, workspace: Workspace, files: Files) -> Activated
     artifacts = [item.value for item in plan.frontmatter.expected_artifacts]
     if artifacts and all(workspace.has_artifact(artifact) for artifact in artifacts):
         raise NothingToDo(
-            f"nothing to do: {_listed(artifacts)} of `{staged.slug}` is there already",
+            f"{_listed(artifacts)} of `{staged.slug}` is there already",
             hint="remove what is to be made anew, or the staged plan",
         )
     files.create(active.path, data)
