@@ -1,0 +1,1 @@
+"""Judging, decided: what an outcome means, and how well it is founded (pure)."""
