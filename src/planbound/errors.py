@@ -11,6 +11,7 @@ A fault *in a plan* is never an exception: it is a diagnostic (`planbound.source
     │   ├── ConcurrentModification  the file is not the one that was read
     │   └── BindingError        which plan is meant cannot be told
     ├── FileProblem             a file cannot be read or written
+    ├── CellProblem             nothing can be run apart from everything else, as demanded
     └── JournalProblem          the journal cannot be read or written
         ├── Stale               somebody else appended first: read again
         └── CodecError          a record that cannot be read (in `journal.codec`)
@@ -83,6 +84,10 @@ class BindingError(Refused):
 
 class FileProblem(PlanboundError):  # noqa: N818 - the file's problem, not ours
     """A file cannot be read or written."""
+
+
+class CellProblem(PlanboundError):
+    """No cell could be made, or none as strong as is demanded: nothing was run."""
 
 
 class JournalProblem(PlanboundError):  # noqa: N818 - the journal's problem, not ours

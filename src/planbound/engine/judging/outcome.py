@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import enum
+from collections.abc import Mapping
 from typing import NamedTuple
 
 
@@ -25,6 +26,8 @@ class Captured(NamedTuple):
     """What follows the head; where `length` is more than both together, there is a gap."""
     length: int = 0
     sha256: str = "e3b0c44298fc1c149afbf4c8996fb92427ae41e4649b934ca495991b7852b855"
+    found: frozenset[bytes] = frozenset()
+    """What was searched for in the whole, and is in it."""
 
     @property
     def dropped(self) -> int:
@@ -33,10 +36,11 @@ class Captured(NamedTuple):
 
     def text(self) -> str:
         """Return what was kept, as text; a gap is said in a line of its own."""
-        head = self.head.decode("utf-8", "replace")
-        tail = self.tail.decode("utf-8", "replace")
         if not self.dropped:
             return (self.head + self.tail).decode("utf-8", "replace")
+        # Half a line at the gap may be half a secret, which nobody would recognise.
+        head = self.head[: self.head.rfind(b"\n") + 1].decode("utf-8", "replace")
+        tail = self.tail[self.tail.find(b"\n") + 1 :].decode("utf-8", "replace")
         return f"{head}\n[... {self.dropped} bytes left out ...]\n{tail}"
 
 
@@ -54,5 +58,7 @@ class Outcome(NamedTuple):
     written: tuple[str, ...] = ()
     """What the command wrote or removed in the tree, sorted; at most so many names."""
     written_count: int = 0
+    collected: Mapping[str, bytes] = {}
+    """The content of the files that were asked for, where they were there."""
     reason: str = ""
     """Why it was not started, or what it used up."""

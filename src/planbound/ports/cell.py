@@ -1,0 +1,80 @@
+"""Where commands run, kept apart from everything else."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import NamedTuple, Protocol
+
+from planbound.engine.judging.level import Isolation
+from planbound.engine.judging.outcome import Outcome
+
+
+class Limits(NamedTuple):
+    """How much a command may use."""
+
+    seconds: float = 300.0
+    memory: int = 4 << 30
+    """Bytes, of all its processes together."""
+    processes: int = 512
+    file_size: int = 2 << 30
+    temporary: int = 2 << 30
+    """Bytes of files that it may write, all together."""
+    inodes: int = 500_000
+
+
+class Laid(NamedTuple):
+    """A file that is put over the tree before the command starts."""
+
+    path: str
+    """Seen from the workspace."""
+    content: bytes
+    mode: int = 0o644
+
+
+class Request(NamedTuple):
+    """A command and what it may see and do."""
+
+    command: tuple[str, ...]
+    """The program by its absolute path, and its arguments."""
+    workspace: str
+    environment: Mapping[str, str]
+    """All of it: nothing else is passed. `{workspace}` and `{home}` in a value are filled in."""
+    limits: Limits = Limits()
+    network: bool = False
+    writable: bool = False
+    """Whether the workspace itself may be changed: an agent's cell. Else a contract's."""
+    lay: tuple[Laid, ...] = ()
+    remove: tuple[str, ...] = ()
+    """What is taken out of the tree that the command sees."""
+    read_only: tuple[str, ...] = ()
+    """Parts of a writable workspace that are not."""
+    absent: tuple[str, ...] = ()
+    """Files of a writable workspace that are not there, and must not come to be."""
+    masked: tuple[str, ...] = ()
+    """What cannot be seen, by absolute path."""
+    exposed: tuple[str, ...] = ()
+    """What can be read although it lies in a folder that a cell has of its own, such as /tmp."""
+    home: str | None = None
+    """A home that is passed, to be written to; None: an empty one that is gone afterwards."""
+    collect: tuple[str, ...] = ()
+    """Files of the tree whose content is returned."""
+    needles: tuple[bytes, ...] = ()
+    """What is searched for in the whole of the output, also in what is not kept."""
+
+
+class Cell(Protocol):
+    """Runs commands at one level of isolation."""
+
+    @property
+    def name(self) -> str:
+        """Return what it is made of, in a few words."""
+
+    @property
+    def isolation(self) -> Isolation:
+        """Return the level that it reaches."""
+
+    def run(self, request: Request) -> Outcome:
+        """Run a command; everything that it started is dead when this returns.
+
+        Raise `CellProblem` where no cell could be made: then nothing was run.
+        """

@@ -1,0 +1,66 @@
+"""I1 and I0: a copy of the tree, where there are no namespaces."""
+
+from __future__ import annotations
+
+import os
+
+from planbound.engine.judging.level import Isolation
+from planbound.engine.judging.outcome import Outcome
+from planbound.errors import CellProblem
+from planbound.ports.cell import Request
+from planbound.shell.cell.copy import copy_tree
+from planbound.shell.cell.host import order_for, run_order
+from planbound.shell.cell.namespaces import refused
+from planbound.shell.cell.scratch import Scratch
+
+_OWN = ("tmp", "home")
+
+
+class CopyCell:
+    """A process in a copy of the tree; what is walled off depends on the level."""
+
+    name = "process group"
+    isolation = Isolation.I0
+
+    def __init__(self, scratch: Scratch) -> None:
+        self.scratch = scratch
+
+    def run(self, request: Request) -> Outcome:
+        """Run a command; see `ports.cell.Cell`."""
+        with self.scratch.large_room() as room:
+            workspace = os.path.realpath(request.workspace)
+            if not request.writable:
+                workspace = os.path.join(room, "tree")
+                _copy(request.workspace, workspace)
+            for name in _OWN:
+                os.mkdir(os.path.join(room, name), 0o700)
+            environment = dict(request.environment)
+            environment["TMPDIR"] = os.path.join(room, "tmp")
+            order = order_for(
+                request._replace(
+                    environment=environment, masked=(*request.masked, self.scratch.folder)
+                ),
+                level=self.isolation.value,
+                workspace=workspace,
+                scratch=room,
+                home=request.home or os.path.join(room, "home"),
+            )
+            outcome = run_order(order, needles=request.needles)
+        return refused(outcome, order.command[0])
+
+
+class LandlockCell(CopyCell):
+    """The same behind Landlock and a seccomp filter."""
+
+    name = "Landlock"
+    isolation = Isolation.I1
+
+
+def _copy(source: str, target: str) -> None:
+    try:
+        copy_tree(os.path.realpath(source), target)
+    except OSError as error:
+        raise CellProblem(
+            f"the workspace cannot be copied: {error.filename}: {error.strerror}",
+            hint="a cell of namespaces needs no copy; `planbound selftest` says why there is none",
+        ) from error

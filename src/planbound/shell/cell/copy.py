@@ -1,0 +1,54 @@
+"""A copy of the workspace, where no overlay can be laid over it."""
+
+from __future__ import annotations
+
+import os
+import stat
+
+LINKED = frozenset({".git", ".venv", "venv", "node_modules"})
+"""Folders that are not copied: a link leads to them, and they cannot be written through it."""
+
+
+def copy_tree(source: str, target: str, *, linked: frozenset[str] = LINKED) -> None:
+    """Copy files, folders and links; what is none of these is left out."""
+    os.mkdir(target, 0o700)
+    pending = [("", False)]
+    while pending:
+        below, _ = pending.pop()
+        with os.scandir(os.path.join(source, below)) as entries:
+            found = list(entries)
+        for entry in found:
+            name = os.path.join(below, entry.name)
+            to = os.path.join(target, name)
+            if entry.is_symlink():
+                os.symlink(os.readlink(entry.path), to)
+            elif entry.is_dir():
+                if entry.name in linked:
+                    os.symlink(entry.path, to)
+                else:
+                    os.mkdir(to, stat.S_IMODE(entry.stat().st_mode) | 0o700)
+                    pending.append((name, True))
+            elif entry.is_file():
+                _copy_file(entry.path, to)
+
+
+def _copy_file(source: str, target: str) -> None:
+    try:
+        reading = os.open(source, os.O_RDONLY | os.O_NOFOLLOW | os.O_NONBLOCK | os.O_CLOEXEC)
+    except OSError:
+        return  # what cannot be read cannot be judged by either
+    try:
+        state = os.fstat(reading)
+        if not stat.S_ISREG(state.st_mode):
+            return
+        writing = os.open(target, os.O_WRONLY | os.O_CREAT | os.O_EXCL | os.O_CLOEXEC, 0o600)
+        try:
+            while data := os.read(reading, 1 << 20):
+                os.write(writing, data)
+            os.fchmod(writing, stat.S_IMODE(state.st_mode))
+            # `make` goes by the times.
+            os.utime(writing, ns=(state.st_atime_ns, state.st_mtime_ns))
+        finally:
+            os.close(writing)
+    finally:
+        os.close(reading)

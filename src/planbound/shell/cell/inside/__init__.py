@@ -1,0 +1,1 @@
+"""What runs inside a cell's own processes: only the standard library, imported before the walls."""

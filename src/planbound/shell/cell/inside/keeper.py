@@ -1,0 +1,200 @@
+"""Starts the command of a cell, watches it, ends everything that it started, and reports."""
+
+from __future__ import annotations
+
+import contextlib
+import os
+import resource
+import signal
+import time
+
+from planbound.shell.cell.inside import kernel, landlock, seccomp, tree
+from planbound.shell.cell.inside.order import Order, Report
+from planbound.shell.cell.inside.processes import Family
+
+_TICK = 0.05
+_WEIGH_EVERY = 0.5
+_DEVICES = (
+    "/dev/null", "/dev/zero", "/dev/full", "/dev/random", "/dev/urandom", "/dev/tty", "/dev/pts",
+    "/dev/ptmx",
+)  # fmt: skip
+
+
+class Keeper:
+    """The parent of the command."""
+
+    def __init__(self, order: Order, *, alone: bool, room: int | None) -> None:
+        self.order = order
+        self.family = Family(alone=alone)
+        self.alone = alone
+        self.room = room
+        """The folder that what is written is found in."""
+        self.bounded = order.level == "I2"
+        """Whether that folder has a file system of its own, which knows its size."""
+        self.weighed = 0.0
+        self.weight = 0
+
+    def run(self) -> Report:
+        """Do all of it."""
+        order = self.order
+        if not order.writable:
+            for path in order.remove:
+                tree.take_out(order.workspace, path)
+            for path, content, mode in order.lay:
+                tree.lay(order.workspace, path, content, mode)
+        before = tree.marks(self.room) if self.room is not None else {}
+        self.weight = 0 if self.bounded else tree.weight(order.scratch)
+        signal.pthread_sigmask(signal.SIG_BLOCK, {signal.SIGCHLD})
+        start = time.monotonic()
+        reading, writing = os.pipe2(os.O_CLOEXEC)
+        child = os.fork()
+        if child == 0:
+            self._become_command(writing)
+        os.close(writing)
+        with open(reading, "rb") as pipe:
+            said = pipe.read()
+        report = self._watch(child, start)
+        if said:
+            report = Report(started=False, reason=said.decode("utf-8", "replace"))
+        after = tree.marks(self.room) if self.room is not None else {}
+        names, count = tree.written(before, after)
+        return report._replace(
+            written=names,
+            written_count=count,
+            collected=tree.collect(order.workspace, order.collect),
+        )
+
+    # -- the child -----------------------------------------------------------------------------
+
+    def _become_command(self, complaints: int) -> None:
+        try:
+            self._prepare()
+            os.execve(self.order.command[0], self.order.command, self.order.environment)  # noqa: S606 - this is what a cell is for
+        except BaseException as error:  # noqa: BLE001 - there is nobody above to handle it
+            os.write(complaints, str(error).encode("utf-8", "replace"))
+        finally:
+            os._exit(127)
+
+    def _prepare(self) -> None:
+        order = self.order
+        os.setsid()
+        kernel.show_memory()
+        with contextlib.suppress(OSError), open("/proc/self/oom_score_adj", "wb") as file:
+            file.write(b"1000")
+        for number in signal.valid_signals() - {signal.SIGKILL, signal.SIGSTOP}:
+            with contextlib.suppress(OSError, ValueError):
+                signal.signal(number, signal.SIG_DFL)
+        signal.pthread_sigmask(signal.SIG_SETMASK, set())
+        os.umask(0o022)
+        os.chdir(order.folder)
+        _limit(resource.RLIMIT_CORE, 0)
+        _limit(resource.RLIMIT_FSIZE, order.file_size)
+        if self.alone:
+            # Counted in this namespace only; and the host's root is not bound by it at all.
+            _limit(resource.RLIMIT_NPROC, order.processes * 4)
+        null = os.open("/dev/null", os.O_RDONLY)
+        os.dup2(null, 0)  # everything else is closed by `exec`
+        self._walls()
+
+    def _walls(self) -> None:
+        order = self.order
+        if order.level == "I0":
+            return
+        kernel.keep_no_privileges()
+        if order.level == "I1":
+            hidden = order.masked
+            landlock.confine(
+                read=landlock.around("/", hidden),
+                write=(order.scratch, *((order.workspace,) if order.writable else ()),
+                       *((order.home,) if order.home else ())),
+                devices=_DEVICES,
+                network=order.network,
+            )  # fmt: skip
+            seccomp.install(sockets=order.network)
+            return
+        landlock.scope()
+        seccomp.install(sockets=True)
+
+    # -- the parent ----------------------------------------------------------------------------
+
+    def _watch(self, child: int, start: float) -> Report:
+        deadline = start + self.order.timeout
+        status: int | None = None
+        ended, reason = "exited", ""
+        while status is None:
+            status = self._reap(child)
+            if status is not None:
+                break
+            now = time.monotonic()
+            if now >= deadline:
+                ended, reason = "timed out", f"ran past {self.order.timeout:g} s"
+                break
+            reason = self._used_up()
+            if reason:
+                ended = "exhausted"
+                break
+            signal.sigtimedwait({signal.SIGCHLD}, min(_TICK, deadline - now))
+        duration = time.monotonic() - start
+        if ended == "exited":
+            reason = self._no_space(last=True)
+            ended = "exhausted" if reason else ended
+        leftovers = len(self.family.members()) if ended == "exited" else 0
+        survivors = self.family.end()
+        if survivors:
+            ended, reason = "exhausted", f"{survivors} processes could not be ended"
+        return Report(
+            started=True,
+            status=status,
+            ended=ended,
+            reason=reason,
+            duration=duration,
+            leftovers=leftovers,
+        )
+
+    def _reap(self, child: int) -> int | None:
+        """Reap whatever has ended; return the status of the command, once it has."""
+        try:
+            while True:
+                ended, status = os.waitpid(-1, os.WNOHANG)
+                if ended == child:
+                    return status
+                if ended == 0:
+                    return None
+        except ChildProcessError:
+            return None
+
+    def _used_up(self) -> str:
+        usage = self.family.usage()
+        if usage.processes > self.order.processes:
+            return f"more than {self.order.processes} processes"
+        if usage.memory > self.order.memory:
+            return f"more than {self.order.memory >> 20} MiB of memory"
+        return self._no_space()
+
+    def _no_space(self, *, last: bool = False) -> str:
+        if not self.bounded:
+            return self._too_heavy(last=last)
+        if self.room is None:
+            return ""
+        space = os.fstatvfs(self.room)
+        if space.f_bavail == 0:
+            return f"more than {self.order.temporary >> 20} MiB of temporary space"
+        return f"more than {self.order.inodes} files" if space.f_ffree == 0 else ""
+
+    def _too_heavy(self, *, last: bool) -> str:
+        """Weigh the scratch folder now and then: that takes longer than asking a file system."""
+        now = time.monotonic()
+        if not last and now - self.weighed < _WEIGH_EVERY:
+            return ""
+        grown = tree.weight(self.order.scratch) - self.weight
+        # A large tree is weighed less often: at most a fifth of the time goes into it.
+        self.weighed = time.monotonic() + 4 * (time.monotonic() - now)
+        if grown <= self.order.temporary:
+            return ""
+        return f"more than {self.order.temporary >> 20} MiB of files"
+
+
+def _limit(kind: int, value: int) -> None:
+    hard = resource.getrlimit(kind)[1]
+    allowed = value if hard == resource.RLIM_INFINITY else min(value, hard)
+    resource.setrlimit(kind, (allowed, allowed))

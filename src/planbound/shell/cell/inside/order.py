@@ -1,0 +1,74 @@
+"""What a cell is told to do: one value, handed over as bytes."""
+
+from __future__ import annotations
+
+import marshal
+from typing import NamedTuple
+
+
+class Order(NamedTuple):
+    """Everything that a cell's own process needs to know."""
+
+    level: str
+    """`I2`: make namespaces; `inner`: they are made already; `I1`, `I0`: none."""
+    command: tuple[str, ...]
+    environment: dict[str, str]
+    folder: str
+    """Where the command starts."""
+    workspace: str
+    scratch: str
+    timeout: float
+    memory: int
+    processes: int
+    file_size: int
+    temporary: int
+    inodes: int
+    network: bool
+    writable: bool
+    """Whether the workspace itself is written to, as an agent does."""
+    lay: tuple[tuple[str, bytes, int], ...]
+    """Files put over the tree: path seen from the workspace, content, mode."""
+    remove: tuple[str, ...]
+    read_only: tuple[str, ...]
+    absent: tuple[str, ...]
+    masked: tuple[str, ...]
+    exposed: tuple[str, ...]
+    home: str | None
+    collect: tuple[str, ...]
+
+    def encode(self) -> bytes:
+        """Return the order as bytes; both ends are one interpreter."""
+        return marshal.dumps(tuple(self))
+
+    @classmethod
+    def decode(cls, data: bytes) -> Order:
+        """Return the order in the bytes."""
+        return cls(*marshal.loads(data))  # noqa: S302 - from the harness, over a descriptor
+
+
+class Report(NamedTuple):
+    """What a cell's own process saw."""
+
+    started: bool
+    status: int | None = None
+    """As `waitpid` gives it."""
+    ended: str = "exited"
+    """`exited`, `timed out` or `exhausted`."""
+    reason: str = ""
+    duration: float = 0.0
+    leftovers: int = 0
+    written: tuple[str, ...] = ()
+    written_count: int = 0
+    collected: tuple[tuple[str, bytes], ...] = ()
+
+    def encode(self) -> bytes:
+        """Return the report as bytes."""
+        return marshal.dumps(tuple(self))
+
+    @classmethod
+    def decode(cls, data: bytes) -> Report:
+        """Return the report in the bytes; raise ValueError where it was cut off."""
+        try:
+            return cls(*marshal.loads(data))  # noqa: S302 - from the cell's own process, not the command
+        except (EOFError, TypeError, ValueError) as error:
+            raise ValueError("the cell's report is not whole") from error

@@ -1,0 +1,200 @@
+"""The file system that a cell sees: the host's, read-only, with holes and rooms of its own."""
+
+from __future__ import annotations
+
+import fcntl
+import os
+import socket
+import stat
+import struct
+
+from planbound.shell.cell.inside import kernel
+from planbound.shell.cell.inside.order import Order
+
+_DEVICES = ("null", "zero", "full", "random", "urandom", "tty")
+_READ_ONLY_PROC = ("sys", "sysrq-trigger", "irq", "bus", "fs")
+_HIDDEN_PROC = ("kcore", "keys", "timer_list", "sched_debug", "scsi", "acpi")
+_ROOMS = {"/tmp": "tmp", "/var/tmp": "vartmp", "/run": "run", "/dev/shm": "shm"}  # noqa: S108 - the cell's own
+_SIOCGIFFLAGS, _SIOCSIFFLAGS, _UP = 0x8913, 0x8914, 0x41
+
+
+class Root:
+    """Builds the root of a cell in a scratch folder, then moves into it."""
+
+    def __init__(self, order: Order) -> None:
+        self.order = order
+        self.scratch = order.scratch
+        self.root = os.path.join(order.scratch, "root")
+        self.masks: list[str] = []
+        self.upper: int | None = None
+        """The folder with what is written over the workspace, where it is an overlay."""
+
+    def build(self) -> None:
+        """Make everything, and move in. What fails here is an OSError with its place."""
+        kernel.mount(None, "/", None, kernel.MS_REC | kernel.MS_PRIVATE)
+        options = f"size={self.order.temporary},nr_inodes={self.order.inodes},mode=0755"
+        kernel.mount(
+            "planbound", self.scratch, "tmpfs", kernel.MS_NOSUID | kernel.MS_NODEV, options
+        )
+        for name in ("root", "upper", "work", "dev", "masks", *_ROOMS.values()):
+            os.mkdir(os.path.join(self.scratch, name))
+        kernel.mount("/", self.root, None, kernel.MS_BIND | kernel.MS_REC)
+        kernel.make_read_only(self.root, recursive=True)
+        self._proc()
+        self._rooms()
+        for path in self.order.exposed:
+            self._bind(path, read_only=True)
+        if self.order.home is not None:
+            self._bind(self.order.home, read_only=False)
+        workspace = self.order.workspace
+        inside = [path for path in self.order.masked if _is_below(path, workspace)]
+        for path in self.order.masked:
+            if path not in inside:
+                self._mask(path)
+        self._workspace()
+        for path in inside:
+            self._mask(path)
+        for path in self.masks:
+            kernel.make_read_only(path, recursive=False)
+        if not self.order.network:
+            raise_loopback()
+        self._move_in()
+
+    # -- rooms ---------------------------------------------------------------------------------
+
+    def _proc(self) -> None:
+        proc = self._inside("/proc")
+        kernel.mount("proc", proc, "proc", kernel.MS_NOSUID | kernel.MS_NODEV)
+        # A process with the host root's number could write these without any capability.
+        for name in _READ_ONLY_PROC:
+            path = os.path.join(proc, name)
+            if os.path.exists(path):
+                kernel.mount(path, path, None, kernel.MS_BIND)
+                kernel.make_read_only(path, recursive=False)
+        for name in _HIDDEN_PROC:
+            path = os.path.join(proc, name)
+            if os.path.isfile(path):
+                kernel.mount("/dev/null", path, None, kernel.MS_BIND)
+
+    def _rooms(self) -> None:
+        self._devices()
+        for path, name in _ROOMS.items():
+            room = os.path.join(self.scratch, name)
+            os.chmod(room, 0o755 if path == "/run" else 0o1777)
+            if os.path.isdir(path) and not os.path.islink(path):
+                kernel.mount(room, self._inside(path), None, kernel.MS_BIND)
+        os.mkdir(os.path.join(self.scratch, "tmp", "home"), 0o700)
+        with open(os.path.join(self.scratch, "run", "planbound-cell"), "w", encoding="ascii"):
+            pass
+        # The name server's address is often a link into /run.
+        resolver = os.path.realpath("/etc/resolv.conf")
+        if self.order.network and resolver.startswith("/run/") and os.path.isfile(resolver):
+            self._bind(resolver, read_only=True)
+
+    def _devices(self) -> None:
+        folder = os.path.join(self.scratch, "dev")
+        kernel.mount(folder, self._inside("/dev"), None, kernel.MS_BIND)
+        for name in _DEVICES:
+            path = os.path.join(folder, name)
+            with open(path, "w", encoding="ascii"):
+                pass
+            kernel.mount(f"/dev/{name}", self._inside(f"/dev/{name}"), None, kernel.MS_BIND)
+        for name, target in (
+            ("fd", "fd"),
+            ("stdin", "fd/0"),
+            ("stdout", "fd/1"),
+            ("stderr", "fd/2"),
+        ):
+            os.symlink(f"/proc/self/{target}", os.path.join(folder, name))
+        os.symlink("pts/ptmx", os.path.join(folder, "ptmx"))
+        os.mkdir(os.path.join(folder, "pts"))
+        os.mkdir(os.path.join(folder, "shm"))
+        kernel.mount(
+            "devpts",
+            self._inside("/dev/pts"),
+            "devpts",
+            kernel.MS_NOSUID,
+            "newinstance,ptmxmode=0666,mode=620",
+        )
+
+    # -- the workspace -------------------------------------------------------------------------
+
+    def _workspace(self) -> None:
+        workspace = self.order.workspace
+        if not self.order.writable:
+            self._overlay(workspace)
+            return
+        self._bind(workspace, read_only=False)
+        for name in self.order.read_only:
+            path = os.path.join(workspace, name)
+            if os.path.exists(path) and os.path.realpath(path) == path:
+                self._bind(path, read_only=True)
+        for name in self.order.absent:
+            path = os.path.join(workspace, name)
+            if os.path.isfile(path):  # the placeholder that the harness put there
+                kernel.mount("/dev/null", self._inside(path), None, kernel.MS_BIND)
+                kernel.make_read_only(self._inside(path), recursive=False)
+
+    def _overlay(self, workspace: str) -> None:
+        target = self._place(workspace, folder=True)
+        upper, work = (os.path.join(self.scratch, name) for name in ("upper", "work"))
+        os.chmod(upper, stat.S_IMODE(os.stat(workspace).st_mode))
+        # By descriptor: a path may hold `:` and `,`, which mean something here.
+        lower = os.open(workspace, os.O_PATH | os.O_CLOEXEC)
+        options = f"lowerdir=/proc/self/fd/{lower},upperdir={upper},workdir={work},userxattr"
+        kernel.mount("planbound", target, "overlay", kernel.MS_NOSUID | kernel.MS_NODEV, options)
+        os.close(lower)
+        self.upper = os.open(upper, os.O_RDONLY | os.O_DIRECTORY | os.O_CLOEXEC)
+
+    # -- pieces --------------------------------------------------------------------------------
+
+    def _inside(self, path: str) -> str:
+        return self.root + path
+
+    def _place(self, path: str, *, folder: bool) -> str:
+        """Return where a path of the host is in the new root, made where it is missing."""
+        target = self._inside(path)
+        if not os.path.lexists(target):
+            os.makedirs(target if folder else os.path.dirname(target), exist_ok=True)
+            if not folder:
+                with open(target, "w", encoding="ascii"):
+                    pass
+        return target
+
+    def _bind(self, path: str, *, read_only: bool) -> None:
+        if not os.path.exists(path):
+            return
+        target = self._place(path, folder=os.path.isdir(path))
+        kernel.mount(path, target, None, kernel.MS_BIND | kernel.MS_REC)
+        if read_only:
+            kernel.make_read_only(target, recursive=True)
+
+    def _mask(self, path: str) -> None:
+        target = self._inside(path)
+        if not os.path.lexists(target):
+            return  # not in the host, or in a room of ours
+        if os.path.isdir(target):
+            room = os.path.join(self.scratch, "masks", str(len(self.masks)))
+            os.mkdir(room, 0o755)
+            kernel.mount(room, target, None, kernel.MS_BIND)
+            self.masks.append(target)
+        else:
+            kernel.mount("/dev/null", target, None, kernel.MS_BIND)
+
+    def _move_in(self) -> None:
+        os.chdir(self.root)
+        kernel.pivot_root(".", ".")
+        kernel.unmount(".")
+        os.chdir("/")
+
+
+def _is_below(path: str, folder: str) -> bool:
+    return path == folder or path.startswith(folder.rstrip("/") + "/")
+
+
+def raise_loopback() -> None:
+    """Bring the loopback interface up: tests talk to themselves."""
+    with socket.socket(socket.AF_INET, socket.SOCK_DGRAM | socket.SOCK_CLOEXEC) as channel:
+        request = struct.pack("16sh14x", b"lo", 0)
+        flags = struct.unpack("16sh14x", fcntl.ioctl(channel, _SIOCGIFFLAGS, request))[1]
+        fcntl.ioctl(channel, _SIOCSIFFLAGS, struct.pack("16sh14x", b"lo", flags | _UP))

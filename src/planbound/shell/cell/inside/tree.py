@@ -1,0 +1,131 @@
+"""The tree that a command sees: what is laid over it, taken out of it, and written to it."""
+
+from __future__ import annotations
+
+import contextlib
+import os
+import stat
+from collections.abc import Iterator
+
+_MAX_COLLECTED = 16 << 20
+_MAX_NAMES = 1000
+
+Marks = dict[str, tuple[int, ...]]
+
+
+def lay(top: str, path: str, content: bytes, mode: int) -> None:
+    """Put a file at a path of the tree, whatever is in its way."""
+    folder = _parents(top, path)
+    target = os.path.join(folder, os.path.basename(path))
+    remove_entry(target)
+    opened = os.open(target, os.O_WRONLY | os.O_CREAT | os.O_EXCL | os.O_CLOEXEC, 0o600)
+    with open(opened, "wb") as file:
+        file.write(content)
+        os.fchmod(opened, mode)
+
+
+def _parents(top: str, path: str) -> str:
+    """Return the folder of a path, made of real folders only: a link in the way is removed."""
+    folder = top
+    for name in os.path.dirname(path).split("/"):
+        if not name:
+            continue
+        folder = os.path.join(folder, name)
+        if os.path.islink(folder) or not os.path.isdir(folder):
+            remove_entry(folder)
+            os.mkdir(folder)
+    return folder
+
+
+def remove_entry(path: str) -> None:
+    """Remove what is at a path, links not followed; nothing there is fine."""
+    try:
+        state = os.lstat(path)
+    except (FileNotFoundError, NotADirectoryError):
+        return
+    if not stat.S_ISDIR(state.st_mode):
+        os.unlink(path)
+        return
+    with contextlib.suppress(OSError):
+        os.chmod(path, 0o700)
+    for name in os.listdir(path):
+        remove_entry(os.path.join(path, name))
+    os.rmdir(path)
+
+
+def take_out(top: str, path: str) -> None:
+    """Remove a path of the tree, unless a link leads out of it."""
+    folder = top
+    for name in os.path.dirname(path).split("/"):
+        folder = os.path.join(folder, name)
+        if os.path.islink(folder):
+            return
+    remove_entry(os.path.join(top, path))
+
+
+def marks(folder: int) -> Marks:
+    """Return what is in a folder, each with what changes when it is written."""
+    return {
+        path: (state.st_ino, state.st_size, state.st_mtime_ns, state.st_ctime_ns, state.st_mode)
+        for path, state in _walk(folder, "")
+    }
+
+
+def _walk(folder: int, prefix: str) -> Iterator[tuple[str, os.stat_result]]:
+    try:
+        with os.scandir(folder) as entries:
+            found = sorted(entry.name for entry in entries)
+    except OSError:
+        return
+    for name in found:
+        try:
+            state = os.stat(name, dir_fd=folder, follow_symlinks=False)
+            if not stat.S_ISDIR(state.st_mode):
+                yield prefix + name, state
+                continue
+            below = os.open(
+                name, os.O_RDONLY | os.O_DIRECTORY | os.O_NOFOLLOW | os.O_CLOEXEC, dir_fd=folder
+            )
+        except OSError:
+            continue
+        try:
+            yield from _walk(below, f"{prefix}{name}/")
+        finally:
+            os.close(below)
+
+
+def weight(folder: str) -> int:
+    """Return how much is in a folder, in bytes on the disk."""
+    try:
+        opened = os.open(folder, os.O_RDONLY | os.O_DIRECTORY | os.O_CLOEXEC)
+    except OSError:
+        return 0
+    try:
+        return sum(state.st_blocks * 512 for _, state in _walk(opened, ""))
+    finally:
+        os.close(opened)
+
+
+def written(before: Marks, after: Marks) -> tuple[tuple[str, ...], int]:
+    """Return the first names of what was written or removed, and how many there are."""
+    names = sorted(
+        {path for path, mark in after.items() if before.get(path) != mark}
+        | (before.keys() - after.keys())
+    )
+    return tuple(names[:_MAX_NAMES]), len(names)
+
+
+def collect(top: str, paths: tuple[str, ...]) -> tuple[tuple[str, bytes], ...]:
+    """Return the content of files of the tree that are there."""
+    found: list[tuple[str, bytes]] = []
+    for path in paths:
+        try:
+            opened = os.open(
+                os.path.join(top, path), os.O_RDONLY | os.O_NOFOLLOW | os.O_NONBLOCK | os.O_CLOEXEC
+            )
+        except OSError:
+            continue
+        with open(opened, "rb") as file:
+            if stat.S_ISREG(os.fstat(opened).st_mode):
+                found.append((path, file.read(_MAX_COLLECTED)))
+    return tuple(found)

@@ -1,0 +1,112 @@
+"""Folders for the time of one cell, and what a harness that was killed left in them."""
+
+from __future__ import annotations
+
+import contextlib
+import os
+import stat
+import tempfile
+from collections.abc import Iterator
+
+from planbound.errors import CellProblem
+from planbound.shell.cell.inside.tree import remove_entry
+
+_PLACEHOLDERS = "placeholders"
+
+
+class Scratch:
+    """A folder of its own for every cell, gone when the cell is."""
+
+    def __init__(self, folder: str) -> None:
+        self.folder = folder
+        """In the state home: nobody else can see or write it."""
+        self._swept = False
+
+    @contextlib.contextmanager
+    def room(self) -> Iterator[str]:
+        """Yield an empty folder."""
+        self._sweep()
+        with self._made(self.folder) as path:
+            yield path
+
+    @contextlib.contextmanager
+    def large_room(self) -> Iterator[str]:
+        """Yield an empty folder for a copy of a tree: in memory, where that can be."""
+        self._sweep()
+        with self._made(_memory() or self.folder) as path:
+            yield path
+
+    @contextlib.contextmanager
+    def _made(self, parent: str) -> Iterator[str]:
+        try:
+            os.makedirs(parent, mode=0o700, exist_ok=True)
+            path = tempfile.mkdtemp(prefix=f"planbound-cell-{os.getpid()}-", dir=parent)
+        except OSError as error:
+            raise CellProblem(f"no folder for a cell in `{parent}`: {error.strerror}") from error
+        try:
+            yield os.path.realpath(path)
+        finally:
+            with contextlib.suppress(OSError):
+                remove_entry(path)
+
+    @contextlib.contextmanager
+    def placeholders(self, room: str, workspace: str, names: tuple[str, ...]) -> Iterator[None]:
+        """Put an empty file where nothing may come to be; a mount covers it in the cell."""
+        paths = [os.path.join(workspace, name) for name in names]
+        with open(os.path.join(room, _PLACEHOLDERS), "wb") as note:
+            note.write(b"\0".join(os.fsencode(path) for path in paths))
+        try:
+            for path in paths:
+                with contextlib.suppress(OSError):
+                    os.close(os.open(path, os.O_WRONLY | os.O_CREAT | os.O_EXCL | os.O_CLOEXEC, 0))
+            yield
+        finally:
+            _take_away(paths)
+
+    def _sweep(self) -> None:
+        """Remove what harnesses left that are no more."""
+        if self._swept:
+            return
+        self._swept = True
+        for parent in {self.folder, _memory() or self.folder}:
+            with contextlib.suppress(OSError):
+                for name in os.listdir(parent):
+                    if name.startswith("planbound-cell-") and not _is_alive(name.split("-")[2]):
+                        _clear(os.path.join(parent, name))
+
+
+def _clear(room: str) -> None:
+    if os.lstat(room).st_uid != os.getuid():
+        return
+    with contextlib.suppress(OSError), open(os.path.join(room, _PLACEHOLDERS), "rb") as note:
+        _take_away([os.fsdecode(path) for path in note.read().split(b"\0") if path])
+    remove_entry(room)
+
+
+def _take_away(paths: list[str]) -> None:
+    for path in paths:
+        with contextlib.suppress(OSError):
+            state = os.lstat(path)
+            # Only what is still ours: empty, and open to nobody.
+            if (
+                stat.S_ISREG(state.st_mode)
+                and not state.st_size
+                and not stat.S_IMODE(state.st_mode)
+            ):
+                os.unlink(path)
+
+
+def _is_alive(number: str) -> bool:
+    return number.isdigit() and os.path.exists(f"/proc/{number}")
+
+
+def _memory() -> str | None:
+    """Return a folder in memory that files can be run from."""
+    path = "/dev/shm"  # noqa: S108 - the folder in it is made for us alone
+    try:
+        space = os.statvfs(path)
+    except OSError:
+        return None
+    roomy = space.f_bavail * space.f_frsize > 1 << 30
+    usable = os.access(path, os.W_OK) and not space.f_flag & os.ST_NOEXEC
+    return path if roomy and usable else None
