@@ -86,7 +86,7 @@ class FileProblem(PlanboundError):  # noqa: N818 - the file's problem, not ours
     """A file cannot be read or written."""
 
 
-class CellProblem(PlanboundError):
+class CellProblem(PlanboundError):  # noqa: N818 - named as its siblings are
     """No cell could be made, or none as strong as is demanded: nothing was run."""
 
 

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from typing import TYPE_CHECKING
+
 from planbound.cli.terminal import Terminal
 from planbound.errors import JournalProblem
 from planbound.plan.model import Plan
@@ -9,6 +11,9 @@ from planbound.plan.parse import parse
 from planbound.ports.files import PlanFile
 from planbound.usecases.verify import Verified
 from planbound.wiring.parts import Parts
+
+if TYPE_CHECKING:
+    from planbound.engine.judging.verdict import Verdict
 
 
 def note_created(parts: Parts, file: PlanFile, terminal: Terminal, *, origin: str) -> None:
@@ -47,6 +52,17 @@ def note_moved(
         )
         if kind is EventKind.PLAN_ACTIVATED:
             parts.progress(file.slug, "taken from the queue into work")
+    except JournalProblem as error:
+        _excuse(error, terminal)
+
+
+def note_judged(parts: Parts, slug: str, verdict: Verdict, terminal: Terminal) -> None:
+    """Note a verdict that somebody asked for outside of a run."""
+    from planbound.journal.event import EventKind  # noqa: PLC0415 - start-up time
+    from planbound.usecases.verdict_events import note_verdict  # noqa: PLC0415
+
+    try:
+        note_verdict(parts.recorder(), EventKind.CONTRACT_EVALUATED, slug, verdict)
     except JournalProblem as error:
         _excuse(error, terminal)
 

@@ -174,6 +174,13 @@ _OUTPUT = (
     _may("output_digest", _TEXT, "the digest of all that the contract printed"),
     _may("output_tail", _TEXT, "the end of what the contract printed"),
 )
+_JUDGED = (
+    _may("subject", _TEXT, "what was judged: `step`, `precondition` or `postcondition`"),
+    _may("number", _TEXT, "the number of the step or condition in the plan"),
+    _may("contract", _TEXT, "the digest of the command and what is expected of it"),
+    _may("evidence", _TEXT, "the level of the evidence"),
+    _may("isolation", _TEXT, "how the contract was kept apart from the agent"),
+)
 
 EVENTS: dict[EventKind, EventSpec] = {
     EventKind.PLAN_CREATED: _spec(
@@ -250,16 +257,21 @@ EVENTS: dict[EventKind, EventSpec] = {
         "A contract was run before any work was done.",
         _must("verdict", _TEXT, "what the harness found: a fail is a red baseline"),
         _may("exit_code", DetailType.INTEGER_OR_NULL, "the exit code, null if there was none"),
-        *(_RUN, _ATTEMPT, _DURATION, _TREE, _REASON, *_OUTPUT),
+        *(_RUN, _ATTEMPT, _DURATION, _TREE, _REASON, *_OUTPUT, *_JUDGED),
+        _may("baseline", _TEXT, "the id that all contracts of one baseline share"),
+        _may("plan_digest", _TEXT, "the digest of the plan that the baseline is of"),
+        _may("configuration", _TEXT, "the digest of the configuration that contracts run under"),
+        _may("manifest", _TEXT, "where the whole tree is kept: the SHA-256 in the vault"),
     ),
     EventKind.CONTRACT_EVALUATED: _spec(
         "The harness ran a contract and came to a verdict.",
         _must("verdict", _TEXT, "what the harness found"),
         _must("exit_code", DetailType.INTEGER_OR_NULL, "the exit code, null if there was none"),
-        _may("subject", _TEXT, "what was judged: `step`, `precondition` or `postcondition`"),
-        *(_RUN, _ATTEMPT, _DURATION, _TREE, _REASON, *_OUTPUT),
-        _may("evidence", _TEXT, "the level of the evidence"),
-        _may("isolation", _TEXT, "how the contract was kept apart from the agent"),
+        *(_RUN, _ATTEMPT, _DURATION, _TREE, _REASON, *_OUTPUT, *_JUDGED),
+        _may("canary", _TEXT, "what came of a run with a failing test added"),
+        _may("tampered", _TEXTS, "judges that are not as they were frozen"),
+        _may("outside", _TEXTS, "files outside `touches` that changed"),
+        _may("leftovers", _INTEGER, "how many processes the contract left running"),
     ),
     EventKind.TASK_COMPLETED: _spec(
         "A step is done.",

@@ -66,6 +66,12 @@ def step_digest(plan: Plan, step: Step) -> str:
     return hashlib.sha256(text.encode("ascii")).hexdigest()
 
 
+def contract_digest(contract: Contract) -> str:
+    """Return what a contract means as 64 hex digits, wherever in a plan it stands."""
+    text = json.dumps([VERSION, _contract(contract)], separators=(",", ":"))
+    return hashlib.sha256(text.encode("ascii")).hexdigest()
+
+
 def _plan(plan: Plan) -> dict[str, Any]:
     front = plan.frontmatter
     dependencies = plan.dependencies()

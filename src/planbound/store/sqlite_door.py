@@ -72,6 +72,10 @@ class SqliteDoor:
             if isinstance(error, sqlite3.Error):
                 self.shut()  # what state it is in after a failure nobody knows
                 raise sqlite_file.problem(self._path, error) from error
+            if isinstance(error, UnicodeDecodeError):  # a message that quotes what is damaged
+                self.shut()
+                damaged = sqlite3.DatabaseError("the file is damaged")
+                raise sqlite_file.problem(self._path, damaged) from error
         finally:
             self.lock.release()
 

@@ -30,9 +30,18 @@ class Recorder:
         self.provenance = provenance
 
     def record(
-        self, kind: EventKind, plan: str, details: Mapping[str, Json], *, key: str | None = None
+        self,
+        kind: EventKind,
+        plan: str,
+        details: Mapping[str, Json],
+        *,
+        key: str | None = None,
+        task: tuple[str, str] | None = None,
     ) -> Record:
-        """Append one event; the same `key` is appended once only."""
+        """Append one event; the same `key` is appended once only.
+
+        `task` is the id and the title of the step that it is about.
+        """
         problems = validate(kind, details)
         if problems:
             raise ValueError("; ".join(problems))
@@ -44,6 +53,8 @@ class Recorder:
             timestamp=now,
             event=kind,
             plan=plan,
+            task_id=task[0] if task else None,
+            task_name=task[1] if task else None,
             details=cleaned.value,
             provenance=self.provenance,
             redactions=cleaned.redactions,

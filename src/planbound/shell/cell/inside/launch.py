@@ -18,7 +18,7 @@ def main(order_descriptor: int, report_descriptor: int) -> None:
     try:
         with open(order_descriptor, "rb") as file:
             order = Order.decode(file.read())
-        os.set_inheritable(report_descriptor, False)
+        os.set_inheritable(report_descriptor, False)  # noqa: FBT003 - it has no name
         if order.level == "I2":
             _in_namespaces(order, report_descriptor)
         else:

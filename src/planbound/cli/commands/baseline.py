@@ -1,0 +1,101 @@
+"""`planbound baseline`."""
+
+from __future__ import annotations
+
+import argparse
+import secrets
+
+from planbound.cli import judging
+from planbound.cli.reports import verdicts as reports
+from planbound.cli.terminal import Terminal
+from planbound.engine.judging.verdict import Verdict, VerdictKind
+from planbound.errors import ExitCode, UsageError
+from planbound.journal.event import EventKind
+from planbound.journal.record import Json
+from planbound.plan.digest import digest
+from planbound.source.visible import visible
+from planbound.usecases.baseline import FrozenTree, configuration_digest, freeze, observe
+from planbound.usecases.verdict_events import note_verdict
+from planbound.wiring.judging import make_bench
+from planbound.wiring.parts import Parts
+
+_COLOURS = {VerdictKind.PASS: "green", VerdictKind.FAIL: "red", VerdictKind.VACUOUS: "red"}
+_WORDS = {VerdictKind.PASS: "green", VerdictKind.FAIL: "red", VerdictKind.VACUOUS: "red"}
+
+
+def configure(parser: argparse.ArgumentParser) -> None:
+    """Add the command's arguments."""
+    judging.configure(parser)
+
+
+def run(arguments: argparse.Namespace, terminal: Terminal) -> ExitCode:
+    """Freeze the tree and run every contract once, before any work."""
+    parts = Parts(workspace=arguments.workspace, state=arguments.state)
+    asked = judging.ask(arguments, parts, terminal)
+    if asked is None:
+        return ExitCode.FAILED
+    if not asked.held:
+        raise UsageError("a baseline is kept for a plan in `.harness/`, and this is none")
+    bench = make_bench(parts)
+    redactor = judging.redactor(parts)
+    tree = freeze(bench.tree, bench.vault, bench.rules)
+    found: list[Verdict] = []
+    for verdict in observe(bench, asked.judged):
+        found.append(verdict)
+        if not arguments.json:
+            terminal.out(_line(verdict, terminal))
+    _record(asked, parts, tree, found)
+    if arguments.json:
+        terminal.json(
+            {
+                "slug": asked.file.slug,
+                "digest": digest(asked.plan),
+                "tree": tree.manifest.digest,
+                "isolation": bench.cell.isolation.value,
+                "verdicts": [
+                    {**reports.as_data(item, redactor), "colour": _colour(item)} for item in found
+                ],
+                "unjudged": [reports.unjudged(case) for case in asked.waiting],
+            }
+        )
+        return ExitCode.DONE
+    for case in asked.waiting:
+        terminal.out(f"- {case.number}. {visible(case.title)}: {reports.why_unjudged(case)}")
+    terminal.out(_conclusion(found, tree))
+    return ExitCode.DONE
+
+
+def _record(asked: judging.Asked, parts: Parts, tree: FrozenTree, found: list[Verdict]) -> None:
+    recorder = parts.recorder()
+    extra: dict[str, Json] = {
+        "baseline": secrets.token_hex(16),
+        "plan_digest": digest(asked.plan),
+        "configuration": configuration_digest(parts.configuration),
+        "manifest": tree.key,
+    }
+    for verdict in found:
+        note_verdict(recorder, EventKind.BASELINE_OBSERVED, asked.file.slug, verdict, extra)
+
+
+def _colour(verdict: Verdict) -> str:
+    return _WORDS.get(verdict.kind, verdict.kind.value)
+
+
+def _line(verdict: Verdict, terminal: Terminal) -> str:
+    colour = terminal.style(_colour(verdict).ljust(10), _COLOURS.get(verdict.kind, "yellow"))
+    name = f"{verdict.number}. {visible(verdict.title)}"
+    if verdict.subject.value != "step":
+        name = f"{verdict.subject.value} {name}"
+    warning = ""
+    if verdict.kind is VerdictKind.PASS:
+        warning = " (green already: passing proves nothing about the work)"
+    return f"{colour} {name}: {visible(verdict.reason)}{warning}"
+
+
+def _conclusion(found: list[Verdict], tree: FrozenTree) -> str:
+    counts: dict[str, int] = {}
+    for verdict in found:
+        counts[_colour(verdict)] = counts.get(_colour(verdict), 0) + 1
+    said = ", ".join(f"{count} {name}" for name, count in counts.items()) or "no contract"
+    files = len(tree.manifest.entries)
+    return f"{said}; {files} entries frozen, tree {tree.manifest.digest[:12]}"

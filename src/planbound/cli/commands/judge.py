@@ -1,0 +1,83 @@
+"""`planbound judge`."""
+
+from __future__ import annotations
+
+import argparse
+
+from planbound.cli import judging
+from planbound.cli.journalling import note_judged
+from planbound.cli.reports import verdicts as reports
+from planbound.cli.terminal import Terminal
+from planbound.engine.judging.case import plan_scope
+from planbound.engine.judging.frozen import Frozen
+from planbound.engine.judging.verdict import Verdict, VerdictKind
+from planbound.errors import ExitCode
+from planbound.plan.digest import digest
+from planbound.usecases.baseline import configuration_digest, last_baseline
+from planbound.usecases.judge import Bench, Setting, judge
+from planbound.wiring.judging import earlier_verdicts, make_bench
+from planbound.wiring.parts import Parts
+
+
+def configure(parser: argparse.ArgumentParser) -> None:
+    """Add the command's arguments."""
+    judging.configure(parser)
+
+
+def run(arguments: argparse.Namespace, terminal: Terminal) -> ExitCode:
+    """Judge the workspace as it is, without an agent."""
+    parts = Parts(workspace=arguments.workspace, state=arguments.state)
+    asked = judging.ask(arguments, parts, terminal)
+    if asked is None:
+        return ExitCode.FAILED
+    bench = make_bench(parts)
+    redactor = judging.redactor(parts)
+    found: list[Verdict] = []
+    for verdict in judge(bench, asked.judged, _setting(asked, parts, bench)):
+        found.append(verdict)
+        if asked.held:
+            note_judged(parts, asked.file.slug, verdict, terminal)
+        if not arguments.json:
+            for line in reports.render(verdict, terminal, redactor):
+                terminal.out(line)
+    passed = not asked.waiting and all(item.kind is VerdictKind.PASS for item in found)
+    if arguments.json:
+        terminal.json(
+            {
+                "slug": asked.file.slug,
+                "digest": digest(asked.plan),
+                "isolation": bench.cell.isolation.value,
+                "cell": bench.cell.name,
+                "passed": passed,
+                "verdicts": [reports.as_data(item, redactor) for item in found],
+                "unjudged": [reports.unjudged(case) for case in asked.waiting],
+            }
+        )
+    else:
+        for case in asked.waiting:
+            terminal.out(f"- {case.number}. {case.title}: {reports.why_unjudged(case)}")
+        terminal.out(reports.conclusion(found, len(asked.waiting), terminal))
+    return ExitCode.DONE if passed else ExitCode.FAILED
+
+
+def _setting(asked: judging.Asked, parts: Parts, bench: Bench) -> Setting:
+    frozen = _frozen(asked, parts, bench)
+    changed = None
+    if frozen is not None and frozen.plan != digest(asked.plan):
+        changed = (
+            f"the plan is not the one that its baseline was taken of"
+            f" ({frozen.plan[:12]}, now {digest(asked.plan)[:12]})"
+        )
+    elif frozen is not None and frozen.configuration != configuration_digest(parts.configuration):
+        changed = "the configuration is not the one that the baseline was taken under"
+    return Setting(
+        frozen=frozen,
+        scope=plan_scope(asked.plan),
+        plan_changed=changed,
+        earlier=earlier_verdicts(parts, asked.file.slug),
+    )
+
+
+def _frozen(asked: judging.Asked, parts: Parts, bench: Bench) -> Frozen | None:
+    journal = parts.existing_journal() if asked.held else None
+    return last_baseline(journal, bench.vault, asked.file.slug) if journal else None

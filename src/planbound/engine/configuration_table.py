@@ -1,0 +1,106 @@
+"""One table of the configuration, read key by key; every refusal names the key."""
+
+from __future__ import annotations
+
+import enum
+import re
+from collections.abc import Mapping
+from typing import NoReturn, TypeVar
+
+from planbound.errors import ConfigurationError
+from planbound.plan.limits import LimitError, parse_duration
+from planbound.plan.suggest import nearest
+from planbound.source.pattern import lazy_pattern
+
+_Choice = TypeVar("_Choice", bound=enum.Enum)
+_SIZE = lazy_pattern(r"\s*(\d{1,12})\s*([kmgt]?)(?:i?b)?\s*", re.IGNORECASE)
+_SCALE = {"": 1, "k": 1 << 10, "m": 1 << 20, "g": 1 << 30, "t": 1 << 40}
+
+
+class Table:
+    """The values of a table."""
+
+    def __init__(self, values: Mapping[str, object], name: str, path: str) -> None:
+        self.values = values
+        self.name = name
+        self.path = path
+
+    def _key(self, key: str) -> str:
+        return f"{self.name}.{key}" if self.name else key
+
+    def refuse(self, key: str, what: str, hint: str) -> NoReturn:
+        """Raise the error for a key."""
+        raise ConfigurationError(f"`{self._key(key)}` {what} in {self.path}", hint=hint)
+
+    def allow(self, *known: str) -> None:
+        """Refuse every key that is not known."""
+        for key in self.values:
+            if key not in known:
+                near = nearest(key, known)
+                hint = f"did you mean `{near}`?" if near else f"known keys are {', '.join(known)}"
+                raise ConfigurationError(
+                    f"unknown key `{self._key(key)}` in {self.path}", hint=hint
+                )
+
+    def table(self, key: str) -> Table:
+        """Return a table in this one; an empty one where there is none."""
+        value = self.values.get(key, {})
+        if not isinstance(value, dict):
+            self.refuse(key, "is not a table", f"write `[{self._key(key)}]`")
+        return Table(value, self._key(key), self.path)
+
+    def texts(self, key: str, what: str) -> tuple[str, ...]:
+        """Return a list of texts."""
+        value = self.values.get(key, [])
+        if not isinstance(value, list) or not all(isinstance(item, str) for item in value):
+            self.refuse(key, f"is not {what}", f'write `{key} = ["..."]`')
+        return tuple(value)
+
+    def flag(self, key: str, default: bool) -> bool:  # noqa: FBT001 - what a flag is by default
+        """Return true or false."""
+        value = self.values.get(key, default)
+        if not isinstance(value, bool):
+            self.refuse(key, f"is {value!r}", "write `true` or `false`")
+        return value
+
+    def count(self, key: str, default: int) -> int:
+        """Return a number of things, at least one."""
+        value = self.values.get(key, default)
+        if isinstance(value, bool) or not isinstance(value, int) or value < 1:
+            self.refuse(key, f"is {value!r}", f"write a number, such as `{key} = {default}`")
+        return value
+
+    def seconds(self, key: str, default: float) -> float:
+        """Return a duration."""
+        value = self.values.get(key)
+        if value is None:
+            return default
+        try:
+            seconds = float(parse_duration(value)) if isinstance(value, str) else 0.0
+        except LimitError:
+            seconds = 0.0
+        if seconds <= 0:
+            self.refuse(key, f"is {value!r}", f'write a duration, such as `{key} = "5m"`')
+        return seconds
+
+    def size(self, key: str, default: int) -> int:
+        """Return an amount of bytes."""
+        value = self.values.get(key, default)
+        if isinstance(value, str) and (match := _SIZE.fullmatch(value)):
+            value = int(match[1]) * _SCALE[match[2].lower()]
+        if isinstance(value, bool) or not isinstance(value, int) or value < 1 << 20:
+            self.refuse(
+                key, f"is {value!r}", f'write a size of 1 MB or more, such as `{key} = "2 GB"`'
+            )
+        return value
+
+    def choice(self, key: str, kind: type[_Choice], default: _Choice | None) -> _Choice | None:
+        """Return a member of a closed set."""
+        value = self.values.get(key)
+        if value is None:
+            return default
+        for member in kind:
+            if member.value == value:
+                return member
+        names = ", ".join(f'"{member.value}"' for member in kind)
+        return self.refuse(key, f"is {value!r}", f"write one of {names}")

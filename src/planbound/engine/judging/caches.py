@@ -1,0 +1,26 @@
+"""What tools leave behind to be faster next time: dropped before judging, for it may lie."""
+
+from __future__ import annotations
+
+from itertools import pairwise
+
+from planbound.source.pattern import lazy_pattern
+
+CACHE_NAMES = frozenset(
+    "__pycache__ .pytest_cache .mypy_cache .ruff_cache .hypothesis .nyc_output .tox .nox .coverage "
+    ".eslintcache .gradle .jest-cache".split()
+)
+"""Files and directories that are caches wherever they are."""
+
+_CACHE_FILE = lazy_pattern(r"\.coverage\..+|.+\.tsbuildinfo|\.tsbuildinfo")
+
+
+def is_cache(path: str) -> bool:
+    """Say whether a path is a cache or lies in one.
+
+    A `.pyc` outside `__pycache__` is none: Python runs it as a module, so somebody must see it.
+    """
+    names = path.split("/")
+    if not CACHE_NAMES.isdisjoint(names) or _CACHE_FILE.fullmatch(names[-1]):
+        return True
+    return ("node_modules", ".cache") in pairwise(names)

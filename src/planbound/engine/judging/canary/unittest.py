@@ -1,0 +1,70 @@
+"""unittest: a module that discovery finds."""
+
+from __future__ import annotations
+
+from fnmatch import fnmatchcase
+
+from planbound.engine.judging.canary.model import Canary, Found, Project, joined
+from planbound.plan.command.directory import below
+from planbound.plan.command.word import words
+
+_ALLOWED = words(
+    "-v --verbose -q --quiet -f --failfast -b --buffer -c --catch --locals --durations"
+)
+_VALUED = words("-s --start-directory -p --pattern -t --top-level-directory")
+_MODULE = """\
+import unittest
+
+
+class PlanboundCanary(unittest.TestCase):
+    def test_{name}(self):
+        self.fail("{name} fails, as it should")
+"""
+
+
+def make(found: Found, project: Project) -> Canary | None:
+    """Return a module in the directory where discovery starts."""
+    options = _options(found)
+    if options is None:
+        return None
+    start, pattern, top = options
+    directory = below(found.directory, start)
+    if directory is None or not project.holds(directory):
+        return None
+    if "load_tests" in (project.text(joined(directory, "__init__.py")) or ""):
+        return None
+    if top and project.read(joined(directory, "__init__.py")) is None:
+        return None
+    file = _file_name(pattern, project.name)
+    if file is None:
+        return None
+    content = _MODULE.format(name=project.name).encode()
+    return Canary(((joined(directory, file), content),), f"test_{project.name}")
+
+
+def _options(found: Found) -> tuple[str, str, str] | None:
+    """Return the start directory, the pattern and the top-level directory."""
+    operands = found.operands(_VALUED)
+    if found.unknown(_ALLOWED, _VALUED) or operands[:1] not in ([], ["discover"]):
+        return None
+    given: dict[str, str] = {}
+    values = found.call.values()
+    for index, value in enumerate(values):
+        option, equals, attached = value.partition("=")
+        if option in _VALUED:
+            name = option.lstrip("-")[0]
+            given[name] = attached if equals else "".join(values[index + 1 : index + 2])
+    for name, operand in zip("spt", operands[1:], strict=False):
+        given.setdefault(name, operand)
+    if given and not operands:
+        # Only `discover` takes these.
+        return None
+    return given.get("s") or ".", given.get("p") or "test*.py", given.get("t", "")
+
+
+def _file_name(pattern: str, name: str) -> str | None:
+    """Return a module's file name that a pattern matches."""
+    for file in (f"test_{name}.py", f"{name}_test.py", pattern.replace("*", name, 1)):
+        if fnmatchcase(file, pattern) and file.endswith(".py") and file[:-3].isidentifier():
+            return file
+    return None

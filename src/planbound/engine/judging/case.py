@@ -1,0 +1,77 @@
+"""What there is to judge in a plan."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from typing import NamedTuple
+
+from planbound.engine.judging.scope import Scope
+from planbound.engine.judging.verdict import Subject
+from planbound.plan.glob import parse_glob
+from planbound.plan.model import Baseline, Condition, Contract, Evidence, Plan, Step
+
+
+class Case(NamedTuple):
+    """One contract and what the plan demands of it."""
+
+    subject: Subject
+    number: str
+    id: str | None
+    title: str
+    contract: Contract | None
+    judges: tuple[str, ...] = ()
+    seconds: float | None = None
+    evidence: Evidence | None = None
+    repeat: int = 1
+    red: bool = False
+    """Whether it must have been red before the work."""
+
+
+def cases(plan: Plan) -> Iterator[Case]:
+    """Yield everything that has or should have a contract, in the order of the plan."""
+    for condition in plan.preconditions:
+        yield _condition(condition, Subject.PRECONDITION)
+    for step in plan.steps:
+        yield _step(step)
+    for condition in plan.postconditions:
+        yield _condition(condition, Subject.POSTCONDITION)
+
+
+def _step(step: Step) -> Case:
+    return Case(
+        subject=Subject.STEP,
+        number=step.label,
+        id=step.id,
+        title=step.title,
+        contract=step.contract,
+        judges=tuple(item.value for item in step.judges),
+        seconds=float(step.contract_timeout.value) if step.contract_timeout else None,
+        evidence=step.evidence.value if step.evidence else None,
+        repeat=step.repeat.value if step.repeat else 1,
+        red=step.baseline is not None and step.baseline.value is Baseline.RED,
+    )
+
+
+def _condition(condition: Condition, subject: Subject) -> Case:
+    return Case(
+        subject=subject,
+        number=str(condition.number),
+        id=None,
+        title=condition.statement,
+        contract=condition.contract,
+        judges=tuple(item.value for item in condition.judges),
+        seconds=float(condition.contract_timeout.value) if condition.contract_timeout else None,
+        evidence=condition.evidence.value if condition.evidence else None,
+        repeat=condition.repeat.value if condition.repeat else 1,
+    )
+
+
+def plan_scope(plan: Plan) -> Scope:
+    """Return what the steps of a plan may change together."""
+    patterns: dict[str, None] = {}
+    for step in plan.steps:
+        touches = plan.touches_of(step)
+        if step.touches is None and not touches:
+            return Scope(None)  # a step that may change anything
+        patterns.update(dict.fromkeys(item.value for item in touches))
+    return Scope(tuple(parse_glob(item) for item in patterns))

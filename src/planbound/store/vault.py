@@ -1,0 +1,203 @@
+"""Contents of files by their SHA-256, in one SQLite file: what is needed to put a tree back."""
+
+from __future__ import annotations
+
+import contextlib
+import hashlib
+import os
+import sqlite3
+import stat
+from collections.abc import Iterable
+from itertools import islice
+from urllib.parse import quote
+
+from planbound.errors import FileProblem
+from planbound.store import sqlite_file
+from planbound.store.sqlite_door import SqliteDoor
+from planbound.store.sqlite_file import Opened, patiently
+
+MAX_KEPT = 64 * 2**20
+"""A larger file is not kept."""
+
+_VERSION = 1
+_DAMAGED = "put it aside: a new one is made when needed"
+_AT_ONCE = 500
+
+# With a row id: large rows are slow without one.
+_TABLE = """
+CREATE TABLE object (
+    sha256 BLOB NOT NULL PRIMARY KEY CHECK (length(sha256) = 32),
+    content BLOB NOT NULL
+)
+"""
+
+# One that was damaged is mended when its content comes again.
+_KEEP = """
+INSERT INTO object (sha256, content) VALUES (?, ?)
+ON CONFLICT (sha256) DO UPDATE SET content = excluded.content WHERE content <> excluded.content
+"""
+
+
+class Vault:
+    """Any number of threads and processes of one machine may use one file.
+
+    Nothing is made before the first content is kept.
+    """
+
+    def __init__(self, path: str) -> None:
+        self._path = path
+        self._door = _Door(path, _opened)
+
+    def missing(self, digests: Iterable[bytes]) -> set[bytes]:
+        """Return those whose content is not here."""
+        wanted = set(digests)
+        if not wanted or not os.path.lexists(self._path):
+            return wanted
+        found: set[bytes] = set()
+        rest = iter(wanted)
+        with self._door as connection:
+            assert connection is not None
+            while some := list(islice(rest, _AT_ONCE)):
+                places = ",".join("?" * len(some))
+                question = f"SELECT sha256 FROM object WHERE sha256 IN ({places})"  # noqa: S608
+                rows = patiently(lambda q, s: connection.execute(q, s).fetchall(), question, some)
+                found.update(sha256 for (sha256,) in rows)
+        return wanted - found
+
+    def keep(self, contents: Iterable[tuple[bytes, bytes]]) -> int:
+        """Keep all or none, durable on return; return how many are new.
+
+        What is larger than MAX_KEPT is left out.
+        """
+        new = 0
+        with self._door as connection:
+            assert connection is not None
+            sqlite_file.begin(connection)
+            try:
+                for sha256, content in contents:
+                    _check(sha256, content)
+                    if len(content) <= MAX_KEPT:
+                        new += connection.execute(_KEEP, (sha256, content)).rowcount
+                connection.execute("COMMIT")
+            except BaseException:
+                sqlite_file.roll_back(connection)
+                raise
+        return new
+
+    def content(self, sha256: bytes) -> bytes | None:
+        """Return what has that hash, None where it is not here."""
+        if not os.path.lexists(self._path):
+            return None
+        question = "SELECT content FROM object WHERE sha256 = ?"
+        with self._door as connection:
+            assert connection is not None
+            row = patiently(lambda: connection.execute(question, (sha256,)).fetchone())
+        if row is None:
+            return None
+        content = row[0]
+        if not isinstance(content, bytes) or hashlib.sha256(content).digest() != sha256:
+            raise FileProblem(f"`{self._path}` is damaged: {sha256.hex()} has another content")
+        return content
+
+    def close(self) -> None:
+        """Let go of the file; the vault can still be used and opens it again."""
+        self._door.close()
+
+
+def _check(sha256: bytes, content: bytes) -> None:
+    if hashlib.sha256(content).digest() != sha256:
+        raise FileProblem(f"a content that was to be kept does not have the hash {sha256.hex()}")
+
+
+class _Door(SqliteDoor):
+    """A door whose problems are those of a file."""
+
+    def _fail(self, error: BaseException) -> None:
+        try:
+            if isinstance(error, sqlite3.Error):
+                self.shut()  # what state it is in after a failure nobody knows
+                raise _problem(self._path, error) from error
+            if isinstance(error, UnicodeDecodeError):  # a message that quotes what is damaged
+                self.shut()
+                raise FileProblem(f"`{self._path}` is damaged", hint=_DAMAGED) from error
+        finally:
+            self.lock.release()
+
+
+# -- opening -------------------------------------------------------------------------------------
+
+
+def _opened(path: str) -> Opened:
+    try:
+        _make(path)
+        if not stat.S_ISREG(os.stat(path).st_mode):
+            raise FileProblem(f"`{path}` is not a file, expected kept contents")
+    except OSError as error:
+        raise FileProblem(f"cannot open `{path}`: {error.strerror or error}") from error
+    connection = sqlite3.connect(
+        f"file:{quote(os.path.abspath(path))}?mode=rw",
+        uri=True,
+        timeout=sqlite_file.TURN,
+        isolation_level=None,
+        check_same_thread=False,
+    )
+    try:
+        # FULL: a commit is on the disk when it returns.
+        connection.execute("PRAGMA synchronous = FULL")
+        _complete(connection, path)
+    except BaseException:
+        connection.close()
+        raise
+    return Opened(connection, frozen=False)
+
+
+def _make(path: str) -> None:
+    if os.path.lexists(path):
+        return
+    folder = os.path.dirname(os.path.abspath(path))
+    if not os.path.isdir(folder):
+        try:
+            os.makedirs(folder, mode=0o700, exist_ok=True)
+        except FileExistsError as error:
+            raise FileProblem(f"cannot make `{folder}`: it is not a directory") from error
+    with contextlib.suppress(FileExistsError):
+        os.close(os.open(path, os.O_RDWR | os.O_CREAT | os.O_EXCL | os.O_CLOEXEC, 0o600))
+
+
+def _complete(connection: sqlite3.Connection, path: str) -> None:
+    """Make the table in a new file."""
+    if _number(connection, "PRAGMA user_version") == _VERSION:
+        return
+    sqlite_file.begin(connection, "EXCLUSIVE")
+    try:
+        # Asked again under the lock: another process may have done it meanwhile.
+        version = _number(connection, "PRAGMA user_version")
+        if version == 0 and _number(connection, "SELECT count(*) FROM sqlite_master") == 0:
+            connection.execute(_TABLE)
+            connection.execute(f"PRAGMA user_version = {_VERSION}")
+        connection.execute("COMMIT")
+    except BaseException:
+        sqlite_file.roll_back(connection)
+        raise
+    if _number(connection, "PRAGMA user_version") != _VERSION:
+        raise FileProblem(f"`{path}` is the database of something else or of a later version")
+    patiently(lambda: connection.execute("PRAGMA journal_mode = WAL").fetchone())
+
+
+def _number(connection: sqlite3.Connection, question: str) -> int:
+    return int(patiently(lambda: connection.execute(question).fetchone())[0])
+
+
+def _problem(path: str, error: sqlite3.Error) -> FileProblem:
+    name = getattr(error, "sqlite_errorname", None) or ""
+    if name.startswith(("SQLITE_BUSY", "SQLITE_LOCKED")):
+        return FileProblem(f"`{path}` is locked by another process")
+    if name.startswith(("SQLITE_NOTADB", "SQLITE_CORRUPT")):
+        return FileProblem(f"`{path}` is damaged: {error}", hint=_DAMAGED)
+    if name.startswith(("SQLITE_READONLY", "SQLITE_CANTOPEN", "SQLITE_PERM")):
+        return FileProblem(f"cannot open `{path}`: no permission to write there ({error})")
+    if name.startswith("SQLITE_FULL"):
+        return FileProblem(f"cannot write `{path}`: no space left ({error})")
+    if name.startswith(("SQLITE_IOERR_WRITE", "SQLITE_IOERR_FSYNC")):
+        return FileProblem(f"cannot write `{path}`: the disk does not take it ({error})")
+    return FileProblem(f"`{path}` cannot be used: {error}" + (f" ({name})" if name else ""))

@@ -1,0 +1,100 @@
+"""Freeze the tree before any work, and look which contracts are red."""
+
+from __future__ import annotations
+
+import hashlib
+from collections.abc import Iterable, Iterator
+from typing import NamedTuple
+
+from planbound.engine.configuration import Configuration
+from planbound.engine.judging.case import Case
+from planbound.engine.judging.frozen import Frozen
+from planbound.engine.judging.scope import Scope
+from planbound.engine.judging.verdict import Verdict
+from planbound.engine.manifest import EntryType, Manifest, ScanRules, decode, encode
+from planbound.errors import FileProblem
+from planbound.journal.event import EventKind
+from planbound.ports.journal import Journal, Query
+from planbound.ports.tree import Tree, Vault
+from planbound.usecases.judge import Bench, Setting, judge
+
+
+class FrozenTree(NamedTuple):
+    """A tree whose files are kept, and where its manifest is."""
+
+    manifest: Manifest
+    key: str
+    """The SHA-256 of the manifest in the vault."""
+
+
+def freeze(tree: Tree, vault: Vault, rules: ScanRules) -> FrozenTree:
+    """Keep a copy of every file of the tree that is not too large; return what is there."""
+    manifest = tree.manifest(rules)
+    if manifest.truncated:
+        raise FileProblem(
+            f"the workspace cannot be frozen: {manifest.truncated}",
+            hint="name large folders in `[workspace] summarise` or `caches`",
+        )
+    files = {entry.content for entry in manifest.entries.values() if entry.type is EntryType.FILE}
+    missing = vault.missing(files)
+    if missing:
+        vault.keep(tree.contents(manifest, missing))
+    data = encode(manifest)
+    key = hashlib.sha256(data)
+    vault.keep([(key.digest(), data)])
+    return FrozenTree(manifest, key.hexdigest())
+
+
+def observe(bench: Bench, cases: Iterable[Case]) -> Iterator[Verdict]:
+    """Yield what every contract says now; nothing is demanded of it yet."""
+    judging = bench.configuration.judging._replace(canary=False, evidence=None)
+    bench = bench._replace(configuration=bench.configuration._replace(judging=judging))
+    plain = (case._replace(evidence=None, red=False) for case in cases)
+    yield from judge(bench, plain, Setting(frozen=None, scope=Scope(None)))
+
+
+def configuration_digest(configuration: Configuration) -> str:
+    """Return what contracts depend on in the configuration, as 64 hex digits."""
+    relevant = (configuration.contracts, configuration.judging, configuration.tree)
+    return hashlib.sha256(repr(relevant).encode()).hexdigest()
+
+
+def last_baseline(journal: Journal, vault: Vault, slug: str) -> Frozen | None:
+    """Return the newest baseline of a plan; None where none was taken."""
+    kinds = (EventKind.BASELINE_OBSERVED, EventKind.PLAN_CREATED)
+    found: dict[str, object] = {}
+    verdicts: dict[str, str] = {}
+    for record in journal.read(Query(plan=slug, events=kinds)):
+        details = record.draft.details
+        if record.draft.event is EventKind.PLAN_CREATED:
+            found, verdicts = {}, {}  # another plan by the same name
+            continue
+        if not isinstance(details.get("manifest"), str):
+            continue
+        if details.get("baseline") != found.get("baseline"):
+            verdicts = {}
+        found = dict(details)
+        verdicts[str(details.get("contract"))] = str(details.get("verdict"))
+    if not found:
+        return None
+    return Frozen(
+        id=str(found.get("baseline")),
+        manifest=_manifest(vault, str(found["manifest"])),
+        plan=str(found.get("plan_digest")),
+        configuration=str(found.get("configuration")),
+        verdicts=verdicts,
+    )
+
+
+def _manifest(vault: Vault, key: str) -> Manifest:
+    reason = "its tree is not in the vault"
+    try:
+        data = vault.content(bytes.fromhex(key))
+        if data is not None:
+            return decode(data)
+    except (ValueError, FileProblem) as error:
+        reason = str(error)
+    raise FileProblem(
+        f"the baseline cannot be used: {reason}",
+        hint="look into the state home, then take a new one with `planbound baseline`",
+    )

@@ -1,0 +1,406 @@
+"""Judge contracts: run them where nobody can reach them, and say what was seen."""
+
+from __future__ import annotations
+
+import secrets
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from typing import NamedTuple
+
+from planbound.engine.configuration import Configuration
+from planbound.engine.judging.case import Case
+from planbound.engine.judging.evidence import Founded, Grounds, founded
+from planbound.engine.judging.frozen import Frozen
+from planbound.engine.judging.judges import Judges, judge_paths
+from planbound.engine.judging.level import evidence_reaches
+from planbound.engine.judging.meaning import meaning, needles
+from planbound.engine.judging.outcome import Outcome
+from planbound.engine.judging.protection import Protection, protect
+from planbound.engine.judging.required import required_tests
+from planbound.engine.judging.runners import runner_named
+from planbound.engine.judging.scope import Scope
+from planbound.engine.judging.summary import Summary, read_summary
+from planbound.engine.judging.verdict import CanaryRun, Finding, Tampering, Verdict, VerdictKind
+from planbound.engine.manifest import EntryType, Manifest, ScanRules, changes
+from planbound.plan.command import Script, read_script
+from planbound.plan.digest import contract_digest
+from planbound.plan.glob import parse_glob
+from planbound.plan.model import Command, Evidence
+from planbound.ports.cell import Cell, Laid, Limits, Request
+from planbound.ports.surroundings import ShellSyntax
+from planbound.ports.tree import Tree, Vault
+from planbound.usecases.corroborate import Corroboration, corroborate
+
+LANGUAGES = frozenset({"", "shell", "bash", "sh", "console", "shell-session", "shellscript"})
+_BASH = ("/bin/bash", "--noprofile", "--norc", "-e")
+_MAX_ARGUMENT = 100_000
+_SHOWN = 20
+
+
+class Bench(NamedTuple):
+    """Everything that judging needs, put together once."""
+
+    cell: Cell
+    tree: Tree
+    vault: Vault
+    syntax: ShellSyntax
+    rules: ScanRules
+    configuration: Configuration
+    environment: Mapping[str, str]
+    """What a contract finds in its environment, apart from where it is."""
+    masked: tuple[str, ...]
+    exposed: tuple[str, ...]
+    held_out: Callable[[Script], tuple[Laid, ...]]
+    """The judges that are laid into the contract's cell only."""
+
+
+class Setting(NamedTuple):
+    """What is the same for all contracts that are judged together."""
+
+    frozen: Frozen | None
+    scope: Scope
+    plan_changed: str | None = None
+    """Why nothing can pass: the plan or the configuration is not the one that was frozen."""
+    earlier: Callable[[str, str], frozenset[str]] = lambda _contract, _tree: frozenset()
+    """The verdicts that a contract had on a tree before, by their digests."""
+
+
+def judge(bench: Bench, cases: Iterable[Case], setting: Setting) -> Iterator[Verdict]:
+    """Yield a verdict for every case with a command, each as soon as it is there."""
+    if setting.frozen is not None:
+        # A folder does not become a cache by saying so.
+        known = setting.frozen.manifest.entries.items()
+        folders = frozenset(path for path, entry in known if entry.type is EntryType.DIRECTORY)
+        bench = bench._replace(rules=bench.rules._replace(not_caches=folders))
+    before = bench.tree.manifest(bench.rules)
+    for case in cases:
+        if not isinstance(case.contract, Command):
+            continue
+        verdict = _Judgement(bench, case, case.contract, setting, before).verdict()
+        after = bench.tree.manifest(bench.rules)
+        yield _void(verdict, before, after) if after.digest != before.digest else verdict
+        before = after
+
+
+def _void(verdict: Verdict, before: Manifest, after: Manifest) -> Verdict:
+    paths = [change.path for change in changes(before, after)]
+    return verdict._replace(
+        kind=VerdictKind.TAMPERED,
+        reason=f"the workspace changed while it was judged: {_listed(paths)}",
+        tampered=(
+            *verdict.tampered,
+            *(Tampering(path, "changed meanwhile") for path in paths[:_SHOWN]),
+        ),
+    )
+
+
+class _Judgement:
+    """One contract on one tree."""
+
+    def __init__(
+        self, bench: Bench, case: Case, command: Command, setting: Setting, before: Manifest
+    ) -> None:
+        self.bench = bench
+        self.case = case
+        self.command = command
+        self.setting = setting
+        self.before = before
+        self.expectations = [item.value for item in command.expectations]
+        self.script = read_script(command.text)
+        self.digest = contract_digest(command)
+        self.held_out = bench.held_out(self.script)
+        self.judges = self._judges()
+        self.protection = self._protection()
+
+    # -- what it is judged by ------------------------------------------------------------------
+
+    def _judges(self) -> Judges:
+        frozen = self.setting.frozen
+        if frozen is None:
+            return Judges(frozenset(), frozenset(), frozenset())
+        globs = [parse_glob(text) for text in self.case.judges]
+        return judge_paths([self.script], globs, frozen.paths(), self.read)
+
+    def read(self, path: str) -> bytes | None:
+        """Return a file as it was frozen; as it is now where nothing was."""
+        frozen = self.setting.frozen
+        manifest = frozen.manifest if frozen else self.before
+        entry = manifest.entries.get(path.encode("utf-8", "surrogateescape"))
+        if entry is None or entry.type is not EntryType.FILE:
+            return None
+        content = self.bench.vault.content(entry.content) if frozen else None
+        return content if content is not None else self.bench.tree.content(path, entry)
+
+    def _protection(self) -> Protection:
+        frozen = self.setting.frozen
+        if frozen is None:
+            return Protection()
+        return protect(changes(frozen.manifest, self.before), self.judges, self.setting.scope)
+
+    # -- the verdict ---------------------------------------------------------------------------
+
+    def verdict(self) -> Verdict:
+        refusal = self._refusal()
+        if refusal is not None:
+            return self._made(refusal, None, None, Founded(Evidence.E0, ()), Corroboration())
+        outcome, finding, summary, runs = self._runs()
+        support = Corroboration()
+        if finding.kind is VerdictKind.PASS:
+            support = self._corroborate(summary)
+        runner = self._runner(summary)
+        summary = summary or support.summary
+        basis = founded(
+            Grounds(
+                isolation=self.bench.cell.isolation,
+                baseline=self._baseline(),
+                runner=runner,
+                summary=summary,
+                missing_tests=support.missing,
+                canary=support.canary,
+                held_out=bool(self.held_out),
+                held_out_seen=support.held_out_seen,
+            )
+        )
+        if finding.kind is VerdictKind.PASS:
+            finding = self._doubts(finding, summary, runner, support, basis)
+        finding = self._trespass(finding)
+        if finding.kind is not VerdictKind.PASS:
+            basis = Founded(min(basis.level, Evidence.E2, key=_value), ())
+        return self._made(finding, outcome, summary, basis, support)._replace(runs=runs)
+
+    def _refusal(self) -> Finding | None:
+        """Return why the contract is not run at all."""
+        if self.before.truncated:
+            return Finding(
+                VerdictKind.UNRUNNABLE,
+                f"the workspace could not be read to its end: {self.before.truncated}",
+            )
+        if self.command.language not in LANGUAGES:
+            return Finding(VerdictKind.UNRUNNABLE, f"`{self.command.language}` is not run by bash")
+        fault = self.bench.syntax.faults([self.command.text]).get(self.command.text)
+        if fault is not None:
+            return Finding(VerdictKind.UNRUNNABLE, f"line {fault.line + 1}: {fault.message}")
+        return None
+
+    def _runs(self) -> tuple[Outcome, Finding, Summary | None, int]:
+        """Run the contract as often as is asked for; unlike ends are flaky."""
+        kinds: list[VerdictKind] = []
+        for number in range(self.case.repeat):
+            outcome = self.bench.cell.run(self.request())
+            summary = read_summary(_said(outcome))
+            finding = meaning(outcome, self.expectations, summary)
+            kinds.append(finding.kind)
+            if finding.kind is not VerdictKind.PASS and number and VerdictKind.PASS in kinds:
+                break
+        if VerdictKind.PASS in kinds and len(set(kinds)) > 1:
+            passed = kinds.count(VerdictKind.PASS)
+            finding = Finding(
+                VerdictKind.FLAKY, f"{passed} of {len(kinds)} runs passed on one tree"
+            )
+        elif finding.kind is VerdictKind.PASS:
+            earlier = self.setting.earlier(self.digest, self.before.digest)
+            if VerdictKind.FAIL.value in earlier:
+                finding = Finding(VerdictKind.FLAKY, "passed, and failed before on the same tree")
+        return outcome, finding, summary, len(kinds)
+
+    def _corroborate(self, summary: Summary | None) -> Corroboration:
+        runner = self._runner(summary)
+        if runner is None or not self.bench.configuration.judging.canary:
+            return Corroboration()
+        wanted = {path: self.read(path) for path in self.judges.files}
+        judges = {path: content for path, content in wanted.items() if content is not None}
+        held_out = {item.path: item.content for item in self.held_out}
+        return corroborate(
+            run=self.bench.cell.run,
+            request=self.request(),
+            expectations=self.expectations,
+            runner=runner,
+            script=self.script,
+            paths=_files(self.before),
+            read=self._read_now,
+            required=required_tests(self.script, judges) if self.setting.frozen else (),
+            held_out=tuple(held_out),
+            held_out_tests=required_tests(self.script, held_out),
+        )
+
+    def _read_now(self, path: str) -> bytes | None:
+        entry = self.before.entries.get(path.encode("utf-8", "surrogateescape"))
+        if entry is None or entry.type is not EntryType.FILE:
+            return None
+        return self.bench.tree.content(path, entry)
+
+    def _doubts(
+        self,
+        finding: Finding,
+        summary: Summary | None,
+        runner: str | None,
+        support: Corroboration,
+        basis: Founded,
+    ) -> Finding:
+        """Return the finding, or why a pass is none."""
+        if support.canary is CanaryRun.GREEN:
+            return Finding(
+                VerdictKind.TAMPERED,
+                f"it still passes with a failing test added: {runner} is subverted",
+            )
+        if runner is not None and summary is None and self._speaks():
+            return Finding(VerdictKind.VACUOUS, f"{runner} does not say that any test passed")
+        if support.missing:
+            return Finding(
+                VerdictKind.VACUOUS, f"required tests did not pass: {_listed(support.missing)}"
+            )
+        if self.case.red and self._baseline() == VerdictKind.PASS.value:
+            return Finding(VerdictKind.VACUOUS, "it was green before the work, and red is demanded")
+        wanted = self.case.evidence or self.bench.configuration.judging.evidence
+        if wanted is not None and not evidence_reaches(basis.level, wanted):
+            return Finding(
+                VerdictKind.VACUOUS,
+                f"{wanted.value} is demanded, {basis.level.value} reached: "
+                + "; ".join(basis.short_of),
+            )
+        return finding
+
+    def _speaks(self) -> bool:
+        """Say whether what the runner prints is to be seen."""
+        return not any(
+            redirect.operator.startswith(">") or redirect.operator.startswith("&")
+            for call in self.script.calls
+            for redirect in call.redirects
+        )
+
+    def _trespass(self, finding: Finding) -> Finding:
+        """Return the finding, or what the work did that it may not do."""
+        if self.setting.plan_changed:
+            return Finding(VerdictKind.TAMPERED, self.setting.plan_changed)
+        protection = self.protection
+        if protection.tampered and finding.kind is not VerdictKind.TAMPERED:
+            named = _listed([f"{item.path} ({item.what})" for item in protection.tampered])
+            return Finding(VerdictKind.TAMPERED, f"judges are not as they were frozen: {named}")
+        if protection.outside and finding.kind is not VerdictKind.TAMPERED:
+            return Finding(
+                VerdictKind.OUT_OF_SCOPE,
+                f"changed outside `touches`: {_listed(protection.outside)}",
+            )
+        return finding
+
+    def _made(
+        self,
+        finding: Finding,
+        outcome: Outcome | None,
+        summary: Summary | None,
+        basis: Founded,
+        support: Corroboration,
+    ) -> Verdict:
+        case = self.case
+        return Verdict(
+            kind=finding.kind,
+            reason=finding.reason,
+            subject=case.subject,
+            number=case.number,
+            id=case.id,
+            title=case.title,
+            contract=self.digest,
+            tree=self.before.digest,
+            isolation=self.bench.cell.isolation,
+            evidence=basis.level,
+            short_of=basis.short_of,
+            outcome=outcome,
+            summary=summary,
+            canary=support.canary,
+            baseline=self._baseline(),
+            tampered=tuple(self._with_diff(item) for item in self.protection.tampered),
+            outside=self.protection.outside,
+            notes=tuple(self._notes()),
+        )
+
+    def _notes(self) -> Iterator[str]:
+        if self.setting.frozen is None:
+            yield "no baseline: judges are as the workspace has them"
+        for path in self.protection.own[:_SHOWN]:
+            yield f"the step could edit its own judge, and did: {path}"
+        for item in self.protection.flagged[:_SHOWN]:
+            yield f"left out of the tree: {item.path} ({item.what.removeprefix('added: ')})"
+
+    def _baseline(self) -> str | None:
+        frozen = self.setting.frozen
+        return frozen.verdicts.get(self.digest) if frozen else None
+
+    def _runner(self, summary: Summary | None) -> str | None:
+        return summary.runner if summary else runner_named(self.script)
+
+    def _with_diff(self, item: Tampering) -> Tampering:
+        from planbound.usecases.differences import difference  # noqa: PLC0415 - seldom needed
+
+        return item._replace(
+            diff=difference(item.path, self.read(item.path), self._read_now(item.path))
+        )
+
+    # -- the cell ------------------------------------------------------------------------------
+
+    def request(self) -> Request:
+        """Return what the cell is asked to run."""
+        contracts = self.bench.configuration.contracts
+        lay = [*self._restored(), *self.held_out]
+        command: tuple[str, ...] = (*_BASH, "-c", self.command.text)
+        if len(self.command.text) > _MAX_ARGUMENT:
+            name = f".planbound-contract-{secrets.token_hex(6)}"
+            lay.append(Laid(name, self.command.text.encode("utf-8", "surrogateescape")))
+            command = (*_BASH, name)
+        return Request(
+            command=command,
+            workspace=self.bench.tree.root,
+            environment=self.bench.environment,
+            limits=Limits(
+                seconds=self.case.seconds or contracts.seconds,
+                memory=contracts.memory,
+                processes=contracts.processes,
+                file_size=contracts.file_size,
+                temporary=contracts.temporary,
+            ),
+            network=contracts.network,
+            lay=tuple(lay),
+            remove=(*self.protection.removed, *_left_out(self.before)),
+            masked=self.bench.masked,
+            exposed=(*self.bench.exposed, *_programs(self.script)),
+            needles=needles(self.expectations),
+        )
+
+    def _restored(self) -> Iterator[Laid]:
+        for path, entry in self.protection.restored:
+            content = self.read(path) if entry.type is EntryType.FILE else None
+            if content is not None:
+                yield Laid(path, content, entry.mode)
+
+
+def _files(manifest: Manifest) -> list[str]:
+    return [
+        path.decode("utf-8", "surrogateescape")
+        for path, entry in manifest.entries.items()
+        if entry.type is EntryType.FILE
+    ]
+
+
+def _left_out(manifest: Manifest) -> tuple[str, ...]:
+    """Return the caches of a tree: a contract makes its own."""
+    return tuple(path.decode("utf-8", "surrogateescape") for path in sorted(manifest.left_out))
+
+
+def _said(outcome: Outcome) -> str:
+    return f"{outcome.stdout.text()}\n{outcome.stderr.text()}"
+
+
+def _programs(script: Script) -> Iterator[str]:
+    """Yield the folders of programs that the contract calls by their absolute path."""
+    for call in script.calls:
+        for word in (call.word, *call.wrappers):
+            if word is not None and word.value and word.value.startswith("/"):
+                folder = word.value.rpartition("/")[0]
+                yield folder.removesuffix("/bin") or "/"
+
+
+def _listed(items: Sequence[str]) -> str:
+    shown = ", ".join(items[:5])
+    return shown if len(items) <= 5 else f"{shown} and {len(items) - 5} more"
+
+
+def _value(level: Evidence) -> str:
+    return level.value

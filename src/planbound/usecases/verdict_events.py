@@ -1,0 +1,60 @@
+"""Verdicts as events."""
+
+from __future__ import annotations
+
+import secrets
+from collections.abc import Mapping
+
+from planbound.engine.judging.verdict import Verdict
+from planbound.journal.event import EventKind
+from planbound.journal.record import Json
+from planbound.usecases.record import Recorder
+
+_TAIL = 4000
+_NAMES = 50
+
+
+def note_verdict(
+    recorder: Recorder,
+    kind: EventKind,
+    slug: str,
+    verdict: Verdict,
+    extra: Mapping[str, Json] | None = None,
+) -> None:
+    """Put a verdict with its evidence into the journal."""
+    details = {**_common(verdict, recorder), **(extra or {})}
+    if kind is EventKind.CONTRACT_EVALUATED:
+        details |= _judged(verdict)
+    task = (verdict.id, verdict.title) if verdict.id else None
+    recorder.record(kind, slug, details, key=secrets.token_hex(16), task=task)
+
+
+def _common(verdict: Verdict, recorder: Recorder) -> dict[str, Json]:
+    details: dict[str, Json] = {
+        "verdict": verdict.kind.value,
+        "exit_code": verdict.outcome.exit_code if verdict.outcome else None,
+        "reason": verdict.reason,
+        "subject": verdict.subject.value,
+        "number": verdict.number,
+        "contract": verdict.contract,
+        "tree": verdict.tree,
+        "evidence": verdict.evidence.value,
+        "isolation": verdict.isolation.value,
+    }
+    outcome = verdict.outcome
+    if outcome is not None:
+        details["duration"] = round(outcome.duration, 3)
+        details["output_digest"] = f"{outcome.stdout.sha256} {outcome.stderr.sha256}"
+        # Before it is cut: half a secret would not be recognised.
+        text = recorder.redactor.redact(outcome.stdout.text() + outcome.stderr.text()).text
+        details["output_tail"] = text[-_TAIL:]
+    return details
+
+
+def _judged(verdict: Verdict) -> dict[str, Json]:
+    return {
+        "canary": verdict.canary.value,
+        "tampered": [item.path for item in verdict.tampered[:_NAMES]],
+        "outside": list(verdict.outside[:_NAMES]),
+        "leftovers": verdict.outcome.leftovers if verdict.outcome else 0,
+    }

@@ -1,0 +1,145 @@
+"""Puts together what judging needs."""
+
+from __future__ import annotations
+
+import contextlib
+import os
+import sys
+from collections.abc import Callable
+from functools import cache
+
+from planbound.engine.configuration import Configuration
+from planbound.engine.manifest import CACHES, SUMMARISED, ScanRules
+from planbound.errors import Refused
+from planbound.journal.event import EventKind
+from planbound.ports.cell import Cell
+from planbound.ports.journal import Query
+from planbound.shell.cell.choose import choose
+from planbound.shell.cell.scratch import Scratch
+from planbound.shell.syntax import BashSyntax
+from planbound.store.vault import Vault
+from planbound.usecases.judge import Bench
+from planbound.wiring.parts import Parts
+from planbound.workspace.frozen_tree import RealTree
+from planbound.workspace.held_out import held_out_files
+from planbound.workspace.secret_places import secret_places
+
+SYSTEM_PATH = ("/usr/local/sbin", "/usr/local/bin", "/usr/sbin", "/usr/bin", "/sbin", "/bin")
+_CELL_MARK = "/run/planbound-cell"
+
+
+def refuse_in_cell() -> None:
+    """Refuse to decide anything from inside a cell."""
+    if os.path.exists(_CELL_MARK):
+        raise Refused(
+            "this is the inside of a cell: nothing is judged, approved or answered from here",
+            hint="run it where the harness runs",
+        )
+
+
+def scratch(parts: Parts) -> Scratch:
+    """Return where cells have their folders."""
+    return Scratch(os.path.join(parts.state.folder, "cells"))
+
+
+def vault(parts: Parts) -> Vault:
+    """Return where copies of files are kept."""
+    return Vault(os.path.join(parts.state.folder, "vault.sqlite"))
+
+
+def make_bench(parts: Parts, cell: Cell | None = None) -> Bench:
+    """Return the parts for judging; the strongest cell unless one is given."""
+    refuse_in_cell()
+    hide_harness()
+    configuration = parts.configuration
+    tree = RealTree(os.path.realpath(parts.root))
+    return Bench(
+        cell=cell or choose(scratch(parts), demanded=configuration.judging.isolation),
+        tree=tree,
+        vault=vault(parts),
+        syntax=BashSyntax(),
+        rules=scan_rules(configuration),
+        configuration=configuration,
+        environment=contract_environment(configuration, tree.root),
+        masked=(
+            *secret_places(os.environ),
+            parts.state.folder,
+            os.path.dirname(parts.state.anchor),
+        ),
+        exposed=exposed_places(configuration, tree.root),
+        held_out=held_out_files(tree.root, configuration.judging.held_out),
+    )
+
+
+def hide_harness() -> None:
+    """Let no process of the same user look into this one."""
+    if sys.platform.startswith("linux"):
+        from planbound.shell.cell.inside.kernel import hide_memory  # noqa: PLC0415 - loads ctypes
+
+        with contextlib.suppress(OSError):
+            hide_memory()
+
+
+def scan_rules(configuration: Configuration) -> ScanRules:
+    """Return which folders are not looked at file by file."""
+    tree = configuration.tree
+    return ScanRules(
+        summarised=SUMMARISED,
+        summarised_paths=tuple(os.fsencode(path) for path in tree.summarise),
+        caches=CACHES,
+        cache_paths=tuple(os.fsencode(path) for path in tree.caches),
+    )
+
+
+def contract_path(configuration: Configuration, root: str) -> list[str]:
+    """Return where a contract finds its programs: fixed, whatever the caller's PATH is."""
+    own = os.path.dirname(os.path.abspath(sys.executable))
+    named = [os.path.join(root, os.path.expanduser(path)) for path in configuration.contracts.path]
+    return list(dict.fromkeys((*named, own, *SYSTEM_PATH)))
+
+
+def contract_environment(configuration: Configuration, root: str) -> dict[str, str]:
+    """Return what a contract finds in its environment."""
+    environment = {
+        name: os.environ[name] for name in configuration.contracts.env if name in os.environ
+    }
+    environment |= {
+        "CI": "1",
+        "LC_ALL": "C.UTF-8",
+        "HOME": "{home}",
+        "SHELL": "/bin/bash",
+        "TERM": "dumb",
+    }
+    environment.setdefault("PATH", os.pathsep.join(contract_path(configuration, root)))
+    if os.path.isfile(os.path.join(root, ".venv", "pyvenv.cfg")):
+        # Compiled files in an environment that an agent can write to are not trusted.
+        environment["PYTHONPYCACHEPREFIX"] = "{home}/.pycache"
+    return environment
+
+
+def exposed_places(configuration: Configuration, root: str) -> tuple[str, ...]:
+    """Return what a contract can read although it may lie in a folder that a cell has anew."""
+    contracts = configuration.contracts
+    named = [
+        os.path.join(root, os.path.expanduser(path)) for path in (*contracts.path, *contracts.read)
+    ]
+    return (sys.prefix, sys.base_prefix, *named)
+
+
+def earlier_verdicts(parts: Parts, slug: str) -> Callable[[str, str], frozenset[str]]:
+    """Return what says which verdicts a contract had on a tree before."""
+
+    @cache
+    def known() -> dict[tuple[str, str], set[str]]:
+        found: dict[tuple[str, str], set[str]] = {}
+        journal = parts.existing_journal()
+        if journal is None:
+            return found
+        kinds = (EventKind.CONTRACT_EVALUATED, EventKind.BASELINE_OBSERVED)
+        for record in journal.read(Query(plan=slug, events=kinds)):
+            details = record.draft.details
+            key = (str(details.get("contract")), str(details.get("tree")))
+            found.setdefault(key, set()).add(str(details.get("verdict")))
+        return found
+
+    return lambda contract, tree: frozenset(known().get((contract, tree), ()))

@@ -1,0 +1,63 @@
+"""A directory as one entry: whether anything in it was written, without reading it."""
+
+from __future__ import annotations
+
+import hashlib
+import os
+import re
+import stat
+import struct
+
+from planbound.engine.manifest import Entry, EntryType
+
+GIT_READ = re.compile(
+    rb"(?:HEAD|config|config\.worktree|hooks|info"
+    rb"|modules/(?:(?!refs/|logs/|objects/)[^/]+/)+(?:config|config\.worktree|hooks|info)"
+    rb"|worktrees/[^/]+/config\.worktree)",
+    re.DOTALL,
+)
+"""What is read like any other file, seen from `.git`: it makes git run programs."""
+
+_REWRITTEN = frozenset({b"__pycache__", b".vite", b".vite-temp", b".vitest"})
+
+# Length of the path, type, mode, size, mtime and ctime.
+_LINE = struct.Struct(">IHHQQQ")
+
+
+def is_rewritten(folder: bytes, name: bytes) -> bool:
+    """Say whether programs write a directory when they only run: it is left out."""
+    return name in _REWRITTEN or (name == b".cache" and folder.endswith(b"node_modules"))
+
+
+class Summary:
+    """A directory as one entry: what is in it with times, without contents.
+
+    With the time of the last change of anything about a file, which no program can set: a file
+    that is written has another one, even where the time of its content is set back.
+    """
+
+    def __init__(self, path: bytes, mode: int) -> None:
+        self.path = path
+        self.mode = mode
+        self.count = 0
+        self.digest = hashlib.sha256()
+
+    def add(self, path: bytes, found: os.stat_result | None) -> None:
+        """Take in what is at a path, or that nobody can tell; in the order of a walk."""
+        self.count += 1
+        if found is None:
+            self.digest.update(_LINE.pack(len(path), 0, 0, 0, 0, 0) + path)
+            return
+        kind, mode = stat.S_IFMT(found.st_mode), stat.S_IMODE(found.st_mode)
+        # The times of a directory change with caches that are left out.
+        facts = (found.st_size, _unsigned(found.st_mtime_ns), _unsigned(found.st_ctime_ns))
+        size, modified, changed = (0, 0, 0) if kind == stat.S_IFDIR else facts
+        self.digest.update(_LINE.pack(len(path), kind, mode, size, modified, changed) + path)
+
+    def entry(self) -> Entry:
+        """Return the directory as its one entry."""
+        return Entry(EntryType.SUMMARY, self.mode, self.count, self.digest.digest())
+
+
+def _unsigned(nanoseconds: int) -> int:
+    return nanoseconds & 0xFFFF_FFFF_FFFF_FFFF  # before 1970 it is negative
