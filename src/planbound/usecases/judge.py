@@ -309,10 +309,12 @@ class _Judgement:
             baseline=self._baseline(),
             tampered=tuple(self._with_diff(item) for item in self.protection.tampered),
             outside=self.protection.outside,
-            notes=tuple(self._notes()),
+            notes=tuple(self._notes(finding)),
         )
 
-    def _notes(self) -> Iterator[str]:
+    def _notes(self, finding: Finding) -> Iterator[str]:
+        if finding.kind is VerdictKind.UNRUNNABLE and "not found" in finding.reason:
+            yield "contracts have a PATH of their own: `[contracts] path` names more folders"
         if self.setting.frozen is None:
             yield "no baseline: judges are as the workspace has them"
         for path in self.protection.own[:_SHOWN]:

@@ -20,11 +20,12 @@ from planbound.shell.syntax import BashSyntax
 from planbound.store.vault import Vault
 from planbound.usecases.judge import Bench
 from planbound.wiring.parts import Parts
+from planbound.workspace.contract_path import SYSTEM_PATH, contract_path
 from planbound.workspace.frozen_tree import RealTree
 from planbound.workspace.held_out import held_out_files
 from planbound.workspace.secret_places import secret_places
 
-SYSTEM_PATH = ("/usr/local/sbin", "/usr/local/bin", "/usr/sbin", "/usr/bin", "/sbin", "/bin")
+__all__ = ["SYSTEM_PATH", "make_bench", "refuse_in_cell", "scratch", "vault"]
 _CELL_MARK = "/run/planbound-cell"
 
 
@@ -58,7 +59,7 @@ def make_bench(parts: Parts, cell: Cell | None = None) -> Bench:
         tree=tree,
         vault=vault(parts),
         syntax=BashSyntax(),
-        rules=scan_rules(configuration),
+        rules=scan_rules(configuration, tree.root, parts.state.folder),
         configuration=configuration,
         environment=contract_environment(configuration, tree.root),
         masked=(
@@ -80,22 +81,18 @@ def hide_harness() -> None:
             hide_memory()
 
 
-def scan_rules(configuration: Configuration) -> ScanRules:
+def scan_rules(configuration: Configuration, root: str, state: str) -> ScanRules:
     """Return which folders are not looked at file by file."""
     tree = configuration.tree
+    within = os.path.relpath(os.path.realpath(state), root)
+    # A state home in the workspace changes while it is used.
+    caches = tree.caches if within.startswith("..") else (*tree.caches, within)
     return ScanRules(
         summarised=SUMMARISED,
         summarised_paths=tuple(os.fsencode(path) for path in tree.summarise),
         caches=CACHES,
-        cache_paths=tuple(os.fsencode(path) for path in tree.caches),
+        cache_paths=tuple(os.fsencode(path) for path in caches),
     )
-
-
-def contract_path(configuration: Configuration, root: str) -> list[str]:
-    """Return where a contract finds its programs: fixed, whatever the caller's PATH is."""
-    own = os.path.dirname(os.path.abspath(sys.executable))
-    named = [os.path.join(root, os.path.expanduser(path)) for path in configuration.contracts.path]
-    return list(dict.fromkeys((*named, own, *SYSTEM_PATH)))
 
 
 def contract_environment(configuration: Configuration, root: str) -> dict[str, str]:
@@ -110,7 +107,7 @@ def contract_environment(configuration: Configuration, root: str) -> dict[str, s
         "SHELL": "/bin/bash",
         "TERM": "dumb",
     }
-    environment.setdefault("PATH", os.pathsep.join(contract_path(configuration, root)))
+    environment["PATH"] = os.pathsep.join(contract_path(configuration, root))
     if os.path.isfile(os.path.join(root, ".venv", "pyvenv.cfg")):
         # Compiled files in an environment that an agent can write to are not trusted.
         environment["PYTHONPYCACHEPREFIX"] = "{home}/.pycache"

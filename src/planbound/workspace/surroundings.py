@@ -8,6 +8,7 @@ import stat
 from planbound.engine.configuration import Configuration
 from planbound.ports.surroundings import ShellSyntax
 from planbound.verify.facts import Facts, PathKind, Questions
+from planbound.workspace.contract_path import contract_path
 
 
 class RealSurroundings:
@@ -23,7 +24,7 @@ class RealSurroundings:
 
     def answer(self, questions: Questions) -> Facts:
         """Return what is known about what was asked."""
-        search = os.environ.get("PATH", os.defpath).split(os.pathsep)
+        search = contract_path(self.configuration, self.root)
         return Facts(
             roles=self.configuration.roles,
             paths={path: self._kind(path) for path in questions.paths},

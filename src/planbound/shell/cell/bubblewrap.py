@@ -12,9 +12,9 @@ import sys
 from planbound.engine.judging.level import Isolation
 from planbound.engine.judging.outcome import Outcome
 from planbound.ports.cell import Request
-from planbound.shell.cell.copied import _copy
-from planbound.shell.cell.host import order_for, run_order
-from planbound.shell.cell.namespaces import HOME, refused
+from planbound.shell.cell.copied import copy_workspace
+from planbound.shell.cell.host import order_for, refused, run_order
+from planbound.shell.cell.namespaces import HOME
 from planbound.shell.cell.scratch import Scratch
 
 # By absolute path: Ubuntu's AppArmor profile knows only this one, and PATH is anybody's.
@@ -38,7 +38,7 @@ class BubblewrapCell:
             tree = workspace
             if not request.writable:
                 tree = os.path.join(large, "tree")
-                _copy(workspace, tree)
+                copy_workspace(workspace, tree, whole=True)
             exposed = (*request.exposed, sys.prefix, sys.base_prefix, _PACKAGES)
             order = order_for(
                 request._replace(masked=(*request.masked, self.scratch.folder), exposed=exposed),
@@ -48,11 +48,8 @@ class BubblewrapCell:
                 home=request.home or HOME,
             )
             before = _arguments(request, order.masked, order.exposed, tree)
-            if not request.absent:
+            with self.scratch.placeholders(room, workspace, request.absent):
                 outcome = run_order(order, needles=request.needles, before=before)
-            else:
-                with self.scratch.placeholders(room, workspace, request.absent):
-                    outcome = run_order(order, needles=request.needles, before=before)
         return refused(outcome, order.command[0])
 
 

@@ -9,8 +9,7 @@ from planbound.engine.judging.outcome import Outcome
 from planbound.errors import CellProblem
 from planbound.ports.cell import Request
 from planbound.shell.cell.copy import copy_tree
-from planbound.shell.cell.host import order_for, run_order
-from planbound.shell.cell.namespaces import refused
+from planbound.shell.cell.host import order_for, refused, run_order
 from planbound.shell.cell.scratch import Scratch
 
 _OWN = ("tmp", "home")
@@ -31,7 +30,7 @@ class CopyCell:
             workspace = os.path.realpath(request.workspace)
             if not request.writable:
                 workspace = os.path.join(room, "tree")
-                _copy(request.workspace, workspace)
+                copy_workspace(request.workspace, workspace, whole=self.isolation is Isolation.I0)
             for name in _OWN:
                 os.mkdir(os.path.join(room, name), 0o700)
             environment = dict(request.environment)
@@ -56,9 +55,10 @@ class LandlockCell(CopyCell):
     isolation = Isolation.I1
 
 
-def _copy(source: str, target: str) -> None:
+def copy_workspace(source: str, target: str, *, whole: bool) -> None:
+    """Copy the workspace for a cell; raise CellProblem where that cannot be."""
     try:
-        copy_tree(os.path.realpath(source), target)
+        copy_tree(os.path.realpath(source), target, whole=whole)
     except OSError as error:
         raise CellProblem(
             f"the workspace cannot be copied: {error.filename}: {error.strerror}",

@@ -5,16 +5,19 @@ from __future__ import annotations
 import os
 import stat
 
-LINKED = frozenset({".git", ".venv", "venv", "node_modules"})
-"""Folders that are not copied: a link leads to them, and they cannot be written through it."""
+_LINKED = frozenset({".git", ".venv", "venv", "node_modules"})
 
 
-def copy_tree(source: str, target: str, *, linked: frozenset[str] = LINKED) -> None:
-    """Copy files, folders and links; what is none of these is left out."""
+def copy_tree(source: str, target: str, *, whole: bool) -> None:
+    """Copy files, folders and links; what is none of these is left out.
+
+    Unless it is to be whole, a link leads to large folders that nobody works in: for a cell in
+    which nothing can be written through it.
+    """
     os.mkdir(target, 0o700)
-    pending = [("", False)]
+    pending = [""]
     while pending:
-        below, _ = pending.pop()
+        below = pending.pop()
         with os.scandir(os.path.join(source, below)) as entries:
             found = list(entries)
         for entry in found:
@@ -23,13 +26,21 @@ def copy_tree(source: str, target: str, *, linked: frozenset[str] = LINKED) -> N
             if entry.is_symlink():
                 os.symlink(os.readlink(entry.path), to)
             elif entry.is_dir():
-                if entry.name in linked:
+                if not whole and _is_linked(entry):
                     os.symlink(entry.path, to)
                 else:
                     os.mkdir(to, stat.S_IMODE(entry.stat().st_mode) | 0o700)
-                    pending.append((name, True))
+                    pending.append(name)
             elif entry.is_file():
                 _copy_file(entry.path, to)
+
+
+def _is_linked(entry: os.DirEntry[str]) -> bool:
+    if entry.name not in _LINKED:
+        return False
+    # Somebody's own folder may have that name too.
+    is_venv = os.path.isfile(os.path.join(entry.path, "pyvenv.cfg"))
+    return is_venv or not entry.name.endswith("venv")
 
 
 def _copy_file(source: str, target: str) -> None:

@@ -53,6 +53,7 @@ def order_for(request: Request, *, level: str, workspace: str, scratch: str, hom
         temporary=limits.temporary,
         inodes=limits.inodes,
         network=request.network,
+        stand_in=None,
         writable=request.writable,
         lay=tuple((item.path, item.content, item.mode) for item in request.lay),
         remove=request.remove,
@@ -232,3 +233,10 @@ def _rest(descriptor: int, ring: Ring) -> None:
     with contextlib.suppress(BlockingIOError):
         while data := os.read(descriptor, _PIPE):
             ring.feed(data)
+
+
+def refused(outcome: Outcome, program: str) -> Outcome:
+    """Tell a cell that could not be made from a command that could not be started."""
+    if outcome.ending is Ending.NOT_STARTED and program not in outcome.reason:
+        raise CellProblem(f"the cell could not be made: {outcome.reason}")
+    return outcome

@@ -6,9 +6,9 @@ import os
 
 from planbound.engine.judging.level import Isolation
 from planbound.engine.judging.outcome import Ending, Outcome
-from planbound.errors import CellProblem
 from planbound.ports.cell import Request
-from planbound.shell.cell.host import order_for, run_order
+from planbound.shell.cell.copied import copy_workspace
+from planbound.shell.cell.host import order_for, refused, run_order
 from planbound.shell.cell.scratch import Scratch
 
 HOME = "/tmp/home"  # noqa: S108 - of the cell's own /tmp
@@ -35,16 +35,12 @@ class NamespaceCell:
                 scratch=room,
                 home=request.home or HOME,
             )
-            if not request.absent:
+            with self.scratch.placeholders(room, workspace, request.absent):
                 outcome = run_order(order, needles=request.needles)
-            else:
-                with self.scratch.placeholders(room, workspace, request.absent):
-                    outcome = run_order(order, needles=request.needles)
+            if outcome.ending is Ending.NOT_STARTED and "mount overlay" in outcome.reason:
+                # Not every file system can lie under an overlay.
+                with self.scratch.large_room() as large:
+                    tree = os.path.join(large, "tree")
+                    copy_workspace(workspace, tree, whole=True)
+                    outcome = run_order(order._replace(stand_in=tree), needles=request.needles)
         return refused(outcome, order.command[0])
-
-
-def refused(outcome: Outcome, program: str) -> Outcome:
-    """Tell a cell that could not be made from a command that could not be started."""
-    if outcome.ending is Ending.NOT_STARTED and program not in outcome.reason:
-        raise CellProblem(f"the cell could not be made: {outcome.reason}")
-    return outcome

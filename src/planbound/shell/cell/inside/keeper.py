@@ -29,7 +29,7 @@ class Keeper:
         self.alone = alone
         self.room = room
         """The folder that what is written is found in."""
-        self.bounded = order.level == "I2"
+        self.bounded = order.level == "I2" and order.stand_in is None
         """Whether that folder has a file system of its own, which knows its size."""
         self.weighed = 0.0
         self.weight = 0
@@ -43,7 +43,7 @@ class Keeper:
             for path, content, mode in order.lay:
                 tree.lay(order.workspace, path, content, mode)
         before = tree.marks(self.room) if self.room is not None else {}
-        self.weight = 0 if self.bounded else tree.weight(order.scratch)
+        self.weight = 0 if self.bounded else self._weigh()
         signal.pthread_sigmask(signal.SIG_BLOCK, {signal.SIGCHLD})
         start = time.monotonic()
         reading, writing = os.pipe2(os.O_CLOEXEC)
@@ -181,12 +181,16 @@ class Keeper:
             return f"more than {self.order.temporary >> 20} MiB of temporary space"
         return f"more than {self.order.inodes} files" if space.f_ffree == 0 else ""
 
+    def _weigh(self) -> int:
+        # Where there is a root of its own, the scratch folder is out of sight.
+        return tree.weight(self.order.workspace if self.order.stand_in else self.order.scratch)
+
     def _too_heavy(self, *, last: bool) -> str:
         """Weigh the scratch folder now and then: that takes longer than asking a file system."""
         now = time.monotonic()
         if not last and now - self.weighed < _WEIGH_EVERY:
             return ""
-        grown = tree.weight(self.order.scratch) - self.weight
+        grown = self._weigh() - self.weight
         # A large tree is weighed less often: at most a fifth of the time goes into it.
         self.weighed = time.monotonic() + 4 * (time.monotonic() - now)
         if grown <= self.order.temporary:

@@ -24,6 +24,8 @@ class Order(NamedTuple):
     temporary: int
     inodes: int
     network: bool
+    stand_in: str | None
+    """A copy of the workspace, where no overlay can be laid over it."""
     writable: bool
     """Whether the workspace itself is written to, as an agent does."""
     lay: tuple[tuple[str, bytes, int], ...]

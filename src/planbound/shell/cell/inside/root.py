@@ -121,6 +121,11 @@ class Root:
 
     def _workspace(self) -> None:
         workspace = self.order.workspace
+        if self.order.stand_in is not None:
+            target = self._place(workspace, folder=True)
+            kernel.mount(self.order.stand_in, target, None, kernel.MS_BIND)
+            self.upper = os.open(self.order.stand_in, os.O_RDONLY | os.O_DIRECTORY | os.O_CLOEXEC)
+            return
         if not self.order.writable:
             self._overlay(workspace)
             return

@@ -60,7 +60,8 @@ def take_out(top: str, path: str) -> None:
         folder = os.path.join(folder, name)
         if os.path.islink(folder):
             return
-    remove_entry(os.path.join(top, path))
+    with contextlib.suppress(OSError):  # a mask is over it, or it is no longer there
+        remove_entry(os.path.join(top, path))
 
 
 def marks(folder: int) -> Marks:
