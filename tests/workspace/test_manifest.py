@@ -57,7 +57,8 @@ def changed(tree: Path, change: Callable[[], object]) -> list[tuple[str, str]]:
     before = manifest(tree)
     change()
     after = manifest(tree)
-    assert (before.digest != after.digest) == bool(changes(before, after))
+    seen = [each for each in changes(before, after) if each.path != ".git"]
+    assert (before.digest != after.digest) == bool(seen)
     return [(each.path, each.kind.value) for each in changes(before, after)]
 
 
@@ -390,7 +391,7 @@ def test_a_tagged_directory_is_left_out_and_told_unless_it_was_an_ordinary_one(t
     assert b"target" not in found.entries
     assert {b"src/CACHEDIR.TAG", b"src/round.py", b"CACHEDIR.TAG"} <= set(found.entries)
     assert manifest(tree).tagged == {b"target", b"src"}
-    assert decode(encode(found)) == found
+    assert decode(encode(found)) == found._replace(left_out=frozenset())
 
 
 def test_a_tag_that_is_a_fifo_a_link_or_another_text_is_none(tree: Path) -> None:
@@ -476,7 +477,7 @@ def test_directories_may_be_deeper_than_any_path(tmp_path: Path) -> None:
     found = manifest(tmp_path)
     assert len(found.entries) == 3 * levels
     assert b"d/" * (levels - 1) + b"e" in found.entries
-    assert decode(encode(found)) == found
+    assert decode(encode(found)) == found._replace(left_out=frozenset())
     assert len(os.listdir("/proc/self/fd")) == opened
     deep = scan(str(tmp_path), ScanRules(max_depth=100))
     assert deep.truncated == "directories are more than 100 deep"
@@ -562,7 +563,7 @@ def test_limits_end_the_reading_and_half_a_tree_is_no_tree(
     found = scan(str(tree), rules)
     assert found.truncated == reason
     assert found.digest != manifest_of(found.entries).digest
-    assert decode(encode(found)) == found
+    assert decode(encode(found)) == found._replace(left_out=frozenset())
 
 
 def test_a_deadline_ends_even_the_reading_of_one_file(

@@ -7,7 +7,6 @@ from collections.abc import Sequence
 from typing import NamedTuple
 
 from planbound.cli.inputs import read_plan
-from planbound.cli.reports import text
 from planbound.cli.terminal import Terminal
 from planbound.engine.judging.case import Case, cases
 from planbound.engine.judging.verdict import Subject
@@ -15,7 +14,7 @@ from planbound.errors import UsageError
 from planbound.journal.redact import Redactor
 from planbound.plan.model import Command, Plan
 from planbound.ports.files import PlanFile
-from planbound.usecases.verify import Verified, verify
+from planbound.usecases.verify import verify
 from planbound.wiring.parts import Parts
 
 
@@ -48,30 +47,22 @@ def configure(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("--json", action="store_true", help="for programs")
 
 
-def ask(arguments: argparse.Namespace, parts: Parts, terminal: Terminal) -> Asked | None:
-    """Return what is to be judged; None, with the diagnostics said, for a plan with errors."""
+def ask(arguments: argparse.Namespace, parts: Parts, terminal: Terminal) -> Asked:
+    """Return what is to be judged.
+
+    A plan with errors is judged too, for a look is not a run: the gate is stricter.
+    """
     file, data = read_plan(arguments.plan, parts)
     verified = verify(data, path=file.shown, surroundings=parts.surroundings())
+    chosen = _chosen(verified.plan, arguments)
+    if not any(isinstance(case.contract, Command) for case in chosen):
+        raise UsageError(
+            f"there is no contract to run in {file.shown}", hint="`planbound verify` says more"
+        )
     if verified.errors:
-        _complain(verified, arguments, terminal)
-        return None
-    held = parts.holds(file.path)
-    return Asked(file, verified.plan, _chosen(verified.plan, arguments), held)
-
-
-def _complain(verified: Verified, arguments: argparse.Namespace, terminal: Terminal) -> None:
-    if arguments.json:
-        from planbound.cli.reports import data  # noqa: PLC0415 - one format a call
-
-        terminal.json({"verdicts": [], "diagnostics": data.as_data(verified.diagnostics)})
-    else:
-        for item in verified.diagnostics:
-            for line in text.render(verified.plan.source, item, terminal):
-                terminal.out(line)
-            terminal.out()
-    terminal.problem(
-        "the plan has errors, and nothing was run", "mend them; `planbound verify` says the same"
-    )
+        count = f"{verified.errors} error{'' if verified.errors == 1 else 's'}"
+        terminal.note(f"note: the plan has {count}; `planbound verify` says which")
+    return Asked(file, verified.plan, chosen, parts.holds(file.path))
 
 
 def _chosen(plan: Plan, arguments: argparse.Namespace) -> tuple[Case, ...]:

@@ -5,7 +5,7 @@ from __future__ import annotations
 import contextlib
 import os
 import sys
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from functools import cache
 
 from planbound.engine.configuration import Configuration
@@ -54,19 +54,16 @@ def make_bench(parts: Parts, cell: Cell | None = None) -> Bench:
     hide_harness()
     configuration = parts.configuration
     tree = RealTree(os.path.realpath(parts.root))
+    own = (parts.state.folder, os.path.dirname(parts.state.anchor))
     return Bench(
         cell=cell or choose(scratch(parts), demanded=configuration.judging.isolation),
         tree=tree,
         vault=vault(parts),
         syntax=BashSyntax(),
-        rules=scan_rules(configuration, tree.root, parts.state.folder),
+        rules=scan_rules(configuration, tree.root, own),
         configuration=configuration,
         environment=contract_environment(configuration, tree.root),
-        masked=(
-            *secret_places(os.environ),
-            parts.state.folder,
-            os.path.dirname(parts.state.anchor),
-        ),
+        masked=(*secret_places(os.environ), *own),
         exposed=exposed_places(configuration, tree.root),
         held_out=held_out_files(tree.root, configuration.judging.held_out),
     )
@@ -81,12 +78,12 @@ def hide_harness() -> None:
             hide_memory()
 
 
-def scan_rules(configuration: Configuration, root: str, state: str) -> ScanRules:
+def scan_rules(configuration: Configuration, root: str, own: Sequence[str]) -> ScanRules:
     """Return which folders are not looked at file by file."""
     tree = configuration.tree
-    within = os.path.relpath(os.path.realpath(state), root)
-    # A state home in the workspace changes while it is used.
-    caches = tree.caches if within.startswith("..") else (*tree.caches, within)
+    within = (os.path.relpath(os.path.realpath(path), root) for path in own)
+    # What the harness itself writes, where somebody's home is the workspace.
+    caches = (*tree.caches, *(path for path in within if not path.startswith("..")))
     return ScanRules(
         summarised=SUMMARISED,
         summarised_paths=tuple(os.fsencode(path) for path in tree.summarise),

@@ -15,7 +15,7 @@ _IN_HOME = """
     """.split()
 _ON_HOST = """
     /etc/shadow /etc/shadow- /etc/gshadow /etc/gshadow- /etc/sudoers /etc/sudoers.d /etc/ssh
-    /root/.ssh /var/lib/docker /var/run/docker.sock /run/docker.sock
+    /var/lib/docker /var/run/docker.sock /run/docker.sock
     """.split()
 _SOCKETS = ("SSH_AUTH_SOCK", "GPG_AGENT_INFO", "DBUS_SESSION_BUS_ADDRESS", "DOCKER_HOST")
 

@@ -32,8 +32,6 @@ def run(arguments: argparse.Namespace, terminal: Terminal) -> ExitCode:
     """Freeze the tree and run every contract once, before any work."""
     parts = Parts(workspace=arguments.workspace, state=arguments.state)
     asked = judging.ask(arguments, parts, terminal)
-    if asked is None:
-        return ExitCode.FAILED
     if not asked.held:
         raise UsageError("a baseline is kept for a plan in `.harness/`, and this is none")
     bench = make_bench(parts)

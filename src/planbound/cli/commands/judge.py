@@ -28,8 +28,6 @@ def run(arguments: argparse.Namespace, terminal: Terminal) -> ExitCode:
     """Judge the workspace as it is, without an agent."""
     parts = Parts(workspace=arguments.workspace, state=arguments.state)
     asked = judging.ask(arguments, parts, terminal)
-    if asked is None:
-        return ExitCode.FAILED
     bench = make_bench(parts)
     redactor = judging.redactor(parts)
     found: list[Verdict] = []

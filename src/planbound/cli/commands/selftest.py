@@ -6,6 +6,7 @@ import argparse
 from collections.abc import Iterator
 
 from planbound.cli.terminal import Terminal
+from planbound.engine.judging.level import Isolation
 from planbound.errors import ExitCode
 from planbound.shell.cell.choose import Trial, trials
 from planbound.wiring.judging import hide_harness, refuse_in_cell, scratch
@@ -75,6 +76,9 @@ def _lines(found: dict[str, list[Trial]], terminal: Terminal) -> Iterator[str]:
                 yield f"  {terminal.style('✗', 'yellow')} {level} {trial.cell.name}: {trial.reason}"
                 continue
             count = f"{held} of {len(trial.findings)} attempts held"
+            if trial.cell.isolation is Isolation.I0:
+                yield f"  {terminal.style('✓', 'green')} {level} {trial.cell.name}: no walls at all"
+                continue
             yield f"  {terminal.style('✓', 'green')} {level} {trial.cell.name}: {count}"
             for item in trial.findings:
                 if not item.held:

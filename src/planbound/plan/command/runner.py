@@ -25,6 +25,8 @@ class Runner(NamedTuple):
     """Whether it is given paths at all."""
     patterns: bool = False
     """Whether its words are patterns: only what has an extension is surely a file."""
+    flags: frozenset[str] = frozenset()
+    """Options that surely take no word; a short one also in a cluster."""
 
 
 _PYTEST = Runner(
@@ -34,6 +36,11 @@ _PYTEST = Runner(
         "--durations --junitxml --junit-xml --timeout --confcutdir --import-mode --log-level "
         "--color --dist --numprocesses --reruns --basetemp --cov --cov-report --cov-config "
         "--cov-fail-under --override-ini --html --config-file --capture --verbosity --seed"
+    ),
+    flags=words(
+        "-q -v -x -s -l --quiet --verbose --exitfirst --lf --last-failed --ff --failed-first --nf "
+        "--sw --stepwise --strict --strict-markers --strict-config --disable-warnings --no-header "
+        "--no-summary --cache-clear --showlocals --no-cov --runxfail --collect-only --co"
     ),
 )
 _JAVASCRIPT = Runner(
@@ -176,10 +183,16 @@ def _operands(call: Call, runner: Runner) -> Iterator[tuple[Word, bool]]:
             skip = unsure = False
         elif value.startswith("-") and value != "-":
             skip = value in runner.valued
-            unsure = "=" not in value
+            unsure = "=" not in value and not _is_flag(value, runner)
         else:
             yield word, unsure
             unsure = False
+
+
+def _is_flag(value: str, runner: Runner) -> bool:
+    if value.startswith("--"):
+        return value in runner.flags
+    return all(f"-{letter}" in runner.flags for letter in value[1:])
 
 
 def _without_node(value: str) -> str:
