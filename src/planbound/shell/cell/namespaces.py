@@ -42,5 +42,5 @@ class NamespaceCell:
                 with self.scratch.large_room() as large:
                     tree = os.path.join(large, "tree")
                     copy_workspace(workspace, tree, whole=True)
-                    outcome = run_order(order._replace(stand_in=tree), needles=request.needles)
+                    outcome = run_order(order.but(stand_in=tree), needles=request.needles)
         return refused(outcome, order.command[0])

@@ -2,10 +2,9 @@
 
 from __future__ import annotations
 
-import contextlib
+import _signal as signal  # without the enums, which take longer to make than a cell
 import os
 import resource
-import signal
 import time
 
 from planbound.shell.cell.inside import kernel, landlock, seccomp, tree
@@ -58,11 +57,10 @@ class Keeper:
             report = Report(started=False, reason=said.decode("utf-8", "replace"))
         after = tree.marks(self.room) if self.room is not None else {}
         names, count = tree.written(before, after)
-        return report._replace(
-            written=names,
-            written_count=count,
-            collected=tree.collect(order.workspace, order.collect),
-        )
+        report.written = names
+        report.written_count = count
+        report.collected = tree.collect(order.workspace, order.collect)
+        return report
 
     # -- the child -----------------------------------------------------------------------------
 
@@ -79,10 +77,9 @@ class Keeper:
         order = self.order
         os.setsid()
         kernel.show_memory()
-        with contextlib.suppress(OSError), open("/proc/self/oom_score_adj", "wb") as file:
-            file.write(b"1000")
-        for number in signal.valid_signals() - {signal.SIGKILL, signal.SIGSTOP}:
-            with contextlib.suppress(OSError, ValueError):
+        _offer_to_the_oom_killer()
+        for number in signal.valid_signals():
+            if number not in {signal.SIGKILL, signal.SIGSTOP}:
                 signal.signal(number, signal.SIG_DFL)
         signal.pthread_sigmask(signal.SIG_SETMASK, set())
         os.umask(0o022)
@@ -164,10 +161,10 @@ class Keeper:
             return None
 
     def _used_up(self) -> str:
-        usage = self.family.usage()
-        if usage.processes > self.order.processes:
+        processes, memory = self.family.usage()
+        if processes > self.order.processes:
             return f"more than {self.order.processes} processes"
-        if usage.memory > self.order.memory:
+        if memory > self.order.memory:
             return f"more than {self.order.memory >> 20} MiB of memory"
         return self._no_space()
 
@@ -196,6 +193,15 @@ class Keeper:
         if grown <= self.order.temporary:
             return ""
         return f"more than {self.order.temporary >> 20} MiB of files"
+
+
+def _offer_to_the_oom_killer() -> None:
+    """Let the kernel take the command first, where memory runs out on the whole machine."""
+    try:
+        with open("/proc/self/oom_score_adj", "wb") as file:
+            file.write(b"1000")
+    except OSError:
+        pass
 
 
 def _limit(kind: int, value: int) -> None:

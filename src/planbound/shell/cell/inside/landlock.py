@@ -6,9 +6,12 @@ import ctypes
 import os
 import stat
 import struct
-from collections.abc import Iterable
 
 from planbound.shell.cell.inside.kernel import syscall
+
+TYPE_CHECKING = False  # importing `typing` would take longer than everything here
+if TYPE_CHECKING:
+    from collections.abc import Iterable
 
 # The same numbers on every machine.
 _CREATE_RULESET, _ADD_RULE, _RESTRICT_SELF = 444, 445, 446

@@ -2,21 +2,12 @@
 
 from __future__ import annotations
 
-import contextlib
+import _signal as signal
 import os
-import signal
 import time
-from typing import NamedTuple
 
 _PAGE = os.sysconf("SC_PAGE_SIZE")
 _PATIENCE = 10.0
-
-
-class Usage(NamedTuple):
-    """What the processes of a cell use together."""
-
-    processes: int
-    memory: int
 
 
 class Family:
@@ -45,22 +36,20 @@ class Family:
             heads += children
         return found
 
-    def usage(self) -> Usage:
-        """Return how many there are and how much memory is theirs alone."""
+    def usage(self) -> tuple[int, int]:
+        """Return how many there are, and how much memory is theirs alone."""
         members = self.members()
-        return Usage(len(members), sum(_memory(member) for member in members))
+        return len(members), sum(_memory(member) for member in members)
 
     def end(self) -> int:
         """Kill all until none is left; return how many could not be."""
         deadline = time.monotonic() + _PATIENCE
         while True:
             if self.alone:
-                with contextlib.suppress(ProcessLookupError):
-                    os.kill(-1, signal.SIGKILL)
+                _kill(-1)
             else:
                 for member in self.members():
-                    with contextlib.suppress(OSError):
-                        os.kill(member, signal.SIGKILL)
+                    _kill(member)
             if not self._reap_or_wait():
                 return 0
             if time.monotonic() > deadline:
@@ -75,6 +64,13 @@ class Family:
         except ChildProcessError:
             return False
         return True
+
+
+def _kill(number: int) -> None:
+    try:
+        os.kill(number, signal.SIGKILL)
+    except OSError:
+        pass  # it has ended by itself
 
 
 def _parent(name: str) -> int:

@@ -2,9 +2,9 @@
 
 from __future__ import annotations
 
+import _socket
 import fcntl
 import os
-import socket
 import stat
 import struct
 
@@ -199,7 +199,8 @@ def _is_below(path: str, folder: str) -> bool:
 
 def raise_loopback() -> None:
     """Bring the loopback interface up: tests talk to themselves."""
-    with socket.socket(socket.AF_INET, socket.SOCK_DGRAM | socket.SOCK_CLOEXEC) as channel:
-        request = struct.pack("16sh14x", b"lo", 0)
-        flags = struct.unpack("16sh14x", fcntl.ioctl(channel, _SIOCGIFFLAGS, request))[1]
-        fcntl.ioctl(channel, _SIOCSIFFLAGS, struct.pack("16sh14x", b"lo", flags | _UP))
+    channel = _socket.socket(_socket.AF_INET, _socket.SOCK_DGRAM | _socket.SOCK_CLOEXEC)
+    request = struct.pack("16sh14x", b"lo", 0)
+    flags = struct.unpack("16sh14x", fcntl.ioctl(channel.fileno(), _SIOCGIFFLAGS, request))[1]
+    fcntl.ioctl(channel.fileno(), _SIOCSIFFLAGS, struct.pack("16sh14x", b"lo", flags | _UP))
+    channel.close()

@@ -2,10 +2,12 @@
 
 from __future__ import annotations
 
-import contextlib
 import os
 import stat
-from collections.abc import Iterator
+
+TYPE_CHECKING = False  # importing `typing` would take longer than everything here
+if TYPE_CHECKING:
+    from collections.abc import Iterator
 
 _MAX_COLLECTED = 16 << 20
 _MAX_NAMES = 1000
@@ -46,8 +48,10 @@ def remove_entry(path: str) -> None:
     if not stat.S_ISDIR(state.st_mode):
         os.unlink(path)
         return
-    with contextlib.suppress(OSError):
+    try:
         os.chmod(path, 0o700)
+    except OSError:
+        pass  # then removing what is in it says why
     for name in os.listdir(path):
         remove_entry(os.path.join(path, name))
     os.rmdir(path)
@@ -60,8 +64,10 @@ def take_out(top: str, path: str) -> None:
         folder = os.path.join(folder, name)
         if os.path.islink(folder):
             return
-    with contextlib.suppress(OSError):  # a mask is over it, or it is no longer there
+    try:
         remove_entry(os.path.join(top, path))
+    except OSError:
+        pass  # a mask is over it, or it is no longer there
 
 
 def marks(folder: int) -> Marks:
