@@ -56,6 +56,8 @@ class Request(NamedTuple):
     """What can be read although it lies in a folder that a cell has of its own, such as /tmp."""
     home: str | None = None
     """A home that is passed, to be written to; None: an empty one that is gone afterwards."""
+    watched: tuple[str, ...] = ()
+    """Files of the tree that the command has no business to write."""
     collect: tuple[str, ...] = ()
     """Files of the tree whose content is returned."""
     needles: tuple[bytes, ...] = ()

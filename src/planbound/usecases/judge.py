@@ -162,7 +162,7 @@ class _Judgement:
         )
         if finding.kind is VerdictKind.PASS:
             finding = self._doubts(finding, summary, runner, support, basis)
-        finding = self._trespass(finding)
+        finding = self._trespass(finding, outcome)
         if finding.kind is not VerdictKind.PASS:
             basis = Founded(min(basis.level, Evidence.E2, key=_value), ())
         return self._made(finding, outcome, summary, basis, support)._replace(runs=runs)
@@ -267,10 +267,13 @@ class _Judgement:
             for redirect in call.redirects
         )
 
-    def _trespass(self, finding: Finding) -> Finding:
+    def _trespass(self, finding: Finding, outcome: Outcome | None) -> Finding:
         """Return the finding, or what the work did that it may not do."""
         if self.setting.plan_changed:
             return Finding(VerdictKind.TAMPERED, self.setting.plan_changed)
+        if outcome is not None and outcome.trespassed:
+            named = _listed(outcome.trespassed)
+            return Finding(VerdictKind.TAMPERED, f"the run wrote to its own judges: {named}")
         protection = self.protection
         if protection.tampered and finding.kind is not VerdictKind.TAMPERED:
             named = _listed([f"{item.path} ({item.what})" for item in protection.tampered])
@@ -363,6 +366,7 @@ class _Judgement:
             remove=(*self.protection.removed, *_left_out(self.before)),
             masked=self.bench.masked,
             exposed=(*self.bench.exposed, *_programs(self.script)),
+            watched=tuple(sorted(self.judges.files - set(self.protection.own))),
             needles=needles(self.expectations),
         )
 

@@ -7,7 +7,7 @@ from collections.abc import Iterator
 from posixpath import dirname
 
 from planbound.engine.judging.listing import Listing, joined
-from planbound.engine.judging.places import is_judging
+from planbound.engine.judging.places import is_judging, is_source
 from planbound.plan.command.directory import below
 from planbound.source.pattern import lazy_pattern
 
@@ -31,7 +31,8 @@ def mentioned(path: str, data: bytes, listing: Listing) -> Iterator[str]:
     if path.endswith(".py"):
         found |= _imported(path, text, listing)
     for each in sorted(found - {path}):
-        if is_judging(each) or (each.endswith(_SHELL) and path.endswith(_SHELL)):
+        sourced = each.endswith(_SHELL) and path.endswith(_SHELL) and not is_source(each)
+        if is_judging(each) or sourced:
             yield each
 
 

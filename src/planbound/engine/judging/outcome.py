@@ -58,6 +58,8 @@ class Outcome(NamedTuple):
     written: tuple[str, ...] = ()
     """What the command wrote or removed in the tree, sorted; at most so many names."""
     written_count: int = 0
+    trespassed: tuple[str, ...] = ()
+    """What of the watched files was written or removed."""
     collected: Mapping[str, bytes] = {}
     """The content of the files that were asked for, where they were there."""
     reason: str = ""

@@ -35,6 +35,29 @@ def copy_tree(source: str, target: str, *, whole: bool) -> None:
                 _copy_file(entry.path, to)
 
 
+def has_strangers(source: str) -> bool:
+    """Say whether folders belong to another user or group than this process.
+
+    In a namespace an ordinary user is the only one there is: an overlay cannot write to what
+    belongs to somebody else, not even with their permission.
+    """
+    own = (os.getuid(), os.getgid())
+    if own[0] == 0:
+        return False  # root brings everybody along
+    pending = [source]
+    while pending:
+        folder = pending.pop()
+        try:
+            state = os.stat(folder)
+            if (state.st_uid, state.st_gid) != own:
+                return True
+            with os.scandir(folder) as entries:
+                pending += [each.path for each in entries if each.is_dir(follow_symlinks=False)]
+        except OSError:
+            continue  # what cannot be read cannot be written to either
+    return False
+
+
 def _is_linked(entry: os.DirEntry[str]) -> bool:
     if entry.name not in _LINKED:
         return False

@@ -62,6 +62,7 @@ def order_for(request: Request, *, level: str, workspace: str, scratch: str, hom
         masked=tuple(dict.fromkeys(os.path.realpath(path) for path in request.masked)),
         exposed=tuple(dict.fromkeys(os.path.realpath(path) for path in request.exposed)),
         home=request.home and os.path.realpath(request.home),
+        watched=request.watched,
         collect=request.collect,
     )
 
@@ -190,6 +191,7 @@ class Started:
             leftovers=report.leftovers,
             written=report.written,
             written_count=report.written_count,
+            trespassed=report.trespassed,
             collected=dict(report.collected),
             reason=report.reason,
         )

@@ -8,6 +8,7 @@ from planbound.engine.judging.level import Isolation
 from planbound.engine.judging.outcome import Ending, Outcome
 from planbound.ports.cell import Request
 from planbound.shell.cell.copied import copy_workspace
+from planbound.shell.cell.copy import has_strangers
 from planbound.shell.cell.host import order_for, refused, run_order
 from planbound.shell.cell.scratch import Scratch
 
@@ -35,10 +36,14 @@ class NamespaceCell:
                 scratch=room,
                 home=request.home or HOME,
             )
-            with self.scratch.placeholders(room, workspace, request.absent):
-                outcome = run_order(order, needles=request.needles)
-            if outcome.ending is Ending.NOT_STARTED and "mount overlay" in outcome.reason:
+            overlay = request.writable or not has_strangers(workspace)
+            if overlay:
+                with self.scratch.placeholders(room, workspace, request.absent):
+                    outcome = run_order(order, needles=request.needles)
                 # Not every file system can lie under an overlay.
+                refusal = outcome.ending is Ending.NOT_STARTED
+                overlay = not (refusal and "mount overlay" in outcome.reason)
+            if not overlay:
                 with self.scratch.large_room() as large:
                     tree = os.path.join(large, "tree")
                     copy_workspace(workspace, tree, whole=True)

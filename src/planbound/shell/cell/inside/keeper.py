@@ -56,9 +56,10 @@ class Keeper:
         if said:
             report = Report(started=False, reason=said.decode("utf-8", "replace"))
         after = tree.marks(self.room) if self.room is not None else {}
-        names, count = tree.written(before, after)
-        report.written = names
-        report.written_count = count
+        written = tree.written(before, after)
+        report.written = tuple(sorted(written)[: tree.MAX_NAMES])
+        report.written_count = len(written)
+        report.trespassed = tuple(sorted(_reached(written, order.watched)))
         report.collected = tree.collect(order.workspace, order.collect)
         return report
 
@@ -193,6 +194,18 @@ class Keeper:
         if grown <= self.order.temporary:
             return ""
         return f"more than {self.order.temporary >> 20} MiB of files"
+
+
+def _reached(written: set[str], watched: tuple[str, ...]) -> set[str]:
+    """Return the watched files that were written, or that lie in a folder which was removed."""
+    found = written.intersection(watched)
+    for path in watched:
+        folder = path.rpartition("/")[0]
+        while folder:
+            if folder in written:
+                found.add(path)
+            folder = folder.rpartition("/")[0]
+    return found
 
 
 def _offer_to_the_oom_killer() -> None:

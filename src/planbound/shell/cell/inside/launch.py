@@ -31,11 +31,15 @@ def main(order_descriptor: int, report_descriptor: int) -> None:
 
 def _in_namespaces(order: Order, report: int) -> None:
     user, group = os.getuid(), os.getgid()
+    mapper = _Mapper() if user == 0 else None
     flags = kernel.CLONE_NEWUSER | kernel.CLONE_NEWNS | kernel.CLONE_NEWPID | kernel.CLONE_NEWIPC
     kernel.unshare(flags | (0 if order.network else kernel.CLONE_NEWNET))
-    _write("/proc/self/setgroups", "deny")
-    _write("/proc/self/uid_map", f"{user} {user} 1")
-    _write("/proc/self/gid_map", f"{group} {group} 1")
+    if mapper is not None:
+        mapper.map()
+    else:
+        _write("/proc/self/setgroups", "deny")
+        _write("/proc/self/uid_map", f"{user} {user} 1")
+        _write("/proc/self/gid_map", f"{group} {group} 1")
     _die_with_harness()
     child = os.fork()
     if child:
@@ -53,6 +57,46 @@ def _in_namespaces(order: Order, report: int) -> None:
     except BaseException as error:  # noqa: BLE001 - as above
         _report(report, Report(started=False, reason=_sentence(error)))
     os._exit(0)
+
+
+class _Mapper:
+    """A process that stays outside and maps every user there is into the namespace.
+
+    Only root may do that, and only from outside. Without it an overlay could not take over a
+    file that belongs to anybody else.
+    """
+
+    def __init__(self) -> None:
+        maps = {name: _same(f"/proc/self/{name}") for name in ("uid_map", "gid_map")}
+        launcher = os.getpid()
+        waiting, self._go = os.pipe2(os.O_CLOEXEC)
+        self._process = os.fork()
+        if self._process:
+            os.close(waiting)
+            return
+        os.close(self._go)
+        code = 1
+        try:
+            if os.read(waiting, 1):
+                for name, text in maps.items():
+                    _write(f"/proc/{launcher}/{name}", text)
+                code = 0
+        finally:
+            os._exit(code)
+
+    def map(self) -> None:
+        """Have it done, now that this process is in its namespace."""
+        os.write(self._go, b"x")
+        os.close(self._go)
+        if os.waitpid(self._process, 0)[1]:
+            raise OSError(1, "the users of this machine cannot be mapped")
+
+
+def _same(path: str) -> str:
+    """Return a map in which everybody is who they are in this namespace."""
+    with open(path, encoding="ascii") as file:
+        lines = (line.split() for line in file)
+        return "".join(f"{inside} {inside} {count}\n" for inside, _, count in lines)
 
 
 def _in_place(order: Order, report: int) -> None:

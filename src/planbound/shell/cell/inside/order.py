@@ -49,6 +49,7 @@ class Order(_Value):
     masked: tuple[str, ...]
     exposed: tuple[str, ...]
     home: str | None
+    watched: tuple[str, ...]
     collect: tuple[str, ...]
 
     def but(self, **fields: object) -> Order:
@@ -74,6 +75,7 @@ class Report(_Value):
     leftovers: int = 0
     written: tuple[str, ...] = ()
     written_count: int = 0
+    trespassed: tuple[str, ...] = ()
     collected: tuple[tuple[str, bytes], ...] = ()
 
     @classmethod

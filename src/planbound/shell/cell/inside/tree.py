@@ -10,7 +10,7 @@ if TYPE_CHECKING:
     from collections.abc import Iterator
 
 _MAX_COLLECTED = 16 << 20
-_MAX_NAMES = 1000
+MAX_NAMES = 1000
 
 Marks = dict[str, tuple[int, ...]]
 
@@ -113,13 +113,10 @@ def weight(folder: str) -> int:
         os.close(opened)
 
 
-def written(before: Marks, after: Marks) -> tuple[tuple[str, ...], int]:
-    """Return the first names of what was written or removed, and how many there are."""
-    names = sorted(
-        {path for path, mark in after.items() if before.get(path) != mark}
-        | (before.keys() - after.keys())
-    )
-    return tuple(names[:_MAX_NAMES]), len(names)
+def written(before: Marks, after: Marks) -> set[str]:
+    """Return what was written or removed."""
+    changed = {path for path, mark in after.items() if before.get(path) != mark}
+    return changed | (before.keys() - after.keys())
 
 
 def collect(top: str, paths: tuple[str, ...]) -> tuple[tuple[str, bytes], ...]:

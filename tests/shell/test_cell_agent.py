@@ -1,0 +1,213 @@
+"""An agent's cell: the workspace itself is written to, but for what is kept from it."""
+
+from __future__ import annotations
+
+import os
+from pathlib import Path
+
+import pytest
+
+from tests.shell import cell_bench
+from tests.shell.cell_bench import APART, Bench, cells, nap, running, wait_until
+
+bench = cell_bench.bench
+
+_MOVED = (
+    "only the path itself is a mount: its folder can be renamed with it (Root._workspace, "
+    "bubblewrap._arguments); bind every folder above it, up to the workspace, on itself"
+)
+
+
+def test_what_an_agent_writes_stays(bench: Bench) -> None:
+    for name in ("changed", "removed", "renamed", "mode"):
+        bench.write(name)
+    bench.says(
+        "echo x > changed; rm removed; mv renamed other; mkdir d; echo x > d/new; chmod 750 mode",
+        writable=True,
+    )
+    assert bench.names() == ["changed", "d", "d/new", "mode", "other"]
+    assert (bench.workspace / "changed").read_text() == "x\n"
+    assert (bench.workspace / "mode").stat().st_mode & 0o777 == 0o750
+
+
+def test_an_agent_works_at_the_workspaces_own_path(bench: Bench) -> None:
+    said = bench.says("pwd -P; echo $W", writable=True, environment={"W": "{workspace}"})
+    assert said == f"{bench.workspace}\n" * 2
+
+
+REPLACING = [
+    "echo x > judge", "echo x >> judge", "rm -f judge", "mv judge away", "mv -f own judge",
+    "chmod 777 judge", "touch -d 2001-01-01 judge", "ln -f own judge", "ln -sf own judge",
+    "truncate -s 0 judge", "ln judge alias && echo x > alias", "sed -i s/as/x/ judge",
+    "cp -f own judge", "echo x > kept/new", "echo x > kept/file", "rm -rf kept",
+    "mv kept away", "mkdir kept/d", "rm -f deep/er/judge", "echo x > deep/er/judge",
+    "setfattr -n user.x -v x judge", "mount -o remount,rw judge", "umount judge",
+    "/usr/bin/python3 -c 'import os; os.rename(\"own\", \"judge\")'",
+]  # fmt: skip
+
+
+def _all_of(attempts: list[str], came_true: str) -> str:
+    """Return a script that makes every attempt and writes down those that did something."""
+    lines = [
+        f"echo x > own; ( {attempt} ) > /dev/null 2>&1; if {came_true}; then echo {number}; fi"
+        for number, attempt in enumerate(attempts)
+    ]
+    return "\n".join([*lines, "exit 0"])
+
+
+def _succeeded(attempts: list[str], said: str) -> list[str]:
+    return [attempts[int(number)] for number in said.split()]
+
+
+@cells(*APART)
+def test_what_is_read_only_cannot_be_written_replaced_or_removed(bench: Bench) -> None:
+    kept = ("judge", "kept/file", "deep/er/judge")
+    for name in kept:
+        bench.write(name)
+    before = {name: (bench.workspace / name).stat() for name in kept}
+    came_true = '[ "$(cat judge kept/* deep/er/judge | sort -u)" != "as it was" ]'
+    said = bench.says(
+        _all_of(REPLACING, came_true),
+        writable=True,
+        read_only=("judge", "kept", "deep/er/judge", "missing"),
+    )
+    assert _succeeded(REPLACING, said) == []
+    assert os.listdir(bench.workspace / "kept") == ["file"]
+    for name, state in before.items():
+        assert (bench.workspace / name).read_text() == "as it was\n"
+        now = (bench.workspace / name).stat()
+        assert (now.st_mode, now.st_ino, now.st_mtime_ns) == (
+            state.st_mode, state.st_ino, state.st_mtime_ns,
+        )  # fmt: skip
+
+
+@pytest.mark.xfail(strict=True, reason=_MOVED)
+@cells(*APART)
+def test_a_read_only_file_cannot_be_replaced_by_moving_its_folder(bench: Bench) -> None:
+    bench.write("tests/judge")
+    bench.run(
+        "mv tests away; mkdir tests; echo x > tests/judge",
+        writable=True,
+        read_only=("tests/judge",),
+    )
+    assert (bench.workspace / "tests/judge").read_text() == "as it was\n"
+
+
+@pytest.mark.xfail(strict=True, reason="a path with a link in it is passed over without a word")
+@cells(*APART)
+def test_a_read_only_file_behind_a_linked_folder_cannot_be_written(bench: Bench) -> None:
+    bench.write("real/judge")
+    (bench.workspace / "tests").symlink_to("real")
+    bench.run("echo x > tests/judge", writable=True, read_only=("tests/judge",))
+    assert (bench.workspace / "tests/judge").read_text() == "as it was\n"
+
+
+@pytest.mark.xfail(strict=True, reason="a path that is a link is passed over without a word")
+@cells(*APART)
+def test_a_read_only_link_cannot_be_replaced(bench: Bench) -> None:
+    bench.write("real")
+    (bench.workspace / "judge").symlink_to("real")
+    bench.run("rm judge; echo x > judge; echo x > real", writable=True, read_only=("judge",))
+    assert (bench.workspace / "judge").read_text() == "as it was\n"
+
+
+PLANTING = [
+    "echo x > planted", "rm -f planted; echo x > planted", "mv -f own planted",
+    "mkdir planted", "ln -s own planted", "ln -sfn own planted", "cp own planted",
+    "mv planted away; echo x > planted", "chmod 666 planted; echo x > planted",
+    "echo x > sub/planted", "rm -rf sub/planted; mkdir sub/planted",
+]  # fmt: skip
+
+
+@cells(*APART)
+def test_what_is_absent_cannot_come_to_be_and_nothing_is_left(bench: Bench) -> None:
+    bench.write("sub/own")
+    came_true = "[ -f planted -o -f sub/planted -o -d planted -o -d sub/planted -o -L planted ]"
+    script = _all_of(PLANTING, came_true)
+    said = bench.says(script, writable=True, absent=("planted", "sub/planted"))
+    assert _succeeded(PLANTING, said) == []
+    assert set(bench.names()) <= {"own", "sub", "sub/own"}
+
+
+@pytest.mark.xfail(strict=True, reason=_MOVED)
+@cells(*APART)
+def test_what_is_absent_cannot_come_to_be_by_moving_its_folder(bench: Bench) -> None:
+    bench.write("sub/own")
+    script = "mv sub away; mkdir sub; echo x > sub/planted"
+    bench.run(script, writable=True, absent=("sub/planted",))
+    assert not [name for name in bench.names() if name.endswith("planted")]
+
+
+@cells(
+    *APART,
+    broken={
+        "namespaces": "Scratch.placeholders passes over a name whose folder is not there",
+        "bubblewrap": "bwrap makes the folder and an empty file on the host, and they stay",
+    },
+)
+def test_what_is_absent_below_a_missing_folder_cannot_come_to_be(bench: Bench) -> None:
+    bench.run("mkdir -p a/b; echo x > a/b/planted", writable=True, absent=("a/b/planted",))
+    assert "a/b/planted" not in bench.names()
+
+
+@cells(*APART)
+def test_a_killed_harness_leaves_no_placeholder_once_the_next_cell_ran(bench: Bench) -> None:
+    word = nap()
+    with bench.harness(f"sleep {word}", writable=True, absent=("planted",)) as process:
+        assert wait_until(lambda: running(word))
+        assert bench.names() == ["planted"]
+        process.kill()
+        process.wait(timeout=30)
+        assert wait_until(lambda: not running(word))
+    with bench.harness("true") as process:
+        process.wait(timeout=30)
+    assert bench.names() == []
+    assert bench.rooms() == []
+
+
+@cells(*APART)
+def test_an_interrupted_harness_leaves_no_placeholder(bench: Bench) -> None:
+    word = nap()
+    with bench.harness(f"sleep {word}", writable=True, absent=("planted",)) as process:
+        assert wait_until(lambda: running(word))
+        process.send_signal(2)
+        process.wait(timeout=30)
+    assert bench.names() == []
+
+
+@cells(*APART)
+def test_a_file_that_came_to_be_by_another_hand_is_not_taken_away(bench: Bench) -> None:
+    bench.write("planted", "")
+    (bench.workspace / "planted").chmod(0o600)
+    bench.run("true", writable=True, absent=("planted",))
+    assert bench.names() == ["planted"]
+
+
+def test_a_home_that_is_passed_is_written_to_and_stays(bench: Bench, tmp_path: Path) -> None:
+    home = tmp_path / "home"
+    home.mkdir()
+    (home / "before").write_text("seen\n")
+    said = bench.says("cat ~/before; echo x > ~/after; echo $HOME", writable=True, home=str(home))
+    assert said == f"seen\n{home}\n"
+    assert sorted(os.listdir(home)) == ["after", "before"]
+
+
+@cells(
+    *APART,
+    broken={"namespaces": "{home} is filled in as given and bound where the link leads to"},
+)
+def test_a_home_that_is_passed_by_a_link_is_written_to(bench: Bench, tmp_path: Path) -> None:
+    (tmp_path / "home").mkdir()
+    (tmp_path / "link").symlink_to("home")
+    bench.run("echo x > ~/after", writable=True, home=str(tmp_path / "link"))
+    assert os.listdir(tmp_path / "home") == ["after"]
+
+
+@cells("namespaces", "bubblewrap", "landlock")
+def test_an_agent_cannot_write_beside_its_workspace(bench: Bench, tmp_path: Path) -> None:
+    beside = tmp_path / "beside"
+    beside.mkdir()
+    bench.run(f"echo x > {beside}/f; echo x > ../f; echo x > /etc/planbound-test", writable=True)
+    assert os.listdir(beside) == []
+    assert not (tmp_path / "f").exists()
+    assert not os.path.exists("/etc/planbound-test")
