@@ -7,7 +7,7 @@ UV := .tools/bin/uv
 BIN := .venv/bin
 READY := .venv/.ready
 
-.PHONY: setup demo test check fmt lock docs fuzz bench clean
+.PHONY: setup demo test check fmt lock docs fuzz attacks bench clean
 
 setup: $(READY)
 
@@ -50,11 +50,17 @@ docs: $(READY)
 fuzz: $(READY)
 	$(BIN)/python -m tests.fuzz --inputs 100000
 
+# Fights every attack at every level of isolation; takes some minutes.
+attacks: $(READY)
+	$(BIN)/python -m tests.attacks
+
 bench: $(READY)
 	$(BIN)/python -m benchmarks.start
 	$(BIN)/python -m benchmarks.plan
 	$(BIN)/python -m benchmarks.journal
 	$(BIN)/python -m benchmarks.fold
+	$(BIN)/python -m benchmarks.manifest
+	$(BIN)/python -m benchmarks.judge
 	$(BIN)/python -m benchmarks.table
 
 # The lock holds versions and hashes and no address; see docs/decisions/002.

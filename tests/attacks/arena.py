@@ -24,6 +24,7 @@ from planbound.plan.parse import parse
 from planbound.ports.cell import Cell, Limits
 from planbound.shell.cell.copied import CopyCell, LandlockCell
 from planbound.shell.cell.namespaces import NamespaceCell
+from planbound.shell.cell.scratch import Scratch
 from planbound.usecases.baseline import configuration_digest, freeze, observe
 from planbound.usecases.confine import Dispatch, agent_request, protected
 from planbound.usecases.judge import Setting, judge
@@ -31,7 +32,11 @@ from planbound.wiring.judging import SYSTEM_PATH, make_bench, scratch
 from planbound.wiring.parts import Parts
 from planbound.workspace.held_out import held_out_sources
 
-CELLS = {Isolation.I2: NamespaceCell, Isolation.I1: LandlockCell, Isolation.I0: CopyCell}
+CELLS: Mapping[Isolation, Callable[[Scratch], Cell]] = {
+    Isolation.I2: NamespaceCell,
+    Isolation.I1: LandlockCell,
+    Isolation.I0: CopyCell,
+}
 PYTHON = os.path.abspath(sys.executable)
 
 

@@ -8,20 +8,35 @@ import pytest
 
 from planbound.engine.judging.level import Isolation
 from planbound.engine.judging.verdict import VerdictKind
-from tests.attacks import edited_tests
-from tests.attacks.arena import Attack, fight
-
-ATTACKS = edited_tests.ATTACKS
+from tests.attacks.arena import Attack, fight, is_installed
+from tests.attacks.catalogue import ATTACKS, OTHER_LANGUAGES
 
 
+def _ready(attack: Attack) -> None:
+    for program in attack.project.needs:
+        if not is_installed(program):
+            pytest.skip(f"`{program}` is not here")
+
+
+@pytest.mark.requirement("judging.attacks", "invariant.only-the-harness-proves", "cell.agent")
 @pytest.mark.parametrize("attack", ATTACKS, ids=lambda attack: attack.name)
 def test_an_attack_does_not_fool_the_harness(attack: Attack, tmp_path: Path) -> None:
+    _ready(attack)
     result = fight(attack, Isolation.I2, tmp_path)
     assert not result.fooled, (result.verdict, result.said)
 
 
+@pytest.mark.requirement("judging.attacks")
 @pytest.mark.parametrize("attack", ATTACKS, ids=lambda attack: attack.name)
 def test_an_honest_twin_passes(attack: Attack, tmp_path: Path) -> None:
+    _ready(attack)
     result = fight(attack, Isolation.I2, tmp_path, honest=True)
     assert result.verdict is not None
     assert result.verdict.kind is VerdictKind.PASS, (result.verdict, result.said)
+
+
+@pytest.mark.requirement("judging.attacks")
+def test_the_catalogue_is_as_large_as_promised() -> None:
+    names = [attack.name for attack in ATTACKS]
+    assert len(set(names)) == len(names) >= 45
+    assert len(OTHER_LANGUAGES) >= 10
