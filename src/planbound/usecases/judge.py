@@ -206,7 +206,12 @@ class _Judgement:
         runner = self._runner(summary)
         if runner is None or not self.bench.configuration.judging.canary:
             return Corroboration()
-        wanted = {path: self.read(path) for path in self.judges.files}
+        # Tests that the step may change are taken as it left them.
+        own = set(self.protection.own)
+        wanted = {
+            path: self._read_now(path) if path in own else self.read(path)
+            for path in self.judges.files
+        }
         judges = {path: content for path, content in wanted.items() if content is not None}
         held_out = {item.path: item.content for item in self.held_out}
         return corroborate(

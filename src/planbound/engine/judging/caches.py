@@ -7,12 +7,12 @@ from itertools import pairwise
 from planbound.source.pattern import lazy_pattern
 
 CACHE_NAMES = frozenset(
-    "__pycache__ .pytest_cache .mypy_cache .ruff_cache .hypothesis .nyc_output .tox .nox .coverage "
-    ".eslintcache .gradle .jest-cache".split()
+    "__pycache__ .pytest_cache .mypy_cache .ruff_cache .hypothesis .nyc_output .tox .nox .gradle "
+    ".jest-cache .import_linter_cache".split()
 )
-"""Files and directories that are caches wherever they are."""
+"""Directories that are caches wherever they are."""
 
-_CACHE_FILE = lazy_pattern(r"\.coverage\..+|.+\.tsbuildinfo|\.tsbuildinfo")
+_CACHE_FILE = lazy_pattern(r"\.coverage|\.coverage\..+|\.eslintcache|.*\.tsbuildinfo")
 
 
 def is_cache(path: str) -> bool:

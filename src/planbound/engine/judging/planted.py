@@ -51,6 +51,7 @@ _AT_ROOT = {
 }
 _BY_PATTERN = (
     (lazy_pattern(r".*\.pth"), _AT_START),
+    (lazy_pattern(r"entry_points\.txt"), "Python finds plugins by it"),
     (lazy_pattern(r"\.yarnrc.*"), "yarn takes its settings from it"),
     (lazy_pattern(r"\.mocharc.*"), "mocha takes its settings from it"),
     (lazy_pattern(r"jest\.config\..+"), "jest runs it before the tests"),

@@ -58,13 +58,17 @@ class Scratch:
         paths = [os.path.join(workspace, name) for name in names]
         with open(os.path.join(room, _PLACEHOLDERS), "wb") as note:
             note.write(b"\0".join(os.fsencode(path) for path in paths))
+        made: dict[int, str] = {}
         try:
             for path in paths:
                 with contextlib.suppress(OSError):
-                    os.close(os.open(path, os.O_WRONLY | os.O_CREAT | os.O_EXCL | os.O_CLOEXEC, 0))
+                    file = os.open(path, os.O_WRONLY | os.O_CREAT | os.O_EXCL | os.O_CLOEXEC, 0)
+                    made[os.fstat(file).st_ino] = path
+                    os.close(file)
             yield
         finally:
-            _take_away(paths)
+            _take_away(list(made.values()))
+            _take_away(_moved(workspace, made))
 
     def _sweep(self) -> None:
         """Remove what harnesses left that are no more."""
@@ -97,6 +101,20 @@ def _take_away(paths: list[str]) -> None:
                 and not stat.S_IMODE(state.st_mode)
             ):
                 os.unlink(path)
+
+
+def _moved(workspace: str, made: dict[int, str]) -> list[str]:
+    """Return where placeholders are now whose folder was given another name."""
+    lost = {number for number, path in made.items() if not os.path.isdir(os.path.dirname(path))}
+    if not lost:
+        return []
+    names = {os.path.basename(made[number]) for number in lost}
+    return [
+        os.path.join(folder, name)
+        for folder, _, files in os.walk(workspace)
+        for name in names.intersection(files)
+        if os.lstat(os.path.join(folder, name)).st_ino in lost
+    ]
 
 
 def _is_alive(number: str) -> bool:

@@ -14,6 +14,9 @@ class Family:
     """Everything that was started below this process."""
 
     def __init__(self, *, alone: bool) -> None:
+        if alone and os.getpid() != 1:
+            # To kill everybody is only right where everybody is in the cell.
+            raise OSError(1, "this is not the first process of a namespace")
         self.alone = alone
         """Whether this is the first process of a PID namespace: all others are of the family."""
 
