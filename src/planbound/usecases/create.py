@@ -14,6 +14,15 @@ CONFIGURATION = """\
 # profile = "strict"      # warnings about the shape of a plan become errors
 
 # [agents.coder]          # a step's `target` names one of these; none: the shipped roles
+
+# [contracts]             # how contracts are run
+# path = [".venv/bin"]    # where they find their tools, before the system's folders
+# env = []                # names of variables that they get; everything else stays out
+# network = false
+
+# [judging]               # what a pass must rest on
+# isolation = "I2"        # with less nothing runs; `planbound selftest` says what there is
+# evidence = "E3"
 """
 
 FOLDERS = ("topics", "queued-plans", "archive")
