@@ -11,6 +11,7 @@ if TYPE_CHECKING:
 
 _MAX_COLLECTED = 16 << 20
 MAX_NAMES = 1000
+_FOLDER = os.O_RDONLY | os.O_DIRECTORY | os.O_NOFOLLOW | os.O_CLOEXEC
 
 Marks = dict[str, tuple[int, ...]]
 
@@ -40,7 +41,10 @@ def _parents(top: str, path: str) -> str:
 
 
 def remove_entry(path: str) -> None:
-    """Remove what is at a path, links not followed; nothing there is fine."""
+    """Remove what is at a path, links not followed; nothing there is fine.
+
+    However deep it is: one folder is open at a time, and no path gets longer than a name.
+    """
     try:
         state = os.lstat(path)
     except (FileNotFoundError, NotADirectoryError):
@@ -48,13 +52,49 @@ def remove_entry(path: str) -> None:
     if not stat.S_ISDIR(state.st_mode):
         os.unlink(path)
         return
+    _open_up(path, None)
+    names: list[str] = []
+    folder = os.open(path, _FOLDER)
     try:
-        os.chmod(path, 0o700)
+        while True:
+            below = _empty(folder)
+            if below is not None:
+                names.append(below)
+                _open_up(below, folder)
+                folder = _instead(os.open(below, _FOLDER, dir_fd=folder), folder)
+            elif names:
+                folder = _instead(os.open("..", _FOLDER, dir_fd=folder), folder)
+                os.rmdir(names.pop(), dir_fd=folder)
+            else:
+                break
+    finally:
+        os.close(folder)
+    os.rmdir(path)
+
+
+def _instead(opened: int, folder: int) -> int:
+    os.close(folder)
+    return opened
+
+
+def _open_up(path: str, folder: int | None) -> None:
+    try:
+        os.chmod(path, 0o700, dir_fd=folder)
     except OSError:
         pass  # then removing what is in it says why
-    for name in os.listdir(path):
-        remove_entry(os.path.join(path, name))
-    os.rmdir(path)
+
+
+def _empty(folder: int) -> str | None:
+    """Remove what is no folder; return the name of one that is still there."""
+    below = None
+    with os.scandir(folder) as entries:
+        found = [(entry.name, entry.is_dir(follow_symlinks=False)) for entry in entries]
+    for name, is_folder in found:
+        if is_folder:
+            below = name
+        else:
+            os.unlink(name, dir_fd=folder)
+    return below
 
 
 def take_out(top: str, path: str) -> None:
@@ -74,31 +114,41 @@ def marks(folder: int) -> Marks:
     """Return what is in a folder, each with what changes when it is written."""
     return {
         path: (state.st_ino, state.st_size, state.st_mtime_ns, state.st_ctime_ns, state.st_mode)
-        for path, state in _walk(folder, "")
+        for path, state in _walk(folder)
     }
 
 
-def _walk(folder: int, prefix: str) -> Iterator[tuple[str, os.stat_result]]:
-    try:
-        with os.scandir(folder) as entries:
-            found = sorted(entry.name for entry in entries)
-    except OSError:
-        return
-    for name in found:
+def _walk(top: int) -> Iterator[tuple[str, os.stat_result]]:
+    """Yield what is no folder; what is too deep for a path is passed over."""
+    pending = [""]
+    while pending:
+        prefix = pending.pop()
         try:
-            state = os.stat(name, dir_fd=folder, follow_symlinks=False)
-            if not stat.S_ISDIR(state.st_mode):
-                yield prefix + name, state
-                continue
-            below = os.open(
-                name, os.O_RDONLY | os.O_DIRECTORY | os.O_NOFOLLOW | os.O_CLOEXEC, dir_fd=folder
-            )
+            folder = os.open(prefix or ".", _FOLDER, dir_fd=top)
         except OSError:
             continue
         try:
-            yield from _walk(below, f"{prefix}{name}/")
+            with os.scandir(folder) as entries:
+                names = [entry.name for entry in entries]
+            for name in names:
+                state = _state(name, folder)
+                if state is None:
+                    continue
+                if stat.S_ISDIR(state.st_mode):
+                    pending.append(f"{prefix}{name}/")
+                else:
+                    yield prefix + name, state
+        except OSError:
+            continue
         finally:
-            os.close(below)
+            os.close(folder)
+
+
+def _state(name: str, folder: int) -> os.stat_result | None:
+    try:
+        return os.stat(name, dir_fd=folder, follow_symlinks=False)
+    except OSError:
+        return None
 
 
 def weight(folder: str) -> int:
@@ -108,7 +158,7 @@ def weight(folder: str) -> int:
     except OSError:
         return 0
     try:
-        return sum(state.st_blocks * 512 for _, state in _walk(opened, ""))
+        return sum(state.st_blocks * 512 for _, state in _walk(opened))
     finally:
         os.close(opened)
 
