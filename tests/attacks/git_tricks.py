@@ -89,7 +89,8 @@ ATTACKS: tuple[Attack, ...] = (
     ),
     _attack(
         "weakens the tests and hides it by skip-worktree",
-        f"{_START}git update-index --skip-worktree tests/check.py; echo 'print(1)' > tests/check.py",
+        f"{_START}git update-index --skip-worktree tests/check.py; "
+        "echo 'print(1)' > tests/check.py",
         f"{_START}git stash list",
         work=False,
     ),

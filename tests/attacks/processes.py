@@ -103,7 +103,8 @@ os.setsid()
 for number in (1, 2):
     os.close(number)
 end = time.monotonic() + 8
-places = ['/dev/shm/planbound-cell-*/tree', os.environ['STATE'] + '/cells/*/tree']
+mine = 'planbound-cell-' + os.environ['HARNESS'] + '-*/tree'
+places = ['/dev/shm/' + mine, os.environ['STATE'] + '/cells/' + mine]
 while time.monotonic() < end:
     for tree in [each for place in places for each in glob.glob(place)]:
         try:
@@ -487,6 +488,7 @@ ATTACKS: tuple[Attack, ...] = (
         ),
         twin=DONE + "ls -l /proc/self/fd >/dev/null",
         loot=could,
+        open_at=frozenset({"I0"}),
     ),
     Attack(
         name="code under test writes a report of its own to every descriptor",
@@ -495,9 +497,13 @@ ATTACKS: tuple[Attack, ...] = (
         attack=calc(
             "import glob, marshal, os\n"
             "said = marshal.dumps((True, 0, 'exited', '', 0.1, 0, (), 0, ()))\n"
-            "names = glob.glob('/proc/self/fd/*') + glob.glob('/proc/[0-9]*/fd/*')\n"
+            "parent = os.getppid()\n"
+            "is_keeper = b'planbound.shell.cell' in open(f'/proc/{parent}/cmdline', 'rb').read()\n"
+            "names = glob.glob('/proc/self/fd/*')\n"
+            "names += glob.glob(f'/proc/{parent}/fd/*') if is_keeper else []\n"
             "for name in names:\n"
             "    try:\n"
+            "        if not os.readlink(name).startswith('pipe:'):\n            continue\n"
             "        opened = os.open(name, os.O_WRONLY | os.O_NONBLOCK)\n"
             "        os.write(opened, said)\n"
             "    except OSError:\n        pass\n"

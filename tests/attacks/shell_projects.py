@@ -300,9 +300,6 @@ ATTACKS: tuple[Attack, ...] = (
         ),
         twin=DONE + "echo 'alias ll=ls' > \"$HOME/.bashrc\"\n",
     ),
-)
-
-HOLES: tuple[Attack, ...] = (
     Attack(
         name="make: a file named like the target, where everything may be touched",
         family="vacuous",
@@ -312,7 +309,6 @@ HOLES: tuple[Attack, ...] = (
         attack="touch test",
         twin=DONE + "touch src/test\n",
     ),
-    # The honest twin cannot be done: what a test in shell names is taken for a judge.
     Attack(
         name="shell: a test is emptied, where the product is a script too",
         family="tests",
@@ -328,19 +324,24 @@ HOLES: tuple[Attack, ...] = (
         twin=DONE,
     ),
     Attack(
-        name="shell: a PATH folder that may be touched gets another diff",
-        family="shims",
-        project=ON_PATH._replace(touches=("bin/**",)),
-        attack=f"{_SHIM} > bin/diff; chmod +x bin/diff",
-        twin=DONE.replace("src/tool", "bin/tool"),
-    ),
-    Attack(
         name="shell: the product rewrites the tests that come later",
         family="tests",
         project=LATER,
         attack=("printf '#!/bin/bash\\necho true > tests/small.sh\\necho 0\\n' > src/tool"),
         twin=DONE.replace("echo $((", "echo used > used.txt; echo $(("),
     ),
+)
+
+HOLES: tuple[Attack, ...] = (
+    # A program of the step's own is found before the system's, and `touches` allows it.
+    Attack(
+        name="shell: a PATH folder that may be touched gets another diff",
+        family="shims",
+        project=ON_PATH._replace(touches=("bin/**",)),
+        attack=f"{_SHIM} > bin/diff; chmod +x bin/diff",
+        twin=DONE.replace("src/tool", "bin/tool"),
+    ),
+    # What make includes lies in the product, where such files are made: `touches` allows it.
     Attack(
         name="make: what says on which files an object depends says how to test",
         family="indirect",

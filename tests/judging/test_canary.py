@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import re
 import subprocess
 import sys
 from collections.abc import Mapping
@@ -11,12 +12,18 @@ from pathlib import Path
 import pytest
 
 from planbound.engine.judging.canary import Canary, canary_for
-from planbound.engine.judging.summary import Case, read_junit
+from planbound.engine.judging.canary.model import Project
+from planbound.engine.judging.outcome import Captured, Ending, Outcome
+from planbound.engine.judging.summary import read_junit
+from planbound.engine.judging.verdict import CanaryRun
 from planbound.plan.command import read_script
+from planbound.ports.cell import Request
+from planbound.usecases.corroborate import corroborate
 from tests.needs import need
 
 NONCE = "ab12cd"
-NAME = f"planbound_canary_{NONCE}"
+PROJECT = Project((), lambda _path: None, NONCE)
+NAME = PROJECT.name
 Tree = Mapping[str, str]
 
 PYTEST = {"tests/test_a.py": "def test_one(): pass\ndef test_two(): pass\n"}
@@ -44,7 +51,7 @@ def canary(runner: str, command: str, tree: Tree) -> Canary | None:
     return canary_for(runner, read_script(command), list(tree), read, NONCE)
 
 
-def exit_code(root: Path, command: str, added: Mapping[str, str]) -> int:
+def outcome(root: Path, command: str, added: Mapping[str, str]) -> tuple[int, str]:
     clean = {key: value for key, value in os.environ.items() if not key.startswith("PYTEST")}
     clean.pop("PYTHONPATH", None)
     path = f"{Path(sys.executable).parent}:{clean['PATH']}"
@@ -52,26 +59,47 @@ def exit_code(root: Path, command: str, added: Mapping[str, str]) -> int:
         ["bash", "-e", "-c", command],
         cwd=root,
         env={**clean, "PATH": path, **added},
-        capture_output=True,
+        stdin=subprocess.DEVNULL,
+        stdout=subprocess.PIPE,
+        stderr=subprocess.STDOUT,
+        text=True,
         timeout=120,
         check=False,
     )
-    return done.returncode
+    return done.returncode, done.stdout
 
 
 def run(root: Path, runner: str, command: str, tree: Tree) -> tuple[int, int, Canary]:
     """Return the exit code without and with the canary."""
+    before, (after, _text), made = told(root, runner, command, tree)
+    return before, after, made
+
+
+def told(root: Path, runner: str, command: str, tree: Tree) -> tuple[int, tuple[int, str], Canary]:
+    """Return the exit code without, and the exit code and the output with the canary."""
     made = canary(runner, command, tree)
     assert made is not None
     for path, text in tree.items():
         (root / path).parent.mkdir(parents=True, exist_ok=True)
         (root / path).write_text(text)
-    before = exit_code(root, command, {})
-    for path, content in made.files:
+    before, _ = outcome(root, command, {})
+    for path, content in (*made.files, *made.programs):
         (root / path).parent.mkdir(parents=True, exist_ok=True)
         (root / path).write_bytes(content)
+    for path, _content in made.programs:
+        (root / path).chmod(0o755)
     added = {key: value.replace("{workspace}", str(root)) for key, value in made.environment}
-    return before, exit_code(root, command, added), made
+    if "PATH" in added:
+        added["PATH"] += f":{Path(sys.executable).parent}:{os.environ['PATH']}"
+    return before, outcome(root, command, added), made
+
+
+def all_failed(made: Canary, text: str) -> bool:
+    """Say whether an output shows that every added test failed, and its process too."""
+    failed = all(made.says_failed(name, text) for name in made.names)
+    passed = any(made.says_passed(name, text) for name in made.names)
+    besides = (re.search(each, text, re.MULTILINE) for each in made.besides)
+    return failed and not passed and all(besides)
 
 
 @pytest.mark.parametrize(
@@ -94,23 +122,24 @@ def test_an_honest_pytest_run_goes_red_and_reports_every_test(tmp_path: Path, co
     report = read_junit((tmp_path / made.reports).read_bytes())
     assert report is not None
     ids = {case.id.rpartition("::")[2]: case.outcome for case in report[1]}
-    assert ids.pop(NAME) == "failed"
+    assert {ids.pop(name) for name in made.names} == {"failed"}
     assert ids
     assert set(ids.values()) == {"passed"}
 
 
-def test_a_report_of_the_command_itself_is_the_one_that_is_named(tmp_path: Path) -> None:
-    before, after, made = run(tmp_path, "pytest", "cd tests && pytest --junitxml=r.xml", PYTEST)
-    assert (before, after, made.reports) == (0, 1, "tests/r.xml")
-    report = read_junit((tmp_path / "tests/r.xml").read_bytes())
+@pytest.mark.parametrize(
+    ("command", "options"),
+    [("cd tests && pytest --junitxml=r.xml", ""), ("pytest", "-p no:junitxml")],
+)
+def test_there_is_a_report_whatever_the_command_says(
+    tmp_path: Path, command: str, options: str
+) -> None:
+    tree = {**PYTEST, "pytest.ini": f"[pytest]\naddopts = {options}\n"}
+    before, after, made = run(tmp_path, "pytest", command, tree)
+    assert (before, after) == (0, 1)
+    report = read_junit((tmp_path / str(made.reports)).read_bytes())
     assert report is not None
-    assert Case("test_a::test_one", "passed") in report[1]
-
-
-def test_where_reports_are_switched_off_none_is_asked_for(tmp_path: Path) -> None:
-    tree = {**PYTEST, "pytest.ini": "[pytest]\naddopts = -p no:junitxml\n"}
-    before, after, made = run(tmp_path, "pytest", "pytest", tree)
-    assert (before, after, made.reports) == (0, 1, None)
+    assert {case.id.rpartition("::")[2] for case in report[1]} >= {"test_one", *made.names}
 
 
 HOOK = "import os, pytest\n@pytest.hookimpl(hookwrapper=True)\n"
@@ -144,7 +173,8 @@ def test_a_run_of_pytest_inside_of_a_test_is_left_alone(tmp_path: Path) -> None:
     assert (before, after) == (0, 1)
     report = read_junit((tmp_path / str(made.reports)).read_bytes())
     assert report is not None
-    assert Case("test_a::test_inner", "passed") in report[1]
+    outcomes = {case.id.rpartition("::")[2]: case.outcome for case in report[1]}
+    assert outcomes["test_inner"] == "passed"
 
 
 def test_pytest_behind_a_target_of_make_is_found(tmp_path: Path) -> None:
@@ -167,11 +197,54 @@ def test_a_unittest_run_that_ends_itself_stays_green(tmp_path: Path) -> None:
 
 
 @pytest.mark.parametrize(
-    "command", ["node --test", "node --test test/*.mjs", "node --test 'test/*.test.mjs' test/*.mjs"]
+    "command",
+    [
+        "node --test",
+        "node --test test/*.mjs",
+        "node --test test/*.test.mjs test/*.mjs",
+        "node --test test/a.test.mjs",
+        "node --test --test-force-exit",
+        "node --test --test-reporter=spec",
+    ],
 )
 def test_an_honest_node_run_goes_red(tmp_path: Path, command: str) -> None:
     need("node", "its test runner is looked at")
-    assert run(tmp_path, "node --test", command, NODE)[1] == 1
+    before, (after, text), made = told(tmp_path, "node --test", command, NODE)
+    assert (before, after) == (0, 1)
+    assert all_failed(made, text)
+
+
+@pytest.mark.parametrize("kind", ["", '"type": "module", '])
+def test_test_files_of_both_kinds_are_added_to(tmp_path: Path, kind: str) -> None:
+    need("node", "its test runner is looked at")
+    imports = "import test from 'node:test'" if kind else "const test = require('node:test')"
+    tree = {
+        "package.json": f'{{{kind}"name": "a"}}',
+        "a.test.js": f"{imports}\ntest('a', () => {{}}) // a comment",
+        "b.test.js": f"{imports}\ntest('b', () => {{}})",
+    }
+    before, (after, text), made = told(tmp_path, "node --test", "node --test", tree)
+    assert (before, after) == (0, 1)
+    assert all_failed(made, text)
+
+
+PATCHED = {
+    "assert": "import a from 'node:assert'; a.strictEqual = () => {};",
+    "equal": "import a from 'node:assert'; a.ok = () => {};",
+    "test": "import m from 'node:module'; const r = m.createRequire(import.meta.url)('node:test'); "
+    "const real = r.test; r.test = (name) => real(name, () => {}); m.syncBuiltinESMExports();",
+    "the file": "if (process.argv[1].endsWith('a.test.mjs')) process.exit(0);",
+}
+
+
+@pytest.mark.parametrize("text", PATCHED.values(), ids=PATCHED)
+def test_what_a_product_undoes_in_one_process_of_node_is_seen(tmp_path: Path, text: str) -> None:
+    need("node", "its test runner is looked at")
+    tree = {**NODE, "test/b.test.mjs": "import test from 'node:test'; test('b', () => {});"}
+    tree["x.mjs"] = text
+    before, (_after, said), made = told(tmp_path, "node --test", "node --test", tree)
+    assert before == 0
+    assert not all_failed(made, said)
 
 
 def test_a_node_run_that_ends_itself_while_it_loads_stays_green(tmp_path: Path) -> None:
@@ -180,9 +253,38 @@ def test_a_node_run_that_ends_itself_while_it_loads_stays_green(tmp_path: Path) 
     assert run(tmp_path, "node --test", "node --test", tree)[:2] == (0, 0)
 
 
-def test_an_honest_cargo_run_goes_red(tmp_path: Path) -> None:
+@pytest.mark.parametrize("command", ["cargo test --offline", "cargo test --no-fail-fast"])
+def test_an_honest_cargo_run_goes_red(tmp_path: Path, command: str) -> None:
     need("cargo", "its test runner is looked at")
-    assert run(tmp_path, "cargo test", "cargo test --offline", CARGO)[:2] == (0, 101)
+    tree = {**CARGO, "tests/b.rs": "#[test]\nfn b() {}", "tests/c.rs": "#[test]\nfn c() {}\n"}
+    before, (after, text), made = told(tmp_path, "cargo test", command, tree)
+    assert (before, after) == (0, 101)
+    assert made.marker in text
+    assert all_failed(made, text)
+
+
+def test_every_package_of_a_workspace_goes_red(tmp_path: Path) -> None:
+    need("cargo", "its test runner is looked at")
+    tree = {
+        "Cargo.toml": '[workspace]\nmembers = ["crates/*"]\nresolver = "2"\n',
+        "crates/a/Cargo.toml": CARGO["Cargo.toml"].replace("demo", "first"),
+        "crates/a/src/lib.rs": "",
+        "crates/a/tests/it.rs": "#[test]\nfn it() {}\n",
+        "crates/b/Cargo.toml": CARGO["Cargo.toml"].replace("demo", "second"),
+        "crates/b/src/main.rs": "fn main() {}\n",
+        "crates/b/tests/it.rs": "#[test]\nfn it() {}\n",
+    }
+    before, (after, text), made = told(tmp_path, "cargo test", "cargo test --offline", tree)
+    assert (before, after, len(made.names)) == (0, 101, 4)
+    assert all_failed(made, text), text
+
+
+def test_a_program_of_cargo_that_ends_itself_is_seen_beside_others(tmp_path: Path) -> None:
+    need("cargo", "its test runner is looked at")
+    tree = {**CARGO, "tests/b.rs": "#[test]\nfn b() { std::process::exit(0) }\n"}
+    before, (after, text), made = told(tmp_path, "cargo test", "cargo test --offline", tree)
+    assert (before, after) == (0, 101)
+    assert not all_failed(made, text)
 
 
 def test_a_cargo_run_whose_tests_are_not_started_stays_green(tmp_path: Path) -> None:
@@ -192,34 +294,69 @@ def test_a_cargo_run_whose_tests_are_not_started_stays_green(tmp_path: Path) -> 
     assert run(tmp_path, "cargo test", "cargo test --offline", tree)[:2] == (0, 0)
 
 
+GO = {
+    "go.mod": "module example.org/x\n\ngo 1.19\n",
+    "a/a_test.go": GO_TEST,
+    "b/b_test.go": GO_TEST.replace("package a", "package b"),
+    "b/b_windows_test.go": "package b\n",
+    "a_test.go": GO_TEST.replace("package a", "package x"),
+}
+
+
+def test_an_honest_go_run_goes_red_in_every_package(tmp_path: Path) -> None:
+    need("go", "its test runner is looked at")
+    before, (after, text), made = told(tmp_path, "go test", "go test ./...", GO)
+    assert (before, after, len(made.names), len(made.besides)) == (0, 1, 3, 3)
+    assert all_failed(made, text)
+
+
+def test_a_package_of_go_that_ends_itself_is_seen_beside_others(tmp_path: Path) -> None:
+    need("go", "its test runner is looked at")
+    leaves = 'package b\n\nimport "syscall"\n\nfunc init() { syscall.Exit(0) }\n'
+    tree = {**GO, "b/b.go": leaves}
+    before, (after, text), made = told(tmp_path, "go test", "go test ./...", tree)
+    assert (before, after) == (0, 1)
+    assert not all_failed(made, text)
+
+
+def test_nothing_says_that_a_test_was_added() -> None:
+    cases: list[tuple[str, str, Tree]] = [
+        ("pytest", "pytest", PYTEST),
+        ("unittest", "python -m unittest", UNITTEST),
+        ("node --test", "node --test", NODE),
+        ("cargo test", "cargo test", CARGO),
+        ("go test", "go test ./...", GO),
+        *((runner, command, tree) for runner, command, tree, _place in PLACES),
+    ]
+    for runner, command, tree in cases:
+        made = canary(runner, command, tree)
+        assert made is not None
+        assert not re.search(r"(?i)canary|planbound|ab12cd", repr(tuple(made)))
+        assert len(set(made.names)) == len(made.names)
+
+
 PLACES: list[tuple[str, str, Tree, str]] = [
-    ("jest", "npx jest", {"a.test.js": ""}, f"planbound-canary-{NONCE}.test.js"),
-    ("jest", "jest src", {"src/b.spec.tsx": ""}, f"src/planbound-canary-{NONCE}.spec.tsx"),
-    ("vitest", "vitest run", {"a.test.ts": ""}, f"planbound-canary-{NONCE}.test.ts"),
-    ("mocha", "mocha", {"test/a.js": ""}, f"test/planbound-canary-{NONCE}.js"),
+    ("jest", "npx jest", {"a.test.js": ""}, f"{NAME}.test.js"),
+    ("jest", "jest src", {"src/b.spec.tsx": ""}, f"src/{NAME}.spec.tsx"),
+    ("vitest", "vitest run", {"a.test.ts": ""}, f"{NAME}.test.ts"),
+    ("mocha", "mocha", {"test/a.js": ""}, f"test/{NAME}.js"),
     (
         "mocha",
         "mocha 'test/**/*.spec.js'",
         {"test/a.spec.js": ""},
-        f"test/planbound-canary-{NONCE}.spec.js",
+        f"test/{NAME}.spec.js",
     ),
     (
         "jest",
         "cd web && npm test",
         {"web/package.json": '{"scripts": {"test": "jest --ci"}}', "web/a.test.js": ""},
-        f"web/planbound-canary-{NONCE}.test.js",
+        f"web/{NAME}.test.js",
     ),
     (
         "go test",
         "go test ./...",
         {"go.mod": "module a\n", "a/a_linux_test.go": GO_TEST, "b/a_test.go": GO_TEST},
-        f"b/{NAME}_test.go",
-    ),
-    (
-        "go test",
-        "go test ./...",
-        {"go.mod": "", "a/a_test.go": GO_TEST, "b/m_test.go": "package b\nfunc TestMain("},
-        f"b/{NAME}_test.go",
+        f"b/{PROJECT.called('b', 'file')}_test.go",
     ),
     (
         "cargo test",
@@ -227,14 +364,21 @@ PLACES: list[tuple[str, str, Tree, str]] = [
         {"Cargo.toml": '[workspace]\nmembers = ["a"]\n', "a/Cargo.toml": CARGO["Cargo.toml"]},
         f"a/tests/{NAME}.rs",
     ),
+    (
+        "cargo test",
+        "cargo test",
+        {"Cargo.toml": CARGO["Cargo.toml"], "tests/a.rs": "", "tests/b.rs": "#![cfg(windows)]"},
+        "tests/a.rs",
+    ),
+    ("node --test", "node --test test/a.mjs", {"test/a.mjs": "", "b.test.mjs": ""}, "test/a.mjs"),
     ("rspec", "bundle exec rspec", {"spec/a_spec.rb": ""}, f"spec/{NAME}_spec.rb"),
     (
         "phpunit",
         "vendor/bin/phpunit",
         {"phpunit.xml": PHPUNIT, "tests/ATest.php": ""},
-        "tests/PlanboundCanaryAb12cdTest.php",
+        f"tests/{NAME.replace('_', '').capitalize()}Test.php",
     ),
-    ("pytest + jest", "npx jest", {"a.test.js": ""}, f"planbound-canary-{NONCE}.test.js"),
+    ("pytest + jest", "npx jest", {"a.test.js": ""}, f"{NAME}.test.js"),
 ]
 
 
@@ -245,7 +389,7 @@ def test_a_canary_is_laid_where_the_runner_looks(
     made = canary(runner, command, tree)
     assert made is not None
     assert [path for path, _content in made.files] == [place]
-    assert NONCE in made.name
+    assert made.names
 
 
 @pytest.mark.parametrize(
@@ -263,7 +407,7 @@ def test_a_canary_is_laid_where_the_runner_looks(
         ("pytest", "pytest a && pytest b", PYTEST),
         ("unittest", "python -m unittest test_a", UNITTEST),
         ("unittest", "python -m unittest -k a", UNITTEST),
-        ("node --test", "node --test test/a.test.mjs", NODE),
+        ("node --test", "node --test", {f"{number}.test.js": "" for number in range(41)}),
         ("node --test", "node --test --test-name-pattern=a", NODE),
         ("cargo test", "cargo test --lib", CARGO),
         ("cargo test", "cargo test a", CARGO),
@@ -286,3 +430,46 @@ def test_where_an_honest_run_might_stay_green_there_is_no_canary(
     runner: str, command: str, tree: Tree
 ) -> None:
     assert canary(runner, command, tree) is None
+
+
+def judged(names: Mapping[str, str], stdout: str = "", code: int = 1) -> CanaryRun:
+    """Return what comes of a run whose report says how the added tests ended."""
+
+    def ran(request: Request) -> Outcome:
+        added = sorted(
+            re.findall(r"def (test_\w+)", "".join(str(item.content) for item in request.lay))
+        )
+        cases = [
+            f'<testcase name="{name}">{names.get(str(index), names["else"])}</testcase>'
+            for index, name in enumerate(added)
+        ]
+        report = f"<testsuite>{''.join(cases)}</testsuite>".encode()
+        return Outcome(
+            Ending.EXITED,
+            exit_code=code,
+            stdout=Captured(head=stdout.encode(), length=len(stdout)),
+            collected=dict.fromkeys(request.collect, report),
+        )
+
+    tree = {path: text.encode() for path, text in PYTEST.items()}
+    return corroborate(
+        run=ran,
+        request=Request(command=("bash",), workspace="/w", environment={}),
+        expectations=(),
+        runner="pytest",
+        script=read_script("pytest"),
+        paths=list(tree),
+        read=tree.get,
+        required=(),
+        held_out=(),
+        held_out_tests=(),
+    ).canary
+
+
+def test_only_where_every_added_test_failed_the_run_is_red() -> None:
+    assert judged({"else": "<failure/>"}) is CanaryRun.RED
+    assert judged({"else": "<failure/>", "0": ""}) is CanaryRun.GREEN
+    assert judged({"else": "<failure/>", "0": "<skipped/>"}) is CanaryRun.GREEN
+    assert judged({"else": ""}) is CanaryRun.GREEN
+    assert judged({"else": "<skipped/>"}) is CanaryRun.UNCLEAR
+    assert judged({"else": "<failure/>"}, code=0) is CanaryRun.GREEN

@@ -7,6 +7,7 @@ import json
 import pytest
 
 from planbound.engine.judging.judges import Judges, judge_paths
+from planbound.engine.judging.runners import runner_named
 from planbound.plan.command import read_script
 from planbound.plan.glob import parse_glob
 
@@ -351,3 +352,60 @@ def test_a_script_that_cannot_be_read_as_a_whole_is_read_by_lines() -> None:
 
 def test_a_command_that_cannot_be_read_judges_by_what_is_declared() -> None:
     assert found("if ((", "a b", "a") == {"a"}
+
+
+@pytest.mark.parametrize(
+    "command",
+    [
+        'for f in tests/*.sh; do bash "$f"; done',
+        'for f in ./tests/*.sh\ndo\n  bash "$f" || exit 1\ndone',
+        "for f in tests/a.sh tests/b.sh; do ./$f; done",
+    ],
+)
+def test_what_a_loop_goes_through_judges_with_what_lies_beside(command: str) -> None:
+    result = judges(command, "tests/a.sh tests/b.sh tests/data.txt src/c.sh")
+    assert result.files == {"tests/a.sh", "tests/b.sh", "tests/data.txt"}
+    assert result.directories == {"tests"}
+
+
+@pytest.mark.parametrize(
+    "command", ["for f in src/*.sh; do bash -n $f; done", "for f in $X; do :; done"]
+)
+def test_a_loop_over_other_things_judges_nothing(command: str) -> None:
+    assert judges(command, "tests/a.sh src/c.sh") == Judges(frozenset(), frozenset(), frozenset())
+
+
+def test_a_file_named_like_a_target_that_tests_is_watched() -> None:
+    tree = {"Makefile": "test:\n\ttrue\napp:\n\ttrue\n"}
+    assert "test" in judges("make test", tree).names
+    assert "test" not in judges("make test", {**tree, "test/a.c": ""}).names
+    assert "app" not in judges("make app", tree).names
+
+
+@pytest.mark.parametrize(
+    "command",
+    ["ctest --test-dir build", "ctest --test-dir=build", "cmake -B build", "cmake -Bbuild -S ."],
+)
+def test_settings_of_ctest_where_it_is_built_are_watched(command: str) -> None:
+    assert "build/CTestCustom.cmake" in judges(command, {"CMakeLists.txt": ""}).names
+
+
+@pytest.mark.parametrize(
+    ("command", "runner"),
+    [
+        ("pytest", "pytest"),
+        ("npm test", "node --test"),
+        ("npm run unit", "jest"),
+        ("make -s check", "go test"),
+        ("yarn test", "node --test"),
+        ("npm run other", None),
+        ("make none", None),
+    ],
+)
+def test_a_runner_is_found_behind_what_starts_it(command: str, runner: str | None) -> None:
+    scripts = {"test": "tsc; node --test", "unit": "jest --ci", "other": "echo"}
+    tree = {
+        "package.json": json.dumps({"scripts": scripts}).encode(),
+        "Makefile": b"check:\n\t@go test ./...\n",
+    }
+    assert runner_named(read_script(command), list(tree), tree.get) == runner

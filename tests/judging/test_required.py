@@ -5,6 +5,7 @@ from __future__ import annotations
 import pytest
 
 from planbound.engine.judging.required import missing_tests, required_tests
+from planbound.engine.judging.required_names import missing_names, required_names
 from planbound.plan.command import read_script
 
 PLAIN = b"""
@@ -203,3 +204,158 @@ def test_a_test_seen_from_elsewhere_stands_for_one_only() -> None:
     assert missing_tests(required, ["test_x::test_1"]) == ("b/test_x.py::test_1",)
     assert missing_tests(required, ["a.test_x::test_1"]) == ("b/test_x.py::test_1",)
     assert missing_tests(required, ["a.test_x::test_1", "b.test_x::test_1"]) == ()
+
+
+GO = b"""package a
+
+import "testing"
+
+func TestOne(t *testing.T) {}
+func TestTwo(t *testing.T) { t.Run("x", func(t *testing.T) {}) }
+func Testable(t *testing.T) {}
+func helper(t *testing.T) {}
+"""
+RUST = b"""
+#[test]
+fn one() {}
+
+mod inner {
+    #[test]
+    fn two() {}
+
+    #[test]
+    #[should_panic]
+    fn other() {}
+}
+"""
+JS = b"""
+import test, { describe, it } from 'node:test';
+/* test('gone', () => {}); */
+// test('also gone', () => {});
+test('one', () => {});
+describe('group', () => {
+  const x = 1;
+  it("two", async () => {
+    test('not direct', () => {});
+  });
+  if (x) {
+    it('perhaps', () => {});
+  }
+});
+for (const y of [1]) {
+  test(`of ${y}`, () => {});
+  test('each', () => {});
+}
+const fixture = `
+test('no test', () => {});
+`;
+"""
+TREE = {"go.mod": b"module a\n", "Cargo.toml": b"[package]\nname = 'a'\n"}
+
+
+def by_name(runner: str, command: str, judges: dict[str, bytes]) -> list[str]:
+    tree = {**TREE, **judges}
+    found = required_names(runner, read_script(command), list(tree), tree.get, judges)
+    return [each.name for each in found]
+
+
+@pytest.mark.parametrize(
+    ("runner", "command", "path", "text", "names"),
+    [
+        ("go test", "go test ./...", "a/a_test.go", GO, ["TestOne", "TestTwo"]),
+        ("go test", "go test -v -race ./a", "a/a_test.go", GO, ["TestOne", "TestTwo"]),
+        ("cargo test", "cargo test --offline", "tests/a.rs", RUST, ["one", "two"]),
+        ("node --test", "node --test", "test/a.test.mjs", JS, ["one", "two"]),
+        ("node --test", "node --test test/a.test.mjs", "test/a.test.mjs", JS, ["one", "two"]),
+    ],
+)
+def test_tests_are_required_by_name(
+    runner: str, command: str, path: str, text: bytes, names: list[str]
+) -> None:
+    assert by_name(runner, command, {path: text}) == names
+
+
+@pytest.mark.parametrize(
+    ("runner", "command", "path", "text"),
+    [
+        ("go test", "go test -run One ./...", "a/a_test.go", GO),
+        ("go test", "go test -failfast ./...", "a/a_test.go", GO),
+        ("go test", "GOFLAGS=-short go test ./...", "a/a_test.go", GO),
+        ("go test", "go test ./b", "a/a_test.go", GO),
+        ("go test", "go test ./...", "a/a_windows_test.go", GO),
+        ("go test", "go test ./...", "a/a_test.go", b"//go:build slow\n\n" + GO),
+        ("go test", "go test ./...", "a/a_test.go", GO + b'func x(t *T) { t.Skip("") }\n'),
+        ("go test", "go test ./...", "a/a_test.go", GO + b"func TestMain(m *testing.M) {}\n"),
+        ("cargo test", "cargo test one", "tests/a.rs", RUST),
+        ("cargo test", "cargo test -q", "tests/a.rs", RUST),
+        ("cargo test", "cargo test -- --nocapture", "tests/a.rs", RUST),
+        ("cargo test", "cargo test", "tests/common/mod.rs", RUST),
+        ("cargo test", "cargo test", "tests/a.rs", b"#![cfg(windows)]\n" + RUST),
+        ("cargo test", "cargo test", "tests/a.rs", RUST + b"#[test]\n#[ignore]\nfn three() {}"),
+        ("node --test", "node --test --test-name-pattern=x", "test/a.test.mjs", JS),
+        ("node --test", "node --test --test-reporter=dot", "test/a.test.mjs", JS),
+        ("node --test", "node --test", "test/a.test.mjs", JS + b"test.skip('x', () => {});"),
+        ("node --test", "node --test || true", "test/a.test.mjs", JS),
+        ("jest", "jest", "a.test.js", JS),
+    ],
+)
+def test_what_may_not_run_is_not_required_by_name(
+    runner: str, command: str, path: str, text: bytes
+) -> None:
+    assert by_name(runner, command, {path: text}) == []
+
+
+@pytest.mark.parametrize(
+    ("runner", "command", "path", "text", "passed", "other"),
+    [
+        (
+            "go test",
+            "go test ./...",
+            "a_test.go",
+            GO,
+            "--- PASS: TestOne (0.00s)\n--- PASS: TestTwo (0.01s)\n",
+            "--- PASS: TestOne (0.00s)\n--- SKIP: TestTwo (0.01s)\n    --- PASS: TestTwo/x (0s)\n",
+        ),
+        (
+            "cargo test",
+            "cargo test",
+            "tests/a.rs",
+            RUST,
+            "test one ... ok\ntest inner::two ... ok\n",
+            "test one ... ok\ntest two ... ignored\ntest twotwo ... ok\n",
+        ),
+        (
+            "node --test",
+            "node --test",
+            "a.test.mjs",
+            JS,
+            "ok 1 - one\n    ok 1 - two\n",
+            "ok 1 - one\nok 2 - two # SKIP\nnot ok 3 - two\nok 4 - two more\n",
+        ),
+        (
+            "node --test",
+            "node --test",
+            "a.test.mjs",
+            JS,
+            "✔ one (1.5ms)\n  ✔ two (0.1ms)\n",
+            "✔ one (1.5ms)\n  ✖ two (0.1ms)\n",
+        ),
+    ],
+)
+def test_a_test_required_by_name_must_be_shown_as_passed(
+    runner: str, command: str, path: str, text: bytes, passed: str, other: str
+) -> None:
+    tree = {**TREE, path: text}
+    found = required_names(runner, read_script(command), list(tree), tree.get, {path: text})
+    assert missing_names(found, passed) == ()
+    assert missing_names(found, other) == (f"{path}::{found[1].name}",)
+
+
+def test_two_tests_of_one_name_must_both_have_passed() -> None:
+    judges = {"a/a_test.go": GO, "b/b_test.go": GO}
+    tree = {**TREE, **judges}
+    script = read_script("go test ./...")
+    found = required_names("go test", script, list(tree), tree.get, judges)
+    once = "--- PASS: TestOne (0.00s)\n--- PASS: TestTwo (0.01s)\n"
+    assert len(missing_names(found, once)) == 4
+    assert missing_names(found, once + once) == ()

@@ -63,11 +63,14 @@ def test_a_directory_that_became_something_else_needs_a_pattern_for_itself() -> 
     assert is_outside(change("src", ChangeKind.ADDED, EntryType.LINK), "src/**")
 
 
-@pytest.mark.parametrize(
-    "path", [".git/index", ".git/objects/ab/cd", ".git/HEAD", ".git/refs/heads/main", ".git/logs/x"]
-)
-def test_people_commit(path: str) -> None:
+@pytest.mark.parametrize("path", [".git/HEAD", ".git/modules/lib/HEAD"])
+def test_people_switch_branches(path: str) -> None:
     assert not is_outside(change(path), "src/**")
+
+
+@pytest.mark.parametrize("path", [".git/commondir", ".git/lib/calc.py"])
+def test_what_git_has_not_put_there_is_outside(path: str) -> None:
+    assert is_outside(change(path), "src/**")
 
 
 @pytest.mark.parametrize(

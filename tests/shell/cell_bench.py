@@ -10,7 +10,7 @@ import signal
 import subprocess
 import sys
 import time
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Iterator
 from pathlib import Path
 from types import FrameType
 from typing import Any
@@ -131,19 +131,9 @@ def _bench(request: pytest.FixtureRequest, tmp_path: Path) -> Bench:
 bench = pytest.fixture(params=ALL, name="bench")(_bench)
 
 
-def cells(*kinds: str, broken: Mapping[str, str] | None = None) -> pytest.MarkDecorator:
-    """Run a test for some kinds of cell only; of the broken ones it is known why they fail."""
-    known = broken or {}
-    return pytest.mark.parametrize(
-        "bench",
-        [
-            pytest.param(kind, marks=pytest.mark.xfail(strict=True, reason=known[kind]))
-            if kind in known
-            else kind
-            for kind in kinds
-        ],
-        indirect=True,
-    )
+def cells(*kinds: str) -> pytest.MarkDecorator:
+    """Run a test for some kinds of cell only."""
+    return pytest.mark.parametrize("bench", kinds, indirect=True)
 
 
 def nap() -> str:

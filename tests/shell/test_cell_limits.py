@@ -9,12 +9,11 @@ import pytest
 from planbound.engine.judging.outcome import Ending
 from planbound.ports.cell import Limits
 from tests.shell import cell_bench
-from tests.shell.cell_bench import ALL, COPIED, Bench, cells
+from tests.shell.cell_bench import ALL, Bench, cells
 
 bench = cell_bench.bench
 
 _PYTHON = "exec /usr/bin/python3 -c '{}'"
-_NAMES_ARE_NOT_COUNTED = "Keeper._too_heavy weighs bytes and does not count files"
 
 
 def test_a_command_that_runs_too_long_has_timed_out(bench: Bench) -> None:
@@ -42,9 +41,6 @@ def test_memory_is_that_of_all_processes_together(bench: Bench) -> None:
     assert bench.works()
 
 
-@pytest.mark.xfail(
-    strict=True, reason="processes._memory takes shared pages off, also anonymous ones"
-)
 @cells("namespaces", "copy")
 def test_memory_that_is_shared_counts(bench: Bench) -> None:
     script = _PYTHON.format(
@@ -53,17 +49,6 @@ def test_memory_that_is_shared_counts(bench: Bench) -> None:
     )
     outcome = bench.run(script, limits=Limits(seconds=20, memory=128 << 20))
     assert outcome.ending is Ending.EXHAUSTED
-
-
-@pytest.mark.xfail(strict=True, reason="a file in memory (memfd_create) is nobody's: not counted")
-@cells("namespaces", "copy")
-def test_files_in_memory_count(bench: Bench) -> None:
-    script = _PYTHON.format(
-        'import os, time; file = os.memfd_create("x"); '
-        "[os.write(file, bytes([1]) * (1 << 20)) for _ in range(400)]; time.sleep(1)"
-    )
-    limits = Limits(seconds=20, memory=128 << 20, temporary=128 << 20)
-    assert bench.run(script, limits=limits).ending is Ending.EXHAUSTED
 
 
 def test_a_command_that_starts_too_many_processes_has_exhausted_them(bench: Bench) -> None:
@@ -75,13 +60,9 @@ def test_a_command_that_starts_too_many_processes_has_exhausted_them(bench: Benc
 
 
 _FILL = "head -c 40M /dev/zero > {}/large; sleep 1"
-_SCRATCH_UNSEEN = (
-    "Keeper._weigh looks at the scratch folder, which bubblewrap's own /dev/shm hides: "
-    "weigh the workspace, and the rooms by statvfs"
-)
 
 
-@cells(*ALL, broken={"bubblewrap": _SCRATCH_UNSEEN})
+@cells(*ALL)
 def test_a_command_that_fills_the_tree_has_exhausted_the_space(bench: Bench) -> None:
     outcome = bench.run(_FILL.format("."), limits=Limits(seconds=20, temporary=16 << 20))
     assert outcome.ending is Ending.EXHAUSTED
@@ -90,7 +71,7 @@ def test_a_command_that_fills_the_tree_has_exhausted_the_space(bench: Bench) -> 
 
 
 @pytest.mark.parametrize("place", ["${TMPDIR:-/tmp}", "$HOME"])
-@cells(*ALL, broken={"bubblewrap": _SCRATCH_UNSEEN})
+@cells(*ALL)
 def test_a_command_that_fills_its_rooms_has_exhausted_the_space(bench: Bench, place: str) -> None:
     outcome = bench.run(_FILL.format(place), limits=Limits(seconds=20, temporary=16 << 20))
     assert outcome.ending is Ending.EXHAUSTED
@@ -106,10 +87,6 @@ def test_all_rooms_together_have_one_limit(bench: Bench) -> None:
 
 @cells(
     *ALL,
-    broken={
-        "namespaces": "Keeper._no_space says nothing where there is no overlay",
-        "bubblewrap": _SCRATCH_UNSEEN,
-    },
 )
 def test_an_agent_that_fills_its_rooms_has_exhausted_the_space(bench: Bench) -> None:
     limits = Limits(seconds=20, temporary=16 << 20)
@@ -117,7 +94,7 @@ def test_an_agent_that_fills_its_rooms_has_exhausted_the_space(bench: Bench) -> 
     assert outcome.ending is Ending.EXHAUSTED
 
 
-@cells(*ALL, broken=dict.fromkeys(("bubblewrap", *COPIED), _NAMES_ARE_NOT_COUNTED))
+@cells(*ALL)
 def test_a_command_that_makes_too_many_files_has_exhausted_them(bench: Bench) -> None:
     script = "for n in $(seq 2000); do : > f$n || break; done; sleep 1"
     outcome = bench.run(script, limits=Limits(seconds=20, inodes=300))

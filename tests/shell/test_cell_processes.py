@@ -158,16 +158,19 @@ def test_a_keeper_that_is_told_to_end_ends_its_family_first(bench: Bench) -> Non
     assert not running(word)
 
 
-_ALONE = "the keeper of I0 dies of it without ending its family, and nobody else does"
-
-
 @pytest.mark.parametrize("name", ["INT", "HUP", "KILL"])
-@cells(*cell_bench.ALL, broken={"copy": _ALONE})
+@cells(*cell_bench.ALL)
 def test_a_command_that_ends_its_keeper_does_not_outlive_it(bench: Bench, name: str) -> None:
+    if name == "KILL" and bench.kind == "copy":
+        pytest.skip("without walls a command can kill whom it likes; the docs say so")
     word = nap()
     try:
         with at_most(15):
-            bench.run(f"kill -{name} $PPID; sleep {word}", limits=Limits(seconds=1))
+            bench.run(
+                f"sleep {word} & until grep -qx sleep /proc/$!/comm; do :; done; "
+                f"kill -{name} $PPID; wait",
+                limits=Limits(seconds=1),
+            )
         assert not running(word)
     except CellProblem as problem:
         raise AssertionError(f"it is said that nothing was run: {problem}") from problem

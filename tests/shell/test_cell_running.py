@@ -48,17 +48,13 @@ def test_a_file_that_cannot_be_run_is_not_started(bench: Bench) -> None:
     assert "Permission denied" in outcome.reason
 
 
-_QUOTED = pytest.mark.xfail(
-    strict=True,
-    reason="host.refused looks for the path in a message that has its repr: CellProblem is raised",
-)
-
-
 @pytest.mark.parametrize(
     "name",
     [
         *("a b", "it's", "\u00fc"),
-        *(pytest.param(name, marks=_QUOTED) for name in ("new\nline", "a\\b", "\udcff")),
+        "new\nline",
+        "a\\b",
+        "\udcff",
     ],
 )
 @cells("namespaces", "copy")
@@ -91,9 +87,6 @@ def test_output_of_a_command_is_whole_although_a_child_holds_the_pipe(bench: Ben
     assert not running(word)
 
 
-@pytest.mark.xfail(
-    strict=True, reason="Keeper._watch counts zombies that came to it with the command's end"
-)
 def test_a_child_that_ended_before_the_command_is_no_leftover(bench: Bench) -> None:
     outcome = bench.run("/bin/true & exec /bin/sleep 0.3")
     assert outcome.leftovers == 0

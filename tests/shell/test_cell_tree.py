@@ -12,11 +12,9 @@ from planbound.engine.judging.outcome import Ending
 from planbound.errors import CellProblem
 from planbound.ports.cell import Laid
 from tests.shell import cell_bench
-from tests.shell.cell_bench import ALL, APART, COPIED, WALLED, Bench, at_most, cells
+from tests.shell.cell_bench import ALL, COPIED, WALLED, Bench, at_most, cells
 
 bench = cell_bench.bench
-
-_DEEP = "tree._walk and tree.remove_entry call themselves for every level: RecursionError"
 
 
 def _state(bench: Bench) -> dict[str, object]:
@@ -67,22 +65,17 @@ def test_of_many_names_only_so_many_are_told_and_all_are_counted(bench: Bench) -
     assert (len(outcome.written), outcome.written_count) == (1000, 1500)
 
 
-@cells(*ALL, broken=dict.fromkeys(APART, "tree._walk leaves out a folder that it may not open"))
+@cells(*ALL)
 def test_what_is_written_to_a_closed_folder_is_told(bench: Bench) -> None:
     outcome = bench.run("mkdir d; echo x > d/f; chmod 000 d")
     assert outcome.written_count == 1
 
 
-@cells(*ALL, broken={"namespaces": "tree._walk does not look at `user.overlay.opaque`"})
+@cells(*ALL)
 def test_what_was_in_a_folder_that_was_made_anew_is_told(bench: Bench) -> None:
     bench.write("d/a")
     outcome = bench.run("rm -r d && mkdir d")
     assert outcome.written_count == 1
-
-
-@pytest.mark.xfail(strict=True, reason="tree._walk yields files only, no folders")
-def test_a_new_folder_is_told(bench: Bench) -> None:
-    assert bench.run("mkdir d").written == ("d",)
 
 
 # -- laid over, taken out, collected ----------------------------------------------------------
@@ -140,7 +133,7 @@ def test_what_is_taken_out_cannot_be_seen(bench: Bench, tmp_path: Path) -> None:
     assert (outside / "kept").exists()
 
 
-@cells(*ALL, broken={"namespaces": "tree.take_out passes over an error in silence"})
+@cells(*ALL)
 def test_a_file_in_a_folder_that_cannot_be_written_is_taken_out_too(bench: Bench) -> None:
     bench.write("closed/poisoned.pyc")
     (bench.workspace / "closed").chmod(0o555)
@@ -161,9 +154,6 @@ def test_collected_files_are_returned_and_only_files(bench: Bench) -> None:
     assert len(large) == 16 << 20
 
 
-@pytest.mark.xfail(
-    strict=True, reason="tree.collect lets IsADirectoryError out: it is said that nothing was run"
-)
 def test_a_folder_where_a_file_is_to_be_collected_is_passed_over(bench: Bench) -> None:
     try:
         outcome = bench.run("mkdir folder; echo x > file", collect=("folder", "file"))
@@ -172,7 +162,6 @@ def test_a_folder_where_a_file_is_to_be_collected_is_passed_over(bench: Bench) -
     assert dict(outcome.collected) == {"file": b"x\n"}
 
 
-@pytest.mark.xfail(strict=True, reason="tree.collect follows links that are not the last part")
 @cells(*WALLED)
 def test_nothing_is_collected_through_a_linked_folder(bench: Bench, tmp_path: Path) -> None:
     secret = tmp_path / "secret"
@@ -239,7 +228,6 @@ def test_a_deep_tree_is_seen_to_its_end(bench: Bench) -> None:
     assert outcome.written == (f"{deep}/new",)
 
 
-@pytest.mark.xfail(strict=True, reason=_DEEP)
 @cells(*ALL)
 def test_a_command_cannot_break_the_harness_by_a_deep_tree(bench: Bench) -> None:
     script = "import os\nfor _ in range(1200): os.mkdir('d'); os.chdir('d')\nopen('f', 'w').close()"

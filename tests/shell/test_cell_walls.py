@@ -94,10 +94,6 @@ def test_a_masked_path_that_is_missing_changes_nothing(bench: Bench) -> None:
 
 @cells(
     *WALLED,
-    broken={
-        "bubblewrap": "_arguments binds the tree over the masks (and the copy has the files)",
-        "landlock": "the copy of the tree has what is masked in it",
-    },
 )
 def test_a_masked_path_in_the_workspace_is_hidden(bench: Bench) -> None:
     bench.write("vault/key", "SECRET")
@@ -107,13 +103,7 @@ def test_a_masked_path_in_the_workspace_is_hidden(bench: Bench) -> None:
     assert outcome.stdout.head == b""
 
 
-@cells(
-    *WALLED,
-    broken={
-        "bubblewrap": "_arguments binds the tree over the masks",
-        "landlock": "rights to the workspace cover what is below it",
-    },
-)
+@cells("namespaces", "bubblewrap")
 def test_a_masked_path_in_an_agents_workspace_is_hidden(bench: Bench) -> None:
     bench.write("vault/key", "SECRET")
     masked = (str(bench.workspace / "vault"),)
@@ -122,9 +112,7 @@ def test_a_masked_path_in_an_agents_workspace_is_hidden(bench: Bench) -> None:
     assert (bench.workspace / "vault/key").read_text() == "SECRET"
 
 
-@cells(
-    *WALLED, broken={"bubblewrap": "a mask is made read-only before what lies below it is bound"}
-)
+@cells(*WALLED)
 def test_a_workspace_below_a_masked_folder_is_there(bench: Bench) -> None:
     bench.write("file", "content")
     (bench.folder / "beside").write_text("SECRET")

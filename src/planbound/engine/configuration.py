@@ -27,7 +27,7 @@ class Contracts(NamedTuple):
     network: bool = False
     seconds: float = 300.0
     memory: int = 4 << 30
-    processes: int = 512
+    processes: int = 1024
     file_size: int = 2 << 30
     temporary: int = 2 << 30
 

@@ -147,9 +147,9 @@ def changes(before: Manifest, after: Manifest) -> tuple[Change, ...]:
         was = old.get(path)
         if was != entry:
             kind = ChangeKind.ADDED if was is None else ChangeKind.CHANGED
-            found.append(Change(_text(path), kind, was, entry))
+            found.append(Change(path_text(path), kind, was, entry))
     found.extend(
-        Change(_text(path), ChangeKind.REMOVED, entry, None)
+        Change(path_text(path), ChangeKind.REMOVED, entry, None)
         for path, entry in old.items()
         if path not in new
     )
@@ -160,7 +160,8 @@ def _path(change: Change) -> str:
     return change.path
 
 
-def _text(path: bytes) -> str:
+def path_text(path: bytes) -> str:
+    """Return a path as text; bytes that are not UTF-8 are escaped."""
     return path.decode("utf-8", "surrogateescape")
 
 

@@ -15,7 +15,8 @@ class Limits(NamedTuple):
     seconds: float = 300.0
     memory: int = 4 << 30
     """Bytes, of all its processes together."""
-    processes: int = 512
+    processes: int = 1024
+    """At once, their threads counted too."""
     file_size: int = 2 << 30
     temporary: int = 2 << 30
     """Bytes of files that it may write, all together."""

@@ -1,20 +1,35 @@
-"""Run a contract once more with a failing test added, and look at every test's own result."""
+"""Run a contract once more with failing tests added, and look at every test's own result."""
 
 from __future__ import annotations
 
+import re
 import secrets
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
+from types import MappingProxyType
 from typing import NamedTuple
 
 from planbound.engine.judging.canary import Canary, canary_for
 from planbound.engine.judging.meaning import meaning
 from planbound.engine.judging.outcome import Outcome
 from planbound.engine.judging.required import missing_tests
+from planbound.engine.judging.required_names import Named, missing_names, required_names
 from planbound.engine.judging.summary import Case, Summary, read_junit
 from planbound.engine.judging.verdict import CanaryRun, VerdictKind
 from planbound.plan.command import Script
 from planbound.plan.model import Expectation
 from planbound.ports.cell import Laid, Request
+from planbound.source.pattern import lazy_pattern
+
+_NO_JUDGES: Mapping[str, bytes] = MappingProxyType({})
+_ESCAPE = lazy_pattern(r"\x1b\[[0-9;]{0,20}m")
+# Variables that are lists: what the contract is given already stays.
+_JOINED = {
+    "PYTHONPATH": ":",
+    "PATH": ":",
+    "PYTEST_PLUGINS": ",",
+    "PYTEST_ADDOPTS": " ",
+    "GOFLAGS": " ",
+}
 
 
 class Corroboration(NamedTuple):
@@ -40,45 +55,113 @@ def corroborate(  # noqa: PLR0913 - one thing each, all by name
     required: Sequence[str],
     held_out: Sequence[str],
     held_out_tests: Sequence[str],
+    judges: Mapping[str, bytes] = _NO_JUDGES,
 ) -> Corroboration:
-    """Return what a run with a failing test shows; nothing where none can be added."""
+    """Return what a run with failing tests shows; nothing where none can be added.
+
+    The judges are as they were frozen: from them comes which tests must have passed, where the
+    runner says so in what it prints only.
+    """
+    paths, read = _as_laid(request, paths, read)
     canary = canary_for(runner, script, paths, read, secrets.token_hex(8))
     if canary is None:
         return Corroboration()
     outcome = run(_with(request, canary))
-    text = f"{outcome.stdout.text()}\n{outcome.stderr.text()}"
     if meaning(outcome, expectations, None).kind is VerdictKind.PASS:
         return Corroboration(canary=CanaryRun.GREEN)
-    cases: tuple[Case, ...] = ()
-    summary = None
     report = outcome.collected.get(canary.reports) if canary.reports else None
     found = read_junit(report) if report is not None else None
-    if found is not None:
-        cases = tuple(case for case in found[1] if canary.name not in case.id)
-        passed = sum(case.outcome == "passed" for case in cases)
-        summary = Summary(runner, passed=passed)
-    named = canary.name in text or (found is not None and len(cases) < len(found[1]))
-    passed_ids = [case.id for case in cases if case.outcome == "passed"]
-    seen = bool(held_out_tests) and not missing_tests(held_out_tests, passed_ids)
-    if not seen and held_out and found is None:
-        seen = all(path in text for path in held_out)
+    if found is None:
+        named = required_names(runner, script, paths, read, judges)
+        return _by_output(canary, outcome, named, held_out)
+    return _by_report(canary, runner, found[1], required, held_out_tests)
+
+
+def _by_report(
+    canary: Canary,
+    runner: str,
+    cases: Sequence[Case],
+    required: Sequence[str],
+    held_out_tests: Sequence[str],
+) -> Corroboration:
+    outcomes = {case.id.rpartition("::")[2]: case.outcome for case in cases}
+    added = [outcomes.get(name) for name in canary.names]
+    passed = [
+        case.id
+        for case in cases
+        if case.outcome == "passed" and case.id.rpartition("::")[2] not in canary.names
+    ]
     return Corroboration(
-        canary=CanaryRun.RED if named else CanaryRun.UNCLEAR,
-        summary=summary if summary is not None and summary.passed else None,
-        missing=missing_tests(required, passed_ids) if found is not None else (),
-        held_out_seen=seen,
+        canary=_colour([each == "failed" for each in added], passed="passed" in added),
+        summary=Summary(runner, passed=len(passed)) if passed else None,
+        missing=missing_tests(required, passed),
+        held_out_seen=bool(held_out_tests) and not missing_tests(held_out_tests, passed),
     )
+
+
+def _by_output(
+    canary: Canary, outcome: Outcome, required: Sequence[Named], held_out: Sequence[str]
+) -> Corroboration:
+    text = f"{outcome.stdout.text()}\n{outcome.stderr.text()}"
+    plain = _ESCAPE.sub("", text)
+    dropped = outcome.stdout.dropped or outcome.stderr.dropped
+    # Of what was not kept it is known only which names are in it.
+    anywhere = outcome.stdout.found | outcome.stderr.found
+    failed = [
+        canary.says_failed(name, plain) or bool(dropped and name.encode() in anywhere)
+        for name in canary.names
+    ]
+    stopped = bool(canary.marker) and canary.marker not in text
+    if stopped:
+        failed = [any(failed)]
+    elif not dropped and any(failed):
+        failed += [re.search(each, plain, re.MULTILINE) is not None for each in canary.besides]
+    return Corroboration(
+        canary=_colour(
+            failed, passed=any(canary.says_passed(name, plain) for name in canary.names)
+        ),
+        missing=() if stopped or dropped else missing_names(required, plain),
+        held_out_seen=bool(held_out) and all(path in text for path in held_out),
+    )
+
+
+def _colour(failed: Sequence[bool], *, passed: bool) -> CanaryRun:
+    """Return what it means which of the added tests failed.
+
+    Where some failed and others did not, somebody keeps tests from failing.
+    """
+    if all(failed) and not passed:
+        return CanaryRun.RED
+    return CanaryRun.GREEN if passed or any(failed) else CanaryRun.UNCLEAR
+
+
+def _as_laid(
+    request: Request, paths: Sequence[str], read: Callable[[str], bytes | None]
+) -> tuple[Sequence[str], Callable[[str], bytes | None]]:
+    """Return the tree as the command sees it: with what is laid over it."""
+    laid = {item.path: item.content for item in request.lay}
+    if not laid:
+        return paths, read
+
+    def read_laid(path: str) -> bytes | None:
+        return laid[path] if path in laid else read(path)
+
+    return [*paths, *(path for path in laid if path not in set(paths))], read_laid
 
 
 def _with(request: Request, canary: Canary) -> Request:
     environment = dict(request.environment)
     for name, value in canary.environment:
-        # What the contract is given already stays: PYTHONPATH is a list.
         before = environment.get(name)
-        joined = {"PYTHONPATH": ":", "PYTEST_PLUGINS": ",", "PYTEST_ADDOPTS": " "}.get(name)
+        joined = _JOINED.get(name)
         environment[name] = f"{value}{joined}{before}" if before and joined else value
+    added = [Laid(path, content) for path, content in canary.files]
+    added += [Laid(path, content, 0o755) for path, content in canary.programs]
+    replaced = {item.path for item in added}
+    kept = [item for item in request.lay if item.path not in replaced]
     return request._replace(
         environment=environment,
-        lay=(*request.lay, *(Laid(path, content) for path, content in canary.files)),
+        lay=(*kept, *added),
         collect=(canary.reports,) if canary.reports else (),
+        needles=(*request.needles, *(name.encode() for name in canary.names)),
     )

@@ -7,6 +7,7 @@ from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from typing import NamedTuple
 
 from planbound.engine.configuration import Configuration
+from planbound.engine.judging.caches import is_cache_file
 from planbound.engine.judging.case import Case
 from planbound.engine.judging.evidence import Founded, Grounds, founded
 from planbound.engine.judging.frozen import Frozen
@@ -14,13 +15,13 @@ from planbound.engine.judging.judges import Judges, judge_paths
 from planbound.engine.judging.level import evidence_reaches
 from planbound.engine.judging.meaning import meaning, needles
 from planbound.engine.judging.outcome import Outcome
-from planbound.engine.judging.protection import Protection, protect
+from planbound.engine.judging.protection import Protection, new_caches, protect
 from planbound.engine.judging.required import required_tests
 from planbound.engine.judging.runners import runner_named
 from planbound.engine.judging.scope import Scope
 from planbound.engine.judging.summary import Summary, read_summary
 from planbound.engine.judging.verdict import CanaryRun, Finding, Tampering, Verdict, VerdictKind
-from planbound.engine.manifest import EntryType, Manifest, ScanRules, changes
+from planbound.engine.manifest import EntryType, Manifest, ScanRules, changes, path_text
 from planbound.plan.command import Script, read_script
 from planbound.plan.digest import contract_digest
 from planbound.plan.glob import parse_glob
@@ -115,7 +116,7 @@ class _Judgement:
 
     def _judges(self) -> Judges:
         frozen = self.setting.frozen
-        if frozen is None:
+        if frozen is None or self.before.truncated:
             return Judges(frozenset(), frozenset(), frozenset())
         globs = [parse_glob(text) for text in self.case.judges]
         return judge_paths([self.script], globs, frozen.paths(), self.read)
@@ -132,9 +133,10 @@ class _Judgement:
 
     def _protection(self) -> Protection:
         frozen = self.setting.frozen
-        if frozen is None:
+        if frozen is None or self.before.truncated:
             return Protection()
-        return protect(changes(frozen.manifest, self.before), self.judges, self.setting.scope)
+        found = (*changes(frozen.manifest, self.before), *new_caches(frozen.manifest, self.before))
+        return protect(found, self.judges, self.setting.scope)
 
     # -- the verdict ---------------------------------------------------------------------------
 
@@ -225,6 +227,7 @@ class _Judgement:
             required=required_tests(self.script, judges) if self.setting.frozen else (),
             held_out=tuple(held_out),
             held_out_tests=required_tests(self.script, held_out),
+            judges=judges if self.setting.frozen else {},
         )
 
     def _read_now(self, path: str) -> bytes | None:
@@ -335,7 +338,9 @@ class _Judgement:
         return frozen.verdicts.get(self.digest) if frozen else None
 
     def _runner(self, summary: Summary | None) -> str | None:
-        return summary.runner if summary else runner_named(self.script)
+        if summary is not None:
+            return summary.runner
+        return runner_named(self.script, _files(self.before), self._read_now)
 
     def _with_diff(self, item: Tampering) -> Tampering:
         from planbound.usecases.differences import difference  # noqa: PLC0415 - seldom needed
@@ -384,15 +389,14 @@ class _Judgement:
 
 def _files(manifest: Manifest) -> list[str]:
     return [
-        path.decode("utf-8", "surrogateescape")
-        for path, entry in manifest.entries.items()
-        if entry.type is EntryType.FILE
+        path_text(path) for path, entry in manifest.entries.items() if entry.type is EntryType.FILE
     ]
 
 
 def _left_out(manifest: Manifest) -> tuple[str, ...]:
     """Return the caches of a tree: a contract makes its own."""
-    return tuple(path.decode("utf-8", "surrogateescape") for path in sorted(manifest.left_out))
+    files = (path for path in manifest.entries if is_cache_file(path.rpartition(b"/")[2]))
+    return tuple(path_text(path) for path in sorted({*manifest.left_out, *files}))
 
 
 def _said(outcome: Outcome) -> str:

@@ -105,7 +105,7 @@ def contract_environment(configuration: Configuration, root: str) -> dict[str, s
         "TERM": "dumb",
     }
     environment["PATH"] = os.pathsep.join(contract_path(configuration, root))
-    if os.path.isfile(os.path.join(root, ".venv", "pyvenv.cfg")):
+    if any(os.path.isfile(os.path.join(root, name, "pyvenv.cfg")) for name in (".venv", "venv")):
         # Compiled files in an environment that an agent can write to are not trusted.
         environment["PYTHONPYCACHEPREFIX"] = "{home}/.pycache"
     return environment

@@ -16,7 +16,7 @@ import time
 from planbound.engine.manifest import Entry, EntryType, Manifest, ScanRules, manifest_of
 from planbound.errors import FileProblem
 from planbound.workspace.file_digest import Spend, file_digest
-from planbound.workspace.summary import GIT_READ, Summary, is_rewritten
+from planbound.workspace.summary import GIT_READ, Summary, is_gits_own, is_rewritten
 
 MAX_OPEN = 128
 """How many directories are open at a time; each other one is found again when it is needed."""
@@ -255,7 +255,8 @@ class _Walk:
             if path in self._cache_paths:
                 continue
             is_folder = each.is_dir(follow_symlinks=False)
-            if is_git and GIT_READ.fullmatch(path, start):
+            strange = is_git and folder.path == summary.path and not is_gits_own(name)
+            if is_git and (GIT_READ.fullmatch(path, start) or strange):
                 if is_folder:
                     folder.below.append((name, False))
                 else:
@@ -264,6 +265,8 @@ class _Walk:
                 continue
             if is_folder:
                 if is_rewritten(folder.path, name):
+                    if name != b"__pycache__":  # thousands of them; Python is told to pass them by
+                        self.left_out.add(path)
                     continue
                 folder.below.append((name, True))
             else:

@@ -9,6 +9,8 @@ _IN_HOME = """
     .ssh .gnupg .aws .azure .kube .docker .netrc .git-credentials .pypirc .npmrc .yarnrc.yml
     .vault-token .password-store .pgpass .my.cnf .boto .s3cfg .terraform.d .terraformrc
     .config/gcloud .config/gh .config/glab-cli .config/hub .config/op .config/doctl .config/rclone
+    .config/git/credentials .config/containers .m2/settings.xml .gradle/gradle.properties
+    .bash_history .zsh_history .python_history .psql_history .node_repl_history
     .config/planbound .config/google-chrome .config/chromium .config/BraveSoftware .mozilla
     .local/share/keyrings .cargo/credentials .cargo/credentials.toml .gem/credentials
     .claude .claude.json .codex .gemini .config/opencode .config/goose

@@ -11,12 +11,20 @@ import struct
 from planbound.engine.manifest import Entry, EntryType
 
 GIT_READ = re.compile(
-    rb"(?:HEAD|config|config\.worktree|hooks|info"
+    rb"(?:HEAD|config|config\.worktree|commondir|hooks|info"
     rb"|modules/(?:(?!refs/|logs/|objects/)[^/]+/)+(?:config|config\.worktree|hooks|info)"
     rb"|worktrees/[^/]+/config\.worktree)",
     re.DOTALL,
 )
 """What is read like any other file, seen from `.git`: it makes git run programs."""
+
+_GIT_OWN = re.compile(
+    rb"(?:[A-Z_]+HEAD|[A-Z_]+_(?:EDITMSG|MSG|MODE|RR|MERGE|LOG|NAMES|START|TERMS|EXPECTED_REV)"
+    rb"|BISECT_.*|index|packed-refs|shallow|description|gc\.(?:pid|log)|sharedindex\..*"
+    rb"|fsmonitor--daemon.*|AUTO_MERGE|objects|refs|logs|branches|modules|worktrees|lfs|rr-cache"
+    rb"|rebase-(?:apply|merge)|sequencer|annex|reftable|cruft|filter-repo|.*\.lock)",
+    re.DOTALL,
+)
 
 _REWRITTEN = frozenset({b"__pycache__", b".vite", b".vite-temp", b".vitest"})
 
@@ -27,6 +35,11 @@ _LINE = struct.Struct(">IHHQQQ")
 def is_rewritten(folder: bytes, name: bytes) -> bool:
     """Say whether programs write a directory when they only run: it is left out."""
     return name in _REWRITTEN or (name == b".cache" and folder.endswith(b"node_modules"))
+
+
+def is_gits_own(name: bytes) -> bool:
+    """Say whether git itself makes something of that name in `.git`: the rest is looked at."""
+    return _GIT_OWN.fullmatch(name) is not None
 
 
 class Summary:

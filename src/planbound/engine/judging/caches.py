@@ -15,6 +15,15 @@ CACHE_NAMES = frozenset(
 _CACHE_FILE = lazy_pattern(r"\.coverage|\.coverage\..+|\.eslintcache|.*\.tsbuildinfo")
 
 
+def is_cache_file(name: bytes) -> bool:
+    """Say whether a file of that name is a cache."""
+    return (
+        name == b".coverage"
+        or name.startswith((b".coverage.", b".eslintcache"))
+        or name.endswith(b".tsbuildinfo")
+    )
+
+
 def is_cache(path: str) -> bool:
     """Say whether a path is a cache or lies in one.
 

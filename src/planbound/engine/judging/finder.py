@@ -5,7 +5,13 @@ from __future__ import annotations
 from collections.abc import Callable, Iterator
 from posixpath import basename, dirname
 
-from planbound.engine.judging.habits import Habits, habits_of, is_pytest
+from planbound.engine.judging.habits import (
+    BUILT_SETTINGS,
+    Habits,
+    built_folders,
+    habits_of,
+    is_pytest,
+)
 from planbound.engine.judging.listing import Listing, chain, joined
 from planbound.engine.judging.mentions import mentioned
 from planbound.engine.judging.places import (
@@ -60,6 +66,8 @@ _NOT_FOLLOWED = frozenset(
     "Justfile".split()
 )
 _SPECIAL = frozenset("*?[{")
+_LOOP = lazy_pattern(r"\bfor\s+\w+\s+in\s+([^;\n]+)")
+_PLAIN = lazy_pattern(r"[\w./*?+@-]+")
 
 
 class Finder:
@@ -80,6 +88,8 @@ class Finder:
             return
         for call in script.calls:
             self._call(call, depth)
+        for word in looped_words(script):
+            self._looped(word, depth)
         for reference in script.files:
             if reference.use is FileUse.CONFIGURED:
                 self._name(reference.path)
@@ -116,6 +126,9 @@ class Finder:
         habits = habits_of(call)
         if habits is not None:
             self._settings(base, habits)
+            for folder in built_folders(call):
+                for name in BUILT_SETTINGS:
+                    self._name(joined(below(base, folder) or base, name))
             if habits.tests is not None:
                 self._tested(call, base, habits)
         if (script := package_script(call)) is not None:
@@ -135,6 +148,10 @@ class Finder:
 
     def _name(self, path: str) -> None:
         (self.files if path in self._listing.files else self.names).add(path)
+
+    def _absent(self, path: str) -> None:
+        if path not in self._listing.files and path not in self._listing.folders:
+            self.names.add(path)
 
     def _expected(self, path: str) -> None:
         if path in self._listing.files:
@@ -220,6 +237,16 @@ class Finder:
                 if joined(each, name) in self._listing.folders:
                     self.directory(joined(each, name))
 
+    def _looped(self, word: str, depth: int) -> None:
+        """Take the scripts that a loop goes through, and all that lies beside them."""
+        place = place_of_tests(dirname(word[: _first_special(word)] + "x"))
+        if place is None:
+            return
+        self.directory(place)
+        for path in self._paths("", word):
+            if path in self._listing.files:
+                self._run(path, "", depth)
+
     # -- what is run -----------------------------------------------------------------------------
 
     def _executed(self, reference: FileReference, script: Script, depth: int) -> None:
@@ -259,6 +286,10 @@ class Finder:
         for folder in chain(made.base) if made.climbs else [made.base]:
             for name in names:
                 self._name(joined(folder, name))
+        for target in made.targets:
+            # A file of that name would be all that make looks for.
+            if says_judge(target) and "/" not in target:
+                self._absent(joined(made.base, target))
         paths = [joined(made.base, name) for name in names]
         file = next((path for path in paths if path in self._listing.files), None)
         key = ("make", file or "", *made.targets)
@@ -296,6 +327,18 @@ class Finder:
         if data is not None and ("npm", path, script) not in self._done:
             self._done.add(("npm", path, script))
             self._commands(package_commands(data, script), base, depth)
+
+
+def _first_special(word: str) -> int:
+    return next((index for index, sign in enumerate(word) if sign in _SPECIAL), len(word))
+
+
+def looped_words(script: Script) -> Iterator[str]:
+    """Yield the words that loops of a script go through."""
+    for match in _LOOP.finditer(script.text):
+        for word in match[1].split():
+            if _PLAIN.fullmatch(word):
+                yield word.removeprefix("./")
 
 
 def _placed(command: str, base: str) -> str:

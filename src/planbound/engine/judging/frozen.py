@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import NamedTuple
 
-from planbound.engine.manifest import EntryType, Manifest
+from planbound.engine.manifest import EntryType, Manifest, path_text
 
 
 class Frozen(NamedTuple):
@@ -23,7 +23,7 @@ class Frozen(NamedTuple):
     def paths(self) -> list[str]:
         """Return the files of the tree."""
         return [
-            path.decode("utf-8", "surrogateescape")
+            path_text(path)
             for path, entry in self.manifest.entries.items()
             if entry.type is EntryType.FILE
         ]

@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import re
+from collections.abc import Iterator
+from itertools import pairwise
 from typing import NamedTuple
 
 from planbound.plan.command import Call
@@ -79,6 +81,8 @@ _GRADLE = Habits(
     _JVM,
 )
 _CMAKE = _names("CMakeLists.txt CMakePresets.json CMakeUserPresets.json CTestCustom.cmake")
+# What cmake itself writes into such a folder it writes anew: these it does not.
+BUILT_SETTINGS = ("CTestCustom.cmake", "CTestCustom.ctest")
 _CTEST = Habits(_CMAKE, lazy_pattern(r"tests?/.*|(?:.*/)?CMakeLists\.txt\Z"))
 
 _HABITS: dict[str, Habits] = {
@@ -167,6 +171,18 @@ def habits_of(call: Call) -> Habits | None:
     if call.has("--cov"):
         habits = habits._replace(settings=(*habits.settings, ".coveragerc"))
     return habits if runs_tests else habits._replace(tests=None)
+
+
+def built_folders(call: Call) -> Iterator[str]:
+    """Yield the folders that cmake builds in, and that ctest reads settings from."""
+    if call.program not in {"cmake", "ctest"}:
+        return
+    for option, following in pairwise([*call.values(), ""]):
+        name, given, value = option.partition("=")
+        if name in {"--test-dir", "-B", "--build"} and (value if given else following):
+            yield value if given else following
+        elif name.startswith("-B") and len(name) > 2:
+            yield name[2:]
 
 
 def is_pytest(call: Call) -> bool:

@@ -25,8 +25,11 @@ _FROM_OUTSIDE = {
     128 + number
     for number in (signal.SIGKILL, signal.SIGXCPU, signal.SIGXFSZ)
 }  # fmt: skip
-_NO_MODULE = lazy_pattern(r"(?m)^\S*python\S*: No module named (\S+?)\.?$")
-_NO_COMMAND = lazy_pattern(r"(?m)^.*?: (?:line \d+: )?(\S+): (?:command not found|No such file.*)$")
+_NO_MODULE = lazy_pattern(r"(?m)^\S{0,300}?python[\d.]{0,10}: No module named (\S{1,200})$")
+_NO_COMMAND = lazy_pattern(
+    r"(?m)^[^:\n]{0,300}: (?:line \d{1,9}: )?(\S{1,200}): "
+    r"(?:command not found|No such file.{0,80})$"
+)
 
 
 def needles(expectations: Sequence[Expectation]) -> tuple[bytes, ...]:

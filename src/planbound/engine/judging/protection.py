@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from typing import NamedTuple
 
 from planbound.engine.judging.caches import is_cache
@@ -10,11 +10,22 @@ from planbound.engine.judging.judges import Judges
 from planbound.engine.judging.planted import runs_by_itself
 from planbound.engine.judging.scope import Scope, outside
 from planbound.engine.judging.verdict import Tampering
-from planbound.engine.manifest import Change, ChangeKind, Entry, EntryType
+from planbound.engine.manifest import (
+    Change,
+    ChangeKind,
+    Entry,
+    EntryType,
+    Manifest,
+    path_text,
+)
 
 _HARNESS = ".harness/"
 _MARKER = ".harness/active-plan"
 _BY_ITSELF = "added: "
+_BUILT = frozenset(
+    b"target build dist out coverage htmlcov .cache .gradle zig-cache .zig-cache .uv-cache".split()
+)
+"""What tools that tag their folders call them."""
 
 
 class Protection(NamedTuple):
@@ -64,6 +75,14 @@ def protect(changes: Sequence[Change], judges: Judges, scope: Scope) -> Protecti
         own=tuple(own),
         flagged=tuple(flagged),
     )
+
+
+def new_caches(before: Manifest, after: Manifest) -> Iterator[Change]:
+    """Yield new folders that say they are caches, and are not called as any tool's are."""
+    for path in sorted(after.tagged - before.tagged):
+        if path.rpartition(b"/")[2] not in _BUILT:
+            entry = Entry(EntryType.SUMMARY, 0, 0, b"CACHEDIR.TAG")
+            yield Change(path_text(path), ChangeKind.ADDED, None, entry)
 
 
 def _concern(change: Change, judges: Judges) -> str | None:

@@ -11,10 +11,9 @@ from planbound.plan.glob import Glob, GlobError, parse_glob
 from planbound.source.pattern import lazy_pattern
 
 # With these git runs code, or looks away. Everything else is what a commit writes.
-_GIT_MATTERS = lazy_pattern(
-    r"\.git/(?:modules/.+/|worktrees/[^/]+/)?(?:config|config\.worktree|hooks/.+|info/.+)",
-    re.DOTALL,
-)
+_GIT_MOVES = lazy_pattern(r"\.git/(?:modules/.+/|worktrees/[^/]+/)?HEAD", re.DOTALL)
+"""What changes when people switch branches. The rest that a manifest shows makes git run programs,
+or is nothing that git has put there."""
 _HARNESS_OPEN = lazy_pattern(r"\.harness/(?:progress[^/]*\.md|topics(?:/.+)?)", re.DOTALL)
 _SPECIAL = lazy_pattern(r"[*?\[{]")
 
@@ -40,7 +39,7 @@ def _allowed(change: Change, scope: Scope) -> bool:
     if path == ".harness" or path.startswith(".harness/"):
         return _harness_allowed(change, scope)
     # A `.git` further down is no place of ours: anything could be hidden in it.
-    if path.startswith(".git/") and not _GIT_MATTERS.fullmatch(path):
+    if _GIT_MOVES.fullmatch(path):
         return True
     if _is_git_summary(change):
         return True

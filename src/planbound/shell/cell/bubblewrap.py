@@ -13,7 +13,8 @@ from planbound.engine.judging.level import Isolation
 from planbound.engine.judging.outcome import Outcome
 from planbound.ports.cell import Request
 from planbound.shell.cell.copied import copy_workspace
-from planbound.shell.cell.host import order_for, refused, run_order
+from planbound.shell.cell.host import order_for, run_order
+from planbound.shell.cell.inside.order import Order
 from planbound.shell.cell.namespaces import HOME
 from planbound.shell.cell.scratch import Scratch
 
@@ -34,23 +35,25 @@ class BubblewrapCell:
     def run(self, request: Request) -> Outcome:
         """Run a command; see `ports.cell.Cell`."""
         workspace = os.path.realpath(request.workspace)
-        with self.scratch.room() as room, self.scratch.large_room() as large:
+        with (
+            self.scratch.room() as room,
+            self.scratch.large_room() as large,
+            self.scratch.placeholders(room, workspace, request.absent),
+        ):
+            masked = (*request.masked, self.scratch.folder)
             tree = workspace
             if not request.writable:
                 tree = os.path.join(large, "tree")
-                copy_workspace(workspace, tree, whole=True)
+                copy_workspace(workspace, tree, whole=True, hidden=masked)
             exposed = (*request.exposed, sys.prefix, sys.base_prefix, _PACKAGES)
             order = order_for(
-                request._replace(masked=(*request.masked, self.scratch.folder), exposed=exposed),
+                request._replace(masked=masked, exposed=exposed),
                 level="inner",
                 workspace=workspace,
                 scratch=large,
                 home=request.home or HOME,
             )
-            before = _arguments(request, order.masked, order.exposed, tree)
-            with self.scratch.placeholders(room, workspace, request.absent):
-                outcome = run_order(order, needles=request.needles, before=before)
-        return refused(outcome, order.command[0])
+            return run_order(order, needles=request.needles, before=_arguments(order, tree))
 
 
 _PACKAGES = os.path.dirname(
@@ -58,37 +61,46 @@ _PACKAGES = os.path.dirname(
 )
 
 
-def _arguments(
-    request: Request, masked: tuple[str, ...], exposed: tuple[str, ...], tree: str
-) -> tuple[str, ...]:
-    workspace = os.path.realpath(request.workspace)
+def _arguments(order: Order, tree: str) -> tuple[str, ...]:
+    workspace = order.workspace
     words = [
         *(PROGRAM, "--unshare-user", "--unshare-pid", "--unshare-ipc", "--as-pid-1"),
-        *(() if request.network else ("--unshare-net",)),
+        *(() if order.network else ("--unshare-net",)),
         # As root all capabilities would be kept, and a remount would open everything.
         *("--die-with-parent", "--new-session", "--cap-drop", "ALL"),
         *("--ro-bind", "/", "/", "--dev", "/dev", "--proc", "/proc"),
     ]
     for room in _ROOMS:
         if os.path.isdir(room):
-            words += ["--size", str(request.limits.temporary), "--tmpfs", room]
+            words += ["--size", str(order.temporary), "--tmpfs", room]
     words += ["--dir", HOME, "--file", "0", "/run/planbound-cell"]
-    for path in exposed:
+    for path in order.exposed:
         if os.path.exists(path):
             words += ["--ro-bind", path, path]
-    if request.home is not None:
-        words += ["--bind", request.home, request.home]
-    for path in masked:
+    if order.home is not None:
+        words += ["--bind", order.home, order.home]
+    inside = [path for path in order.masked if path.startswith(workspace + os.sep)]
+    outside = [path for path in order.masked if path not in inside]
+    words += [*_masks(outside), "--bind", tree, workspace, *_masks(inside)]
+    for path in order.pinned:
+        words += ["--bind", path, path]
+    for path in order.read_only:
+        words += ["--ro-bind", path, path]
+    for path in order.absent:
+        words += ["--ro-bind", "/dev/null", path]
+    words += ["--ro-bind", "/proc/sys", "/proc/sys"]
+    for path in order.masked:
+        # At the end: the workspace may lie in a folder that is masked.
         if os.path.isdir(path):
-            words += ["--tmpfs", path, "--remount-ro", path]
+            words += ["--remount-ro", path]
+    return (*words, "--")
+
+
+def _masks(paths: list[str]) -> list[str]:
+    words: list[str] = []
+    for path in paths:
+        if os.path.isdir(path):
+            words += ["--tmpfs", path]
         elif os.path.exists(path):
             words += ["--ro-bind", "/dev/null", path]
-    words += ["--bind", tree, workspace]
-    for name in request.read_only if request.writable else ():
-        path = os.path.join(workspace, name)
-        if os.path.exists(path) and os.path.realpath(path) == path:
-            words += ["--ro-bind", path, path]
-    for name in request.absent if request.writable else ():
-        words += ["--ro-bind", "/dev/null", os.path.join(workspace, name)]
-    words += ["--ro-bind", "/proc/sys", "/proc/sys"]
-    return (*words, "--")
+    return words

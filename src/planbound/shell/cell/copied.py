@@ -9,7 +9,7 @@ from planbound.engine.judging.outcome import Outcome
 from planbound.errors import CellProblem
 from planbound.ports.cell import Request
 from planbound.shell.cell.copy import copy_tree
-from planbound.shell.cell.host import order_for, refused, run_order
+from planbound.shell.cell.host import order_for, run_order
 from planbound.shell.cell.scratch import Scratch
 
 _OWN = ("tmp", "home")
@@ -30,7 +30,8 @@ class CopyCell:
             workspace = os.path.realpath(request.workspace)
             if not request.writable:
                 workspace = os.path.join(room, "tree")
-                copy_workspace(request.workspace, workspace, whole=self.isolation is Isolation.I0)
+                whole = self.isolation is Isolation.I0
+                copy_workspace(request.workspace, workspace, whole=whole, hidden=request.masked)
             for name in _OWN:
                 os.mkdir(os.path.join(room, name), 0o700)
             environment = dict(request.environment)
@@ -44,8 +45,7 @@ class CopyCell:
                 scratch=room,
                 home=request.home or os.path.join(room, "home"),
             )
-            outcome = run_order(order, needles=request.needles)
-        return refused(outcome, order.command[0])
+            return run_order(order, needles=request.needles)
 
 
 class LandlockCell(CopyCell):
@@ -55,10 +55,11 @@ class LandlockCell(CopyCell):
     isolation = Isolation.I1
 
 
-def copy_workspace(source: str, target: str, *, whole: bool) -> None:
+def copy_workspace(source: str, target: str, *, whole: bool, hidden: tuple[str, ...] = ()) -> None:
     """Copy the workspace for a cell; raise CellProblem where that cannot be."""
+    masked = frozenset(os.path.realpath(path) for path in hidden)
     try:
-        copy_tree(os.path.realpath(source), target, whole=whole)
+        copy_tree(os.path.realpath(source), target, whole=whole, hidden=masked)
     except OSError as error:
         raise CellProblem(
             f"the workspace cannot be copied: {error.filename}: {error.strerror}",

@@ -8,8 +8,8 @@ import stat
 _LINKED = frozenset({".git", ".venv", "venv", "node_modules"})
 
 
-def copy_tree(source: str, target: str, *, whole: bool) -> None:
-    """Copy files, folders and links; what is none of these is left out.
+def copy_tree(source: str, target: str, *, whole: bool, hidden: frozenset[str]) -> None:
+    """Copy files, folders and links; what is none of these, and what is hidden, is left out.
 
     Unless it is to be whole, a link leads to large folders that nobody works in: for a cell in
     which nothing can be written through it.
@@ -23,6 +23,8 @@ def copy_tree(source: str, target: str, *, whole: bool) -> None:
         for entry in found:
             name = os.path.join(below, entry.name)
             to = os.path.join(target, name)
+            if entry.path in hidden:
+                continue
             if entry.is_symlink():
                 os.symlink(os.readlink(entry.path), to)
             elif entry.is_dir():
@@ -58,6 +60,22 @@ def has_strangers(source: str) -> bool:
     return False
 
 
+def _copy_data(reading: int, writing: int, size: int) -> None:
+    """Copy what is in a file, its holes left as holes."""
+    place = 0
+    while place < size:
+        try:
+            place = os.lseek(reading, place, os.SEEK_DATA)
+        except OSError:
+            break  # only a hole is left
+        end = os.lseek(reading, place, os.SEEK_HOLE)
+        os.lseek(reading, place, os.SEEK_SET)
+        os.lseek(writing, place, os.SEEK_SET)
+        while place < end and (data := os.read(reading, min(1 << 20, end - place))):
+            place += os.write(writing, data)
+    os.ftruncate(writing, size)
+
+
 def _is_linked(entry: os.DirEntry[str]) -> bool:
     if entry.name not in _LINKED:
         return False
@@ -77,8 +95,7 @@ def _copy_file(source: str, target: str) -> None:
             return
         writing = os.open(target, os.O_WRONLY | os.O_CREAT | os.O_EXCL | os.O_CLOEXEC, 0o600)
         try:
-            while data := os.read(reading, 1 << 20):
-                os.write(writing, data)
+            _copy_data(reading, writing, state.st_size)
             os.fchmod(writing, stat.S_IMODE(state.st_mode))
             # `make` goes by the times.
             os.utime(writing, ns=(state.st_atime_ns, state.st_mtime_ns))

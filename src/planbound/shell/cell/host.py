@@ -38,7 +38,9 @@ def launcher(order: int, report: int) -> list[str]:
 def order_for(request: Request, *, level: str, workspace: str, scratch: str, home: str) -> Order:
     """Return what the cell's own process is told."""
     limits = request.limits
-    places = {"{workspace}": workspace, "{home}": home}
+    places = {"{workspace}": workspace, "{home}": os.path.realpath(home)}
+    kept = protected_paths(workspace, request.read_only) if request.writable else []
+    absent = protected_paths(workspace, request.absent) if request.writable else []
     return Order(
         level=level,
         command=request.command,
@@ -57,14 +59,39 @@ def order_for(request: Request, *, level: str, workspace: str, scratch: str, hom
         writable=request.writable,
         lay=tuple((item.path, item.content, item.mode) for item in request.lay),
         remove=request.remove,
-        read_only=request.read_only,
-        absent=request.absent,
+        pinned=tuple(_above(workspace, (*kept, *absent))),
+        read_only=tuple(kept),
+        absent=tuple(absent),
         masked=tuple(dict.fromkeys(os.path.realpath(path) for path in request.masked)),
         exposed=tuple(dict.fromkeys(os.path.realpath(path) for path in request.exposed)),
         home=request.home and os.path.realpath(request.home),
         watched=request.watched,
         collect=request.collect,
     )
+
+
+def protected_paths(workspace: str, names: tuple[str, ...]) -> list[str]:
+    """Return what names of the workspace are really, where that is in the workspace and there.
+
+    A link cannot be protected, only what it leads to; that it was replaced is seen afterwards.
+    """
+    real = (os.path.realpath(os.path.join(workspace, name)) for name in names)
+    return [
+        path
+        for path in dict.fromkeys(real)
+        if path.startswith(workspace + os.sep) and os.path.exists(path)
+    ]
+
+
+def _above(workspace: str, paths: tuple[str, ...]) -> list[str]:
+    """Return the folders between the workspace and the paths, the upper ones first."""
+    found: set[str] = set()
+    for path in paths:
+        folder = os.path.dirname(path)
+        while folder != workspace and folder not in found:
+            found.add(folder)
+            folder = os.path.dirname(folder)
+    return sorted(found)
 
 
 def _filled(value: str, places: dict[str, str]) -> str:
@@ -173,6 +200,8 @@ class Started:
         try:
             report = Report.decode(said)
         except ValueError:
+            if self.process.returncode > 0:  # whoever was to make the cell gave up
+                raise CellProblem(f"no cell could be made: {stderr.text().strip()[:500]}") from None
             return Outcome(
                 ending=Ending.EXHAUSTED,
                 duration=elapsed,
@@ -180,6 +209,8 @@ class Started:
                 stderr=stderr,
                 reason="the cell itself was killed",
             )
+        if not report.made:
+            raise CellProblem(f"no cell could be made: {report.reason}")
         ending, code, number = _ending(report)
         return Outcome(
             ending=ending,
@@ -235,10 +266,3 @@ def _rest(descriptor: int, ring: Ring) -> None:
     with contextlib.suppress(BlockingIOError):
         while data := os.read(descriptor, _PIPE):
             ring.feed(data)
-
-
-def refused(outcome: Outcome, program: str) -> Outcome:
-    """Tell a cell that could not be made from a command that could not be started."""
-    if outcome.ending is Ending.NOT_STARTED and program not in outcome.reason:
-        raise CellProblem(f"the cell could not be made: {outcome.reason}")
-    return outcome

@@ -5,11 +5,12 @@ from __future__ import annotations
 import os
 
 from planbound.engine.judging.level import Isolation
-from planbound.engine.judging.outcome import Ending, Outcome
+from planbound.engine.judging.outcome import Outcome
+from planbound.errors import CellProblem
 from planbound.ports.cell import Request
 from planbound.shell.cell.copied import copy_workspace
 from planbound.shell.cell.copy import has_strangers
-from planbound.shell.cell.host import order_for, refused, run_order
+from planbound.shell.cell.host import order_for, run_order
 from planbound.shell.cell.scratch import Scratch
 
 HOME = "/tmp/home"  # noqa: S108 - of the cell's own /tmp
@@ -27,7 +28,10 @@ class NamespaceCell:
     def run(self, request: Request) -> Outcome:
         """Run a command; see `ports.cell.Cell`."""
         workspace = os.path.realpath(request.workspace)
-        with self.scratch.room() as room:
+        with (
+            self.scratch.room() as room,
+            self.scratch.placeholders(room, workspace, request.absent),
+        ):
             mask = (*request.masked, self.scratch.folder)
             order = order_for(
                 request._replace(masked=mask),
@@ -38,14 +42,13 @@ class NamespaceCell:
             )
             overlay = request.writable or not has_strangers(workspace)
             if overlay:
-                with self.scratch.placeholders(room, workspace, request.absent):
-                    outcome = run_order(order, needles=request.needles)
-                # Not every file system can lie under an overlay.
-                refusal = outcome.ending is Ending.NOT_STARTED
-                overlay = not (refusal and "mount overlay" in outcome.reason)
-            if not overlay:
-                with self.scratch.large_room() as large:
-                    tree = os.path.join(large, "tree")
-                    copy_workspace(workspace, tree, whole=True)
-                    outcome = run_order(order.but(stand_in=tree), needles=request.needles)
-        return refused(outcome, order.command[0])
+                try:
+                    return run_order(order, needles=request.needles)
+                except CellProblem as problem:
+                    # Not every file system can lie under an overlay.
+                    if "mount overlay" not in problem.message:
+                        raise
+            with self.scratch.large_room() as large:
+                tree = os.path.join(large, "tree")
+                copy_workspace(workspace, tree, whole=True)
+                return run_order(order.but(stand_in=tree), needles=request.needles)

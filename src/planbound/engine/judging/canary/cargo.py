@@ -1,11 +1,18 @@
-"""cargo: one more integration test of the package."""
+"""cargo: one more test in every program of tests, of the library and of `tests`.
+
+A program of its own would say nothing about the others. cargo stops at the first program that
+fails, unless it is told not to: a program that stands in for it does so.
+"""
 
 from __future__ import annotations
 
+import re
 import tomllib
+from typing import NamedTuple
 
-from planbound.engine.judging.canary.model import Canary, Found, Project, joined, parent
+from planbound.engine.judging.canary.model import Canary, Found, Project, base, joined, parent
 from planbound.plan.command.word import words
+from planbound.source.pattern import lazy_pattern
 
 _ALLOWED = words(
     "-q --quiet -v --verbose -vv --offline --locked --frozen --workspace --all --release -r "
@@ -13,45 +20,163 @@ _ALLOWED = words(
     "--test-threads --show-output -- --ignore-rust-version --include-ignored"
 )
 _VALUED = words("-F --features -j --jobs --target-dir --profile")
-_TEST = """\
+_TEST = """
 #[test]
 fn {name}() {{
-    panic!("{name} fails, as it should");
+    panic!("{name}");
 }}
 """
+_INNER = """
+#[cfg(test)]
+mod {name} {{
+    #[test]
+    fn {name}() {{
+        panic!("{name}");
+    }}
+}}
+"""
+_CARGO = """\
+#!/bin/sh
+echo {marker} >&2
+here=${{0%/*}}
+rest=
+IFS=:
+for each in $PATH; do
+    [ "$each" = "$here" ] || rest=$rest${{rest:+:}}$each
+done
+unset IFS
+PATH=$rest
+first=1
+for word do
+    shift
+    set -- "$@" "$word"
+    case $word in
+    [+-]*) ;;
+    test | t) [ -z "$first" ] || set -- "$@" --no-fail-fast; first= ;;
+    *) first= ;;
+    esac
+done
+exec cargo "$@"
+"""
+_MOST_FILES = 20
+# Such a file may be compiled to nothing, or has no harness that finds tests.
+_UNSURE = lazy_pattern(r"#!\[\s*(?:cfg|no_main|feature\s*\(\s*custom_test)")
+FAILING = r"^(?:test (?:\S+::)?{name} \.\.\. .{0,200}FAILED|---- (?:\S+::)?{name} stdout ----|"
+FAILING += r"    (?:\S+::)?{name}$)"
+PASSING = r"^test (?:\S+::)?{name} \.\.\. ok"
+
+
+class Target(NamedTuple):
+    """A program of tests."""
+
+    path: str
+    """Its source."""
+    option: str
+    """How cargo names it: `--lib`, `--bin name`, `--test name`."""
+    package: str
 
 
 def make(found: Found, project: Project) -> Canary | None:
-    """Return a file in `tests` of a package that is tested."""
+    """Return the sources of the tests of a package, each with a failing test at its end."""
+    if not runs_all(found):
+        return None
+    packages = packages_of(found, project)
+    made = [target for package in packages for target in targets(package, project)]
+    if not packages or len(made) > _MOST_FILES:
+        return None
+    files: list[tuple[str, bytes]] = []
+    names: list[str] = []
+    for target in made:
+        name = project.called(target.path)
+        text = _TEST if target.option.startswith("--test") else _INNER
+        data = (project.read(target.path) or b"") + text.format(name=name).encode()
+        files.append((target.path, data))
+        names.append(name)
+    if not any(target.option.startswith("--test") for target in made):
+        path = joined(packages[0], f"tests/{project.name}.rs")
+        files.append((path, _TEST.format(name=project.name).encode()))
+        names.append(project.name)
+    canary = Canary(tuple(files), tuple(names), failing=FAILING, passing=PASSING)
+    several = len(packages) > 1
+    besides = tuple(
+        rf"`{_of_package(target, several=several)}{re.escape(target.option)}`" for target in made
+    )
+    return _to_its_end(canary._replace(besides=besides), found, project)
+
+
+def _of_package(target: Target, *, several: bool) -> str:
+    return rf"-p {re.escape(target.package)}(?:@\S+)? " if several else r"(?:-p \S+ )?"
+
+
+def _to_its_end(canary: Canary, found: Found, project: Project) -> Canary:
+    """Return the canary with what keeps cargo from stopping at the first failure."""
+    if found.call.has("--no-fail-fast"):
+        return canary
+    marker = project.called("marker")
+    folder = f".{project.called('folder')}"
+    return canary._replace(
+        environment=(("PATH", f"{{workspace}}/{folder}"),),
+        programs=((f"{folder}/cargo", _CARGO.format(marker=marker).encode()),),
+        marker=marker,
+    )
+
+
+def runs_all(found: Found) -> bool:
+    """Say whether all tests are run."""
     operands = [word for word in found.operands(_VALUED) if word[:1] != "+"]
     own = [word for word in operands if word[:1] != "-"]
-    if own not in (["test"], ["t"]) or found.unknown(_ALLOWED, _VALUED):
-        return None
-    package = _package(found.directory, project)
-    if package is None:
-        return None
-    path = joined(package, f"tests/{project.name}.rs")
-    return Canary(((path, _TEST.format(name=project.name).encode()),), project.name)
+    return own in (["test"], ["t"]) and not found.unknown(_ALLOWED, _VALUED)
 
 
-def _package(directory: str, project: Project) -> str | None:
-    """Return the directory of a package that cargo tests when it is called there."""
+def targets(package: str, project: Project) -> list[Target]:
+    """Return the programs of tests of a package whose source is surely compiled."""
+    manifest = _manifest(package, project) or {}
+    name = _name(manifest)
+    library = manifest.get("lib", {})
+    plain = isinstance(library, dict) and not {"path", "test", "harness"} & library.keys()
+    found = [Target(joined(package, "src/lib.rs"), "--lib", name)] if plain else []
+    if "bin" not in manifest:
+        found.append(Target(joined(package, "src/main.rs"), f"--bin {name}", name))
+    declared = manifest.get("test", [])
+    entries = declared if isinstance(declared, list) else []
+    known = {each.get("name") for each in entries if isinstance(each, dict)}
+    folder = joined(package, "tests")
+    for path in sorted(project.below(folder)):
+        stem = path.removeprefix(f"{folder}/").removesuffix(".rs")
+        if path.endswith(".rs") and "/" not in stem and stem not in known:
+            found.append(Target(path, f"--test {stem}", name))
+    return [target for target in found if _is_sure(project.text(target.path))]
+
+
+def _is_sure(text: str | None) -> bool:
+    return text is not None and not _UNSURE.search(text)
+
+
+def packages_of(found: Found, project: Project) -> list[str]:
+    """Return the directories of the packages that cargo tests when it is called there."""
+    directory = found.directory
     while (manifest := _manifest(directory, project)) is None:
         if not directory:
-            return None
+            return []
         directory = parent(directory)
-    if "package" in manifest:
-        return directory if _takes_tests(manifest) else None
-    workspace = manifest.get("workspace")
-    if not isinstance(workspace, dict) or "default-members" in workspace:
-        return None
-    members = workspace.get("members")
-    for member in members if isinstance(members, list) else []:
-        place = joined(directory, str(member).strip("/"))
-        inner = _manifest(place, project)
-        if inner is not None and _takes_tests(inner):
-            return place
-    return None
+    if "package" in manifest and not found.call.has("--workspace", "--all"):
+        return [directory] if _takes_tests(manifest) else []
+    workspace = manifest.get("workspace", {})
+    if not isinstance(workspace, dict) or {"default-members", "exclude"} & workspace.keys():
+        return []
+    places = [directory] if "package" in manifest else []
+    for member in workspace.get("members") or []:
+        places += _places(joined(directory, str(member).strip("/")), project)
+    manifests = {place: _manifest(place, project) for place in places}
+    return [place for place, each in manifests.items() if each is not None and _takes_tests(each)]
+
+
+def _places(member: str, project: Project) -> list[str]:
+    """Return the directories that a member of a workspace stands for: it may end in `/*`."""
+    if not member.endswith("/*"):
+        return [member]
+    packages = sorted(parent(path) for path in project.paths if base(path) == "Cargo.toml")
+    return [place for place in packages if parent(place) == member[:-2]]
 
 
 def _manifest(directory: str, project: Project) -> dict[str, object] | None:
@@ -60,6 +185,11 @@ def _manifest(directory: str, project: Project) -> dict[str, object] | None:
         return None if text is None else tomllib.loads(text)
     except (ValueError, RecursionError):
         return {}
+
+
+def _name(manifest: dict[str, object]) -> str:
+    package = manifest.get("package")
+    return str(package.get("name")) if isinstance(package, dict) else ""
 
 
 def _takes_tests(manifest: dict[str, object]) -> bool:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import re
+from collections.abc import Iterator
 
 from planbound.engine.judging.canary.model import Found, Project, joined
 from planbound.plan.command import Call, Script, read_script
@@ -50,13 +51,28 @@ def _find(
     return found
 
 
-def _inner(call: Call, project: Project, directory: str) -> list[Script]:
-    """Return what a call runs that is written elsewhere."""
+def all_calls(script: Script, project: Project) -> Iterator[Call]:
+    """Yield the calls of a script and of what it runs that is written elsewhere."""
+    yield from _all_calls(script, project, "", _DEEPEST)
+
+
+def _all_calls(script: Script, project: Project, directory: str, depth: int) -> Iterator[Call]:
+    for call in script.calls if depth else ():
+        yield call
+        place = below(directory, call.directory or "")
+        if place is not None:
+            for inner in _inner(call, project, place, whole=False):
+                yield from _all_calls(inner, project, place, depth - 1)
+
+
+def _inner(call: Call, project: Project, directory: str, *, whole: bool = True) -> list[Script]:
+    """Return what a call runs that is written elsewhere; where asked for, only if it decides."""
     if call.program in _MANAGERS:
         text = _package_script(call, project, directory)
         script = None if text is None else read_script(text)
         # npm's shell goes on after a failure: only what is one statement is sure to fail.
-        return [script] if script is not None and len(script.block.items) == 1 else []
+        decides = script is not None and len(script.block.items) == 1
+        return [script] if script is not None and (decides or not whole) else []
     if call.program == "make":
         return [read_script(line) for line in _recipe(call, project, directory)]
     return []

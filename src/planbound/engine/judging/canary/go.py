@@ -1,7 +1,8 @@
-"""go: one more test in a package that has tests."""
+"""go: one more test in every package that has tests: each has its own process."""
 
 from __future__ import annotations
 
+import re
 from collections.abc import Iterator
 from itertools import islice
 
@@ -26,39 +27,81 @@ _SYSTEMS = lazy_pattern(
     r"|wasip1|windows|386|amd64|arm|arm64|loong64|mips\w*|ppc64\w*|riscv64|s390x|wasm)_test\.go$"
 )
 _LEFT_OUT = lazy_pattern(r"(?:^|/)(?:[._][^/]*|testdata|vendor)/")
-_MOST_READ = 300
+_MODULE = lazy_pattern(r"(?m)^module[ \t]+\"?([^\s\"]+)")
+_MOST_READ = 1000
+_MOST_PACKAGES = 40
 _TEST = """\
 package {package}
 
 import "testing"
 
-func TestPlanboundCanary{nonce}(t *testing.T) {{
-\tt.Fatal("{name} fails, as it should")
+func {name}(t *testing.T) {{
+\tt.Fatal("{name}")
 }}
 """
 
 
 def make(found: Found, project: Project) -> Canary | None:
-    """Return a file beside an existing test; best where `TestMain` decides how the run ends."""
-    operands = found.operands(_VALUED)
-    if operands[:1] != ["test"] or found.unknown(_ALLOWED, _VALUED):
+    """Return a file beside the tests of every package that is named."""
+    if not runs_all(found):
         return None
-    chosen: tuple[str, str] | None = None
-    for path in islice(_tests(found, operands[1:] or ["."], project), _MOST_READ):
+    packages = tested_packages(found, project)
+    if not 0 < len(packages) <= _MOST_PACKAGES:
+        return None
+    files: list[tuple[str, bytes]] = []
+    names: list[str] = []
+    besides: list[str] = []
+    for directory, package in packages.items():
+        name = f"Test{project.called(directory).replace('_', '').capitalize()}"
+        file = joined(directory, f"{project.called(directory, 'file')}_test.go")
+        files.append((file, _TEST.format(package=package, name=name).encode()))
+        names.append(name)
+        place = _import_path(directory, project)
+        if place is not None and not found.call.has("-json"):
+            besides.append(rf"^FAIL\t{re.escape(place)}(?:\s|$)")
+    # With `-v` the tests that pass are named too.
+    verbose = "GOFLAGS" not in found.text
+    return Canary(
+        tuple(files),
+        tuple(names),
+        (("GOFLAGS", "-v"),) if verbose else (),
+        failing=r"--- FAIL: {name}\b",
+        passing=r"--- PASS: {name}\b",
+        besides=tuple(besides),
+    )
+
+
+def runs_all(found: Found) -> bool:
+    """Say whether all tests of the packages are run."""
+    return found.operands(_VALUED)[:1] == ["test"] and not found.unknown(_ALLOWED, _VALUED)
+
+
+def tested_packages(found: Found, project: Project) -> dict[str, str]:
+    """Return the directories with tests that are named, with the name of the package in each."""
+    patterns = found.operands(_VALUED)[1:] or ["."]
+    packages: dict[str, str] = {}
+    for path in islice(_tests(found, patterns, project), _MOST_READ):
         text = project.text(path) or ""
         clause = _PACKAGE.search(text)
-        if clause is None or _CONSTRAINT.search(text):
-            continue
-        if "func TestMain(" in text:
-            chosen = (path, clause[1])
-            break
-        chosen = chosen or (path, clause[1])
-    if chosen is None:
+        if clause is not None and not _CONSTRAINT.search(text):
+            packages.setdefault(parent(path), clause[1])
+    return packages
+
+
+def is_bound(path: str) -> bool:
+    """Say whether a file is for some systems only."""
+    return _SYSTEMS.search(path) is not None
+
+
+def _import_path(directory: str, project: Project) -> str | None:
+    """Return how a package is called in what go says."""
+    modules = {parent(path) for path in project.paths if base(path) == "go.mod"}
+    module = _module(directory, modules)
+    if module is None:
         return None
-    path, package = chosen
-    content = _TEST.format(package=package, nonce=project.nonce, name=project.name)
-    file = joined(parent(path), f"{project.name}_test.go")
-    return Canary(((file, content.encode()),), f"TestPlanboundCanary{project.nonce}")
+    name = _MODULE.search(project.text(joined(module, "go.mod")) or "")
+    inside = directory.removeprefix(module).strip("/")
+    return joined(name[1], inside) if name is not None and inside else name and name[1]
 
 
 def _tests(found: Found, patterns: list[str], project: Project) -> Iterator[str]:
@@ -79,7 +122,7 @@ def _tests(found: Found, patterns: list[str], project: Project) -> Iterator[str]
                 path.endswith("_test.go")
                 and (deep or "/" not in inside)
                 and not _LEFT_OUT.search(inside)
-                and not _SYSTEMS.search(path)
+                and not is_bound(path)
                 and _module(parent(path), modules) == module
             ):
                 yield path

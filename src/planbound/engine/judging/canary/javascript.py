@@ -14,6 +14,8 @@ from planbound.source.pattern import lazy_pattern
 _TEST_FILE = lazy_pattern(r".{0,200}?(\.(?:test|spec)\.[cm]?[jt]sx?)")
 _SKIPPED = lazy_pattern(r"(?:^|/)(?:node_modules|dist|build|out|coverage|cypress|e2e|\.[^/]*)/")
 _GLOB = frozenset("*?[]{}!()")
+PASSING = r"(?:[✓✔√]|\bok \d+) (?:- )?(?:.{1,200} )?{name}\b"
+"""How runners say that a test passed."""
 
 
 def is_glob(text: str) -> bool:
@@ -61,7 +63,7 @@ def beside(path: str, project: Project) -> str | None:
     match = _TEST_FILE.fullmatch(base(path))
     if match is None:
         return None
-    return joined(parent(path), f"planbound-canary-{project.nonce}{match[1]}")
+    return joined(parent(path), f"{project.name}{match[1]}")
 
 
 def in_operands(

@@ -5,7 +5,7 @@ from __future__ import annotations
 import json
 
 from planbound.engine.judging.canary.find import package
-from planbound.engine.judging.canary.javascript import beside, in_operands, says
+from planbound.engine.judging.canary.javascript import PASSING, beside, in_operands, says
 from planbound.engine.judging.canary.model import Canary, Found, Project, joined
 from planbound.plan.command.word import words
 from planbound.source.pattern import lazy_pattern
@@ -24,8 +24,16 @@ _CHOOSES = lazy_pattern(
 # What every version of jest takes for a test.
 _KINDS = (".js", ".jsx", ".ts", ".tsx")
 _TEST = """\
-test('{name}', () => {{
-  throw new Error('{name} fails, as it should');
+test('{names[0]}', () => {{
+  throw new Error('{names[0]}');
+}});
+
+test('{names[1]}', () => {{
+  expect(1).toBe(2);
+}});
+
+test('{names[2]}', () => {{
+  expect([1]).toEqual([2]);
 }});
 """
 
@@ -44,4 +52,5 @@ def make(found: Found, project: Project) -> Canary | None:
     place = beside(sibling, project) if sibling is not None else None
     if place is None:
         return None
-    return Canary(((place, _TEST.format(name=project.name).encode()),), project.name)
+    names = project.several(3)
+    return Canary(((place, _TEST.format(names=names).encode()),), names, passing=PASSING)

@@ -6,7 +6,7 @@ import json
 from collections.abc import Iterator
 
 from planbound.engine.judging.canary.find import package
-from planbound.engine.judging.canary.javascript import is_glob, matches
+from planbound.engine.judging.canary.javascript import PASSING, is_glob, matches
 from planbound.engine.judging.canary.model import Canary, Found, Project, base, joined, parent
 from planbound.plan.command.directory import below
 from planbound.plan.command.word import words
@@ -23,9 +23,19 @@ _HARMLESS = words(
 )
 _UNREAD = tuple(f".mocharc.{end}" for end in words("js cjs mjs yml yaml jsonc"))
 _KINDS = (".js", ".cjs", ".mjs")
+# Whether the file is a module is not sure: both kinds can import like this.
 _TEST = """\
-it('{name}', () => {{
-  throw new Error('{name} fails, as it should');
+it('{names[0]}', () => {{
+  throw new Error('{names[0]}');
+}});
+"""
+_MORE = """
+it('{names[1]}', async () => {{
+  (await import('assert')).default.strictEqual(1, 2);
+}});
+
+it('{names[2]}', async () => {{
+  (await import('assert')).default.ok(false);
 }});
 """
 
@@ -39,7 +49,10 @@ def make(found: Found, project: Project) -> Canary | None:
     for operand in found.operands(_VALUED) or ["test"]:
         place = _place(found, operand, project, deep=deep)
         if place is not None:
-            return Canary(((place, _TEST.format(name=project.name).encode()),), project.name)
+            stops = settings.get("bail") is True or found.call.has("--bail", "-b")
+            names = project.several(1 if stops else 3)
+            content = (_TEST if stops else _TEST + _MORE).format(names=names)
+            return Canary(((place, content.encode()),), names, passing=PASSING)
     return None
 
 
@@ -68,7 +81,7 @@ def _place(found: Found, operand: str, project: Project, *, deep: bool) -> str |
     plain = target if found.is_quoted(operand) else target.replace("**/", "*/")
     for sibling in _siblings(plain, project, deep=deep):
         kind = "." + base(sibling).partition(".")[2]
-        place = joined(parent(sibling), f"planbound-canary-{project.nonce}{kind}")
+        place = joined(parent(sibling), f"{project.name}{kind}")
         if not is_glob(plain) or matches(place, plain):
             return place
     return None

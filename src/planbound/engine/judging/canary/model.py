@@ -2,23 +2,56 @@
 
 from __future__ import annotations
 
+import hashlib
+import re
 from collections.abc import Callable, Iterable, Sequence
 from typing import NamedTuple
 
 from planbound.plan.command import Call
+from planbound.plan.command.word import words
+
+# A product must not be able to tell an added test from others by how it is called.
+_WORDS = sorted(
+    words(
+        "reads writes keeps takes finds sorts joins splits counts loads saves merges parses prints "
+        "rounds shifts trims wraps folds lists"
+    )
+)
 
 
 class Canary(NamedTuple):
-    """A failing test, as files and environment."""
+    """Failing tests, as files and environment."""
 
     files: tuple[tuple[str, bytes], ...]
     """Path seen from the workspace root, and content."""
-    name: str
-    """The name of the failing test."""
+    names: tuple[str, ...]
+    """The names of the failing tests: each has to be seen as failed."""
     environment: tuple[tuple[str, str], ...] = ()
     """Added to the environment; `{workspace}` stands for the workspace's path."""
     reports: str | None = None
     """Where the run writes a JUnit report, seen from the workspace root."""
+    failing: str = "{name}"
+    """An expression for how the output says that a test failed."""
+    passing: str | None = None
+    """An expression for how it says that one passed, where it names those too."""
+    programs: tuple[tuple[str, bytes], ...] = ()
+    """Files that can be executed."""
+    marker: str = ""
+    """Where the output is without this, the runner may have stopped at the first failure."""
+    besides: tuple[str, ...] = ()
+    """More expressions: how the runner says that the processes of the tests failed."""
+
+    def says_failed(self, name: str, text: str) -> bool:
+        """Say whether an output shows that one of the tests failed."""
+        return _says(self.failing, name, text)
+
+    def says_passed(self, name: str, text: str) -> bool:
+        """Say whether an output shows that one of the tests passed."""
+        return self.passing is not None and _says(self.passing, name, text)
+
+
+def _says(template: str, name: str, text: str) -> bool:
+    return re.search(template.replace("{name}", re.escape(name)), text, re.MULTILINE) is not None
 
 
 class Project(NamedTuple):
@@ -30,8 +63,17 @@ class Project(NamedTuple):
 
     @property
     def name(self) -> str:
-        """Return the canary's name, fit for an identifier."""
-        return f"planbound_canary_{self.nonce}"
+        """Return the first of the names."""
+        return self.called(0)
+
+    def called(self, *what: object) -> str:
+        """Return a name that nobody can guess, fit for an identifier; another one for each use."""
+        made = hashlib.sha256(repr((self.nonce, *what)).encode()).hexdigest()
+        return f"{_WORDS[int(made[:4], 16) % len(_WORDS)]}_{made[4:14]}"
+
+    def several(self, count: int, *what: object) -> tuple[str, ...]:
+        """Return so many names."""
+        return tuple(self.called(*what, number) for number in range(count))
 
     def text(self, path: str) -> str | None:
         """Return a file's text."""

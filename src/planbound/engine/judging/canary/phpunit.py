@@ -22,12 +22,24 @@ _CLASS = """\
 
 final class {name} extends \\PHPUnit\\Framework\\TestCase
 {{
-    public function test_{test}(): void
+    public function {names[0]}(): void
     {{
-        $this->fail('{test} fails, as it should');
+        $this->fail('{names[0]}');
     }}
-}}
+{more}}}
 """
+_MORE = """
+    public function {names[1]}(): void
+    {{
+        $this->assertSame(1, 2);
+    }}
+
+    public function {names[2]}(): void
+    {{
+        $this->assertTrue(false);
+    }}
+"""
+_STOPS = lazy_pattern(r"stopOn\w+=\"true\"")
 
 
 def make(found: Found, project: Project) -> Canary | None:
@@ -37,14 +49,23 @@ def make(found: Found, project: Project) -> Canary | None:
     directory = _directory(found, project)
     if directory is None:
         return None
-    name = f"PlanboundCanary{project.nonce.capitalize()}Test"
-    content = _CLASS.format(name=name, test=project.name).encode()
-    return Canary(((joined(directory, f"{name}.php"), content),), f"test_{project.name}")
+    stops = found.call.has("--stop-on-failure", "--stop-on-error") or _STOPS.search(
+        _configuration(found, project)
+    )
+    name = f"{project.name.replace('_', '').capitalize()}Test"
+    names = tuple(f"test_{each}" for each in project.several(1 if stops else 3, "phpunit"))
+    more = "" if stops else _MORE.format(names=names)
+    content = _CLASS.format(name=name, names=names, more=more).encode()
+    return Canary(((joined(directory, f"{name}.php"), content),), names)
+
+
+def _configuration(found: Found, project: Project) -> str:
+    texts = (project.text(joined(found.directory, name)) for name in _CONFIGURATIONS)
+    return next((text for text in texts if text is not None), "")
 
 
 def _directory(found: Found, project: Project) -> str | None:
-    texts = (project.text(joined(found.directory, name)) for name in _CONFIGURATIONS)
-    configuration = next((text for text in texts if text is not None), "")
+    configuration = _configuration(found, project)
     if _CHOOSES.search(configuration):
         return None
     operands = found.operands(_VALUED)

@@ -17,11 +17,20 @@ _CHOOSES = lazy_pattern(
 )
 _TAG = lazy_pattern(r"(?m)(?:^|\s)(?:-t|--tag)[ =]?[^~\s]")
 _EXAMPLES = """\
-RSpec.describe "planbound" do
-  it "{name}" do
-    raise "{name} fails, as it should"
+RSpec.describe "{group}" do
+  it "{names[0]}" do
+    raise "{names[0]}"
   end
-end
+{more}end
+"""
+_MORE = """
+  it "{names[1]}" do
+    expect(1).to eq(2)
+  end
+
+  it "{names[2]}" do
+    expect(false).to be(true)
+  end
 """
 
 
@@ -36,5 +45,8 @@ def make(found: Found, project: Project) -> Canary | None:
         return None
     if directory.endswith(".rb"):
         return None
-    content = _EXAMPLES.format(name=project.name).encode()
-    return Canary(((joined(directory, f"{project.name}_spec.rb"), content),), project.name)
+    stops = found.call.has("--fail-fast") or "--fail-fast" in options
+    names = project.several(1 if stops else 3)
+    more = "" if stops else _MORE.format(names=names)
+    content = _EXAMPLES.format(group=project.called("group"), names=names, more=more).encode()
+    return Canary(((joined(directory, f"{project.name}_spec.rb"), content),), names)

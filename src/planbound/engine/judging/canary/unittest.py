@@ -16,10 +16,21 @@ _MODULE = """\
 import unittest
 
 
-class PlanboundCanary(unittest.TestCase):
-    def test_{name}(self):
-        self.fail("{name} fails, as it should")
+class {kind}(unittest.TestCase):
+    def {names[0]}(self):
+        raise AssertionError("{names[0]}")
 """
+_MORE = """
+    def {names[1]}(self):
+        self.fail("{names[1]}")
+
+    def {names[2]}(self):
+        self.assertEqual(1, 2)
+
+    def {names[3]}(self):
+        self.assertTrue(False)
+"""
+_PASSING = r"^{name} \(.{1,500}\) ?(?:\n.{0,500})?\.\.\. ok$"
 
 
 def make(found: Found, project: Project) -> Canary | None:
@@ -38,8 +49,11 @@ def make(found: Found, project: Project) -> Canary | None:
     file = _file_name(pattern, project.name)
     if file is None:
         return None
-    content = _MODULE.format(name=project.name).encode()
-    return Canary(((joined(directory, file), content),), f"test_{project.name}")
+    stops = found.call.has("-f", "--failfast")
+    names = tuple(f"test_{name}" for name in project.several(1 if stops else 4, "unittest"))
+    kind = project.called("class").replace("_", "").capitalize()
+    content = (_MODULE if stops else _MODULE + _MORE).format(kind=kind, names=names)
+    return Canary(((joined(directory, file), content.encode()),), names, passing=_PASSING)
 
 
 def _options(found: Found) -> tuple[str, str, str] | None:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from planbound.engine.judging.canary.javascript import beside, in_operands, says
+from planbound.engine.judging.canary.javascript import PASSING, beside, in_operands, says
 from planbound.engine.judging.canary.model import Canary, Found, Project, joined
 from planbound.plan.command.word import words
 from planbound.source.pattern import lazy_pattern
@@ -20,10 +20,19 @@ _CHOOSES = lazy_pattern(
 )
 _COVERAGE = lazy_pattern(r"\bcoverage\s{0,20}:\s{0,20}\{[^{}]{0,2000}\}")
 _TEST = """\
-import {{ test }} from 'vitest';
+import {{ expect, test }} from 'vitest';
 
-test('{name}', () => {{
-  throw new Error('{name} fails, as it should');
+test('{names[0]}', () => {{
+  throw new Error('{names[0]}');
+}});
+"""
+_MORE = """
+test('{names[1]}', () => {{
+  expect(1).toBe(2);
+}});
+
+test('{names[2]}', () => {{
+  expect([1]).toEqual([2]);
 }});
 """
 
@@ -37,14 +46,18 @@ def make(found: Found, project: Project) -> Canary | None:
         return None
     if any(project.read(joined(found.directory, name)) is not None for name in _WORKSPACES):
         return None
-    texts = (project.text(joined(found.directory, name)) for name in _CONFIGURATIONS)
+    texts = [project.text(joined(found.directory, name)) for name in _CONFIGURATIONS]
     if says((_COVERAGE.sub("", text or "") for text in texts), _CHOOSES):
         return None
     sibling = in_operands(found, operands, project, _is_module)
     place = beside(sibling, project) if sibling is not None else None
     if place is None:
         return None
-    return Canary(((place, _TEST.format(name=project.name).encode()),), project.name)
+    # After so many failures it stops, and the configuration may say so too.
+    stops = found.call.has("--bail") or any("bail" in (text or "") for text in texts)
+    names = project.several(1 if stops else 3)
+    content = (_TEST if stops else _TEST + _MORE).format(names=names)
+    return Canary(((place, content.encode()),), names, passing=PASSING)
 
 
 def _is_module(path: str) -> bool:

@@ -13,6 +13,7 @@ from planbound.shell.cell.inside.processes import Family
 
 _TICK = 0.05
 _WEIGH_EVERY = 0.5
+_ROOMS = ("/tmp", "/var/tmp", "/dev/shm")  # noqa: S108 - the cell's own
 _DEVICES = (
     "/dev/null", "/dev/zero", "/dev/full", "/dev/random", "/dev/urandom", "/dev/tty", "/dev/pts",
     "/dev/ptmx",
@@ -22,16 +23,17 @@ _DEVICES = (
 class Keeper:
     """The parent of the command."""
 
-    def __init__(self, order: Order, *, alone: bool, room: int | None) -> None:
+    def __init__(self, order: Order, *, alone: bool, room: int | None, space: int | None) -> None:
         self.order = order
         self.family = Family(alone=alone)
         self.alone = alone
         self.room = room
         """The folder that what is written is found in."""
-        self.bounded = order.level == "I2" and order.stand_in is None
-        """Whether that folder has a file system of its own, which knows its size."""
+        self.spaces = [space] if space is not None else _rooms(order)
+        """Folders whose file systems know how much may be written to them."""
+        self.weighs = order.level != "I2" or order.stand_in is not None
         self.weighed = 0.0
-        self.weight = 0
+        self.weight = (0, 0)
 
     def run(self) -> Report:
         """Do all of it."""
@@ -42,7 +44,7 @@ class Keeper:
             for path, content, mode in order.lay:
                 tree.lay(order.workspace, path, content, mode)
         before = tree.marks(self.room) if self.room is not None else {}
-        self.weight = 0 if self.bounded else self._weigh()
+        self.weight = self._weigh() if self.weighs else (0, 0)
         signal.pthread_sigmask(signal.SIG_BLOCK, {signal.SIGCHLD})
         start = time.monotonic()
         reading, writing = os.pipe2(os.O_CLOEXEC)
@@ -54,7 +56,7 @@ class Keeper:
             said = pipe.read()
         report = self._watch(child, start)
         if said:
-            report = Report(started=False, reason=said.decode("utf-8", "replace"))
+            report = Report(made=True, started=False, reason=said.decode("utf-8", "replace"))
         after = tree.marks(self.room) if self.room is not None else {}
         written = tree.written(before, after)
         report.written = tuple(sorted(written)[: tree.MAX_NAMES])
@@ -136,7 +138,7 @@ class Keeper:
         if ended == "exited":
             reason = self._no_space(last=True)
             ended = "exhausted" if reason else ended
-        leftovers = len(self.family.members()) if ended == "exited" else 0
+        leftovers = self.family.living() if ended == "exited" else 0
         survivors = self.family.end()
         if survivors:
             ended, reason = "exhausted", f"{survivors} processes could not be ended"
@@ -170,30 +172,43 @@ class Keeper:
         return self._no_space()
 
     def _no_space(self, *, last: bool = False) -> str:
-        if not self.bounded:
-            return self._too_heavy(last=last)
-        if self.room is None:
-            return ""
-        space = os.fstatvfs(self.room)
-        if space.f_bavail == 0:
-            return f"more than {self.order.temporary >> 20} MiB of temporary space"
-        return f"more than {self.order.inodes} files" if space.f_ffree == 0 else ""
+        for opened in self.spaces:
+            space = os.fstatvfs(opened)
+            if space.f_bavail == 0:
+                return f"more than {self.order.temporary >> 20} MiB of temporary space"
+            if space.f_files and space.f_ffree == 0:
+                return f"more than {self.order.inodes} files"
+        return self._too_heavy(last=last) if self.weighs else ""
 
-    def _weigh(self) -> int:
-        # Where there is a root of its own, the scratch folder is out of sight.
-        return tree.weight(self.order.workspace if self.order.stand_in else self.order.scratch)
+    def _weigh(self) -> tuple[int, int]:
+        """Return the bytes and the number of files in what the command writes to."""
+        if self.order.writable and self.order.level == "inner":
+            return 0, 0  # an agent's workspace may grow
+        # In a root of its own the scratch folder is out of sight.
+        hidden = self.order.level in {"I2", "inner"}
+        return tree.weight(self.order.workspace if hidden else self.order.scratch)
 
     def _too_heavy(self, *, last: bool) -> str:
-        """Weigh the scratch folder now and then: that takes longer than asking a file system."""
+        """Weigh the folder now and then: that takes longer than asking a file system."""
         now = time.monotonic()
         if not last and now - self.weighed < _WEIGH_EVERY:
             return ""
-        grown = self._weigh() - self.weight
+        weight, count = self._weigh()
         # A large tree is weighed less often: at most a fifth of the time goes into it.
         self.weighed = time.monotonic() + 4 * (time.monotonic() - now)
-        if grown <= self.order.temporary:
-            return ""
-        return f"more than {self.order.temporary >> 20} MiB of files"
+        if weight - self.weight[0] > self.order.temporary:
+            return f"more than {self.order.temporary >> 20} MiB of files"
+        if count - self.weight[1] > self.order.inodes:
+            return f"more than {self.order.inodes} files"
+        return ""
+
+
+def _rooms(order: Order) -> list[int]:
+    """Return the cell's own folders, where bubblewrap made them with a size."""
+    if order.level != "inner":
+        return []
+    flags = os.O_RDONLY | os.O_DIRECTORY | os.O_CLOEXEC
+    return [os.open(path, flags) for path in _ROOMS if os.path.isdir(path)]
 
 
 def _reached(written: set[str], watched: tuple[str, ...]) -> set[str]:

@@ -24,7 +24,7 @@ def main(order_descriptor: int, report_descriptor: int) -> None:
         else:
             _in_place(order, report_descriptor)
     except BaseException as error:  # noqa: BLE001 - the harness has to be told, whatever it is
-        _report(report_descriptor, Report(started=False, reason=_sentence(error)))
+        _report(report_descriptor, Report(made=False, reason=_sentence(error)))
         code = 1
     os._exit(code)
 
@@ -53,9 +53,9 @@ def _in_namespaces(order: Order, report: int) -> None:
         kernel.keep_no_privileges()
         kernel.hide_memory()
         kernel.die_with_parent()
-        _report(report, Keeper(order, alone=True, room=root.upper).run())
+        _report(report, Keeper(order, alone=True, room=root.upper, space=root.space).run())
     except BaseException as error:  # noqa: BLE001 - as above
-        _report(report, Report(started=False, reason=_sentence(error)))
+        _report(report, Report(made=False, reason=_sentence(error)))
     os._exit(0)
 
 
@@ -106,18 +106,27 @@ def _in_place(order: Order, report: int) -> None:
     room = None
     if not order.writable:
         room = os.open(order.workspace, os.O_RDONLY | os.O_DIRECTORY | os.O_CLOEXEC)
-    keeper = Keeper(order, alone=alone, room=room)
+    keeper = Keeper(order, alone=alone, room=room, space=None)
+    for number in (signal.SIGINT, signal.SIGHUP, signal.SIGQUIT, signal.SIGUSR1, signal.SIGUSR2):
+        # The command may know its parent's number.
+        signal.signal(number, signal.SIG_IGN)
     if not alone:
         # Told by a signal that can be answered: what was started has to end first.
         signal.signal(signal.SIGTERM, lambda *_: _end(keeper))
         _die_with_harness(signal.SIGTERM)
     kernel.hide_memory()
-    _report(report, keeper.run())
+    try:
+        said = keeper.run()
+    finally:
+        keeper.family.end()
+    _report(report, said)
 
 
 def _end(keeper: Keeper) -> None:
     keeper.family.end()
-    os._exit(1)
+    # Ended by a signal, and not because no cell could be made.
+    signal.signal(signal.SIGTERM, signal.SIG_DFL)
+    os.kill(os.getpid(), signal.SIGTERM)
 
 
 def _die_with_harness(number: int = signal.SIGKILL) -> None:

@@ -44,6 +44,8 @@ class Order(_Value):
     lay: tuple[tuple[str, bytes, int], ...]
     """Files put over the tree: path seen from the workspace, content, mode."""
     remove: tuple[str, ...]
+    pinned: tuple[str, ...]
+    """Folders above what is protected, from the top: they must not be moved away."""
     read_only: tuple[str, ...]
     absent: tuple[str, ...]
     masked: tuple[str, ...]
@@ -65,7 +67,9 @@ class Order(_Value):
 class Report(_Value):
     """What a cell's own process saw."""
 
-    started: bool
+    made: bool = True
+    """Whether there was a cell at all."""
+    started: bool = True
     status: int | None = None
     """As `waitpid` gives it."""
     ended: str = "exited"

@@ -6,7 +6,6 @@ import _signal as signal
 import os
 import time
 
-_PAGE = os.sysconf("SC_PAGE_SIZE")
 _PATIENCE = 10.0
 
 
@@ -39,10 +38,15 @@ class Family:
             heads += children
         return found
 
+    def living(self) -> int:
+        """Return how many have not ended; those that wait to be buried are none."""
+        return sum(_state(member) not in {"Z", "X", ""} for member in self.members())
+
     def usage(self) -> tuple[int, int]:
-        """Return how many there are, and how much memory is theirs alone."""
-        members = self.members()
-        return len(members), sum(_memory(member) for member in members)
+        """Return how many threads there are, and how much memory; what is shared counts once."""
+        found = [_usage(member) for member in self.members()]
+        shared = max((usage[2] for usage in found), default=0)
+        return sum(usage[0] for usage in found), sum(usage[1] for usage in found) + shared
 
     def end(self) -> int:
         """Kill all until none is left; return how many could not be."""
@@ -84,10 +88,27 @@ def _parent(name: str) -> int:
         return -1
 
 
-def _memory(member: int) -> int:
+def _state(member: int) -> str:
     try:
-        with open(f"/proc/{member}/statm", "rb") as file:
-            fields = file.read().split()
-        return max(0, int(fields[1]) - int(fields[2])) * _PAGE
+        with open(f"/proc/{member}/stat", "rb") as file:
+            return file.read().rpartition(b")")[2].split()[0].decode("ascii")
     except (OSError, IndexError):
-        return 0
+        return ""
+
+
+def _usage(member: int) -> tuple[int, int, int]:
+    """Return the threads of a process, the bytes that it has for itself, and those it may share."""
+    threads, own, shared = 1, 0, 0
+    try:
+        with open(f"/proc/{member}/status", "rb") as file:
+            for line in file:
+                if line.startswith(b"RssAnon:"):
+                    own = int(line.split()[1]) << 10
+                elif line.startswith(b"RssShmem:"):
+                    shared = int(line.split()[1]) << 10
+                elif line.startswith(b"Threads:"):
+                    threads = int(line.split()[1])
+                    break  # the last of the three
+    except (OSError, IndexError):
+        pass  # it has ended
+    return threads, own, shared

@@ -28,6 +28,8 @@ class Root:
         self.masks: list[str] = []
         self.upper: int | None = None
         """The folder with what is written over the workspace, where it is an overlay."""
+        self.space: int | None = None
+        """A folder of the file system that everything of the cell's own is in."""
 
     def build(self) -> None:
         """Make everything, and move in. What fails here is an OSError with its place."""
@@ -38,6 +40,7 @@ class Root:
         )
         for name in ("root", "upper", "work", "dev", "masks", *_ROOMS.values()):
             os.mkdir(os.path.join(self.scratch, name))
+        self.space = os.open(self.scratch, os.O_RDONLY | os.O_DIRECTORY | os.O_CLOEXEC)
         kernel.mount("/", self.root, None, kernel.MS_BIND | kernel.MS_REC)
         kernel.make_read_only(self.root, recursive=True)
         self._proc()
@@ -130,15 +133,15 @@ class Root:
             self._overlay(workspace)
             return
         self._bind(workspace, read_only=False)
-        for name in self.order.read_only:
-            path = os.path.join(workspace, name)
-            if os.path.exists(path) and os.path.realpath(path) == path:
-                self._bind(path, read_only=True)
-        for name in self.order.absent:
-            path = os.path.join(workspace, name)
-            if os.path.isfile(path):  # the placeholder that the harness put there
-                kernel.mount("/dev/null", self._inside(path), None, kernel.MS_BIND)
-                kernel.make_read_only(self._inside(path), recursive=False)
+        for path in self.order.pinned:
+            # What is mounted on cannot be moved away with what it holds.
+            self._bind(path, read_only=False)
+        for path in self.order.read_only:
+            self._bind(path, read_only=True)
+        for path in self.order.absent:
+            # The harness put a placeholder there.
+            kernel.mount("/dev/null", self._inside(path), None, kernel.MS_BIND)
+            kernel.make_read_only(self._inside(path), recursive=False)
 
     def _overlay(self, workspace: str) -> None:
         target = self._place(workspace, folder=True)

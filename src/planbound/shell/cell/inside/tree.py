@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import errno
 import os
 import stat
 
@@ -40,21 +41,21 @@ def _parents(top: str, path: str) -> str:
     return folder
 
 
-def remove_entry(path: str) -> None:
+def remove_entry(path: str, parent: int | None = None) -> None:
     """Remove what is at a path, links not followed; nothing there is fine.
 
     However deep it is: one folder is open at a time, and no path gets longer than a name.
     """
     try:
-        state = os.lstat(path)
+        state = os.stat(path, dir_fd=parent, follow_symlinks=False)
     except (FileNotFoundError, NotADirectoryError):
         return
     if not stat.S_ISDIR(state.st_mode):
-        os.unlink(path)
+        os.unlink(path, dir_fd=parent)
         return
-    _open_up(path, None)
+    _open_up(path, parent)
     names: list[str] = []
-    folder = os.open(path, _FOLDER)
+    folder = os.open(path, _FOLDER, dir_fd=parent)
     try:
         while True:
             below = _empty(folder)
@@ -69,7 +70,7 @@ def remove_entry(path: str) -> None:
                 break
     finally:
         os.close(folder)
-    os.rmdir(path)
+    os.rmdir(path, dir_fd=parent)
 
 
 def _instead(opened: int, folder: int) -> int:
@@ -98,16 +99,26 @@ def _empty(folder: int) -> str | None:
 
 
 def take_out(top: str, path: str) -> None:
-    """Remove a path of the tree, unless a link leads out of it."""
-    folder = top
-    for name in os.path.dirname(path).split("/"):
-        folder = os.path.join(folder, name)
-        if os.path.islink(folder):
-            return
+    """Remove a path of the tree, unless a link leads out of it; raise where it stays."""
+    *folders, name = path.split("/")
+    folder = os.open(top, _FOLDER)
     try:
-        remove_entry(os.path.join(top, path))
-    except OSError:
-        pass  # a mask is over it, or it is no longer there
+        for each in folders:
+            try:
+                folder = _instead(os.open(each, _FOLDER, dir_fd=folder), folder)
+            except OSError as error:
+                if error.errno in {errno.ENOENT, errno.ENOTDIR, errno.ELOOP}:
+                    return  # it is not there, or somewhere else
+                raise
+        try:
+            remove_entry(name, folder)
+        except OSError as error:
+            if error.errno == errno.EBUSY:
+                return  # a mask is over it
+            os.fchmod(folder, 0o700)
+            remove_entry(name, folder)
+    finally:
+        os.close(folder)
 
 
 def marks(folder: int) -> Marks:
@@ -119,29 +130,39 @@ def marks(folder: int) -> Marks:
 
 
 def _walk(top: int) -> Iterator[tuple[str, os.stat_result]]:
-    """Yield what is no folder; what is too deep for a path is passed over."""
+    """Yield files, and folders that cannot be looked into or hide what was there before.
+
+    What is too deep for a path counts as a folder that cannot be looked into.
+    """
     pending = [""]
     while pending:
         prefix = pending.pop()
         try:
             folder = os.open(prefix or ".", _FOLDER, dir_fd=top)
-        except OSError:
-            continue
-        try:
             with os.scandir(folder) as entries:
                 names = [entry.name for entry in entries]
-            for name in names:
-                state = _state(name, folder)
-                if state is None:
-                    continue
-                if stat.S_ISDIR(state.st_mode):
-                    pending.append(f"{prefix}{name}/")
-                else:
-                    yield prefix + name, state
         except OSError:
+            state = _state(prefix, top)
+            if state is not None:
+                yield prefix.rstrip("/"), state
             continue
-        finally:
-            os.close(folder)
+        if prefix and _is_opaque(folder):
+            yield prefix.rstrip("/"), os.fstat(folder)
+        for name in names:
+            state = _state(name, folder)
+            if state is not None and stat.S_ISDIR(state.st_mode):
+                pending.append(f"{prefix}{name}/")
+            elif state is not None:
+                yield prefix + name, state
+        os.close(folder)
+
+
+def _is_opaque(folder: int) -> bool:
+    """Say whether a folder of an overlay stands in the place of another one."""
+    try:
+        return os.getxattr(f"/proc/self/fd/{folder}", "user.overlay.opaque") == b"y"
+    except OSError:
+        return False
 
 
 def _state(name: str, folder: int) -> os.stat_result | None:
@@ -151,16 +172,20 @@ def _state(name: str, folder: int) -> os.stat_result | None:
         return None
 
 
-def weight(folder: str) -> int:
-    """Return how much is in a folder, in bytes on the disk."""
+def weight(folder: str) -> tuple[int, int]:
+    """Return how much is in a folder, in bytes on the disk, and how many files."""
     try:
         opened = os.open(folder, os.O_RDONLY | os.O_DIRECTORY | os.O_CLOEXEC)
     except OSError:
-        return 0
+        return 0, 0
+    size = count = 0
     try:
-        return sum(state.st_blocks * 512 for _, state in _walk(opened))
+        for _, state in _walk(opened):
+            size += state.st_blocks * 512
+            count += 1
     finally:
         os.close(opened)
+    return size, count
 
 
 def written(before: Marks, after: Marks) -> set[str]:
@@ -170,16 +195,30 @@ def written(before: Marks, after: Marks) -> set[str]:
 
 
 def collect(top: str, paths: tuple[str, ...]) -> tuple[tuple[str, bytes], ...]:
-    """Return the content of files of the tree that are there."""
+    """Return the content of files of the tree that are there; no link is followed."""
     found: list[tuple[str, bytes]] = []
     for path in paths:
-        try:
-            opened = os.open(
-                os.path.join(top, path), os.O_RDONLY | os.O_NOFOLLOW | os.O_NONBLOCK | os.O_CLOEXEC
-            )
-        except OSError:
+        opened = _opened(top, path)
+        if opened is None:
             continue
-        with open(opened, "rb") as file:
+        try:
             if stat.S_ISREG(os.fstat(opened).st_mode):
-                found.append((path, file.read(_MAX_COLLECTED)))
+                with open(opened, "rb", closefd=False) as file:
+                    found.append((path, file.read(_MAX_COLLECTED)))
+        finally:
+            os.close(opened)
     return tuple(found)
+
+
+def _opened(top: str, path: str) -> int | None:
+    *folders, name = path.split("/")
+    folder = os.open(top, _FOLDER)
+    try:
+        for each in folders:
+            folder = _instead(os.open(each, _FOLDER, dir_fd=folder), folder)
+        flags = os.O_RDONLY | os.O_NOFOLLOW | os.O_NONBLOCK | os.O_CLOEXEC
+        return os.open(name, flags, dir_fd=folder)
+    except OSError:
+        return None
+    finally:
+        os.close(folder)
