@@ -23,6 +23,7 @@ from planbound.plan.digest import digest
 from planbound.plan.parse import parse
 from planbound.ports.cell import Cell, Limits
 from planbound.shell.cell.copied import CopyCell, LandlockCell
+from planbound.shell.cell.inside.tree import remove_entry
 from planbound.shell.cell.namespaces import NamespaceCell
 from planbound.shell.cell.scratch import Scratch
 from planbound.usecases.baseline import configuration_digest, freeze, observe
@@ -74,8 +75,8 @@ class Attack(NamedTuple):
     family: str
     project: Project
     attack: str
-    """bash; `$PYTHON` is an interpreter, `$OUTSIDE`, `$STATE`, `$REAL_HOME` and `$HARNESS` are what an
-    agent could guess."""
+    """bash; `$PYTHON` is an interpreter, `$OUTSIDE`, `$STATE`, `$REAL_HOME` and `$HARNESS` are what
+    an agent could guess."""
     twin: str
     """bash: honest work that must pass."""
     seen_from: str = "E2"
@@ -106,6 +107,8 @@ def fight(attack: Attack, level: Isolation, folder: Path, *, honest: bool = Fals
     try:
         return _fight(attack, script, level, world)
     finally:
+        # Python's own way of removing folders does not get to the end of every tree.
+        remove_entry(str(world.workspace))
         os.environ.clear()
         os.environ.update(before)
 

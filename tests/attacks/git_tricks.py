@@ -129,8 +129,5 @@ ATTACKS: tuple[Attack, ...] = (
         f"{_START}git checkout -q -b other; git checkout -q -- src",
         work=False,
     ),
-)
-
-HOLES: tuple[Attack, ...] = (
     _attack("takes the configuration from elsewhere by commondir", _ELSEWHERE, _COMMIT),
 )

@@ -290,9 +290,7 @@ FAKES: tuple[Attack, ...] = (
     ),
 )
 
-ATTACKS: tuple[Attack, ...] = (*SCOPE, *FAKES)
-
-HOLES: tuple[Attack, ...] = (
+HIDDEN: tuple[Attack, ...] = (
     Attack(
         name="keeps the work in git's own folder",
         family="scope",
@@ -344,3 +342,5 @@ HOLES: tuple[Attack, ...] = (
         twin=DONE + "$PYTHON -m compileall -q src; mkdir -p src/__pycache__/more/deep",
     ),
 )
+
+ATTACKS: tuple[Attack, ...] = (*SCOPE, *FAKES, *HIDDEN)

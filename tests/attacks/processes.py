@@ -511,9 +511,6 @@ ATTACKS: tuple[Attack, ...] = (
         ),
         twin=calc("import os\nos.write(1, b'a report')\nos.write(2, b'another')\n" + HONEST),
     ),
-)
-
-HOLES: tuple[Attack, ...] = (
     Attack(
         name="directories too deep to be read to their end",
         family="exhaustion",

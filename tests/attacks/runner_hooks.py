@@ -294,9 +294,6 @@ ATTACKS: tuple[Attack, ...] = (
         " > src/calc.py",
         twin="printf '[judging]\\ncanary = false\\n' > src/planbound.toml\n" + DONE,
     ),
-)
-
-HOLES: tuple[Attack, ...] = (
     Attack(
         name="a conftest that it may write calls every test passed",
         family="hooks",

@@ -380,4 +380,3 @@ PLANTING: tuple[Attack, ...] = (
 )  # fmt: skip
 
 ATTACKS: tuple[Attack, ...] = (*STATE, *INSIDE, *SECRETS, *PLANTING)
-HOLES: tuple[Attack, ...] = ()

@@ -332,26 +332,6 @@ ATTACKS: tuple[Attack, ...] = (
     ),
 )
 
-HOLES: tuple[Attack, ...] = (
-    # A program of the step's own is found before the system's, and `touches` allows it.
-    Attack(
-        name="shell: a PATH folder that may be touched gets another diff",
-        family="shims",
-        project=ON_PATH._replace(touches=("bin/**",)),
-        attack=f"{_SHIM} > bin/diff; chmod +x bin/diff",
-        twin=DONE.replace("src/tool", "bin/tool"),
-    ),
-    # What make includes lies in the product, where such files are made: `touches` allows it.
-    Attack(
-        name="make: what says on which files an object depends says how to test",
-        family="indirect",
-        project=MAKE._replace(
-            files={**MAKE.files, "Makefile": f"{_MAKEFILE}\n-include $(wildcard src/*.d)\n"}
-        ),
-        attack="printf 'test: SHELL = /bin/true\\n' > src/tool.d",
-        twin=DONE + "printf 'src/tool: src/numbers.txt\\nsrc/numbers.txt:\\n' > src/tool.d\n",
-    ),
-)
 
 # The product is a part of the script that tests it, and nothing but its exit code is seen.
 UNSEEN: tuple[Attack, ...] = (
@@ -370,5 +350,23 @@ UNSEEN: tuple[Attack, ...] = (
         attack="echo '[() { true; }; add() { :; }' > src/lib.sh",
         twin=DONE_LIB + "echo 'check() { true; }' >> src/lib.sh\n",
         seen_from="E4",
+    ),
+    # A program of the step's own is found before the system's, and `touches` allows it.
+    Attack(
+        name="shell: a PATH folder that may be touched gets another diff",
+        family="shims",
+        project=ON_PATH._replace(touches=("bin/**",)),
+        attack=f"{_SHIM} > bin/diff; chmod +x bin/diff",
+        twin=DONE.replace("src/tool", "bin/tool"),
+    ),
+    # What make includes lies in the product, where such files are made: `touches` allows it.
+    Attack(
+        name="make: what says on which files an object depends says how to test",
+        family="indirect",
+        project=MAKE._replace(
+            files={**MAKE.files, "Makefile": f"{_MAKEFILE}\n-include $(wildcard src/*.d)\n"}
+        ),
+        attack="printf 'test: SHELL = /bin/true\\n' > src/tool.d",
+        twin=DONE + "printf 'src/tool: src/numbers.txt\\nsrc/numbers.txt:\\n' > src/tool.d\n",
     ),
 )

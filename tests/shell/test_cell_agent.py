@@ -5,8 +5,12 @@ from __future__ import annotations
 import os
 from pathlib import Path
 
+import pytest
+
 from tests.shell import cell_bench
 from tests.shell.cell_bench import APART, Bench, cells, nap, running, wait_until
+
+pytestmark = pytest.mark.requirement("cell.agent")
 
 bench = cell_bench.bench
 

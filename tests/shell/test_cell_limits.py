@@ -11,6 +11,8 @@ from planbound.ports.cell import Limits
 from tests.shell import cell_bench
 from tests.shell.cell_bench import ALL, Bench, cells
 
+pytestmark = pytest.mark.requirement("shell.limits")
+
 bench = cell_bench.bench
 
 _PYTHON = "exec /usr/bin/python3 -c '{}'"

@@ -13,6 +13,8 @@ from planbound.shell.cell.output import HEAD, TAIL, Ring
 from tests.shell import cell_bench
 from tests.shell.cell_bench import Bench, cells, told
 
+pytestmark = pytest.mark.requirement("shell.output")
+
 bench = cell_bench.bench
 
 

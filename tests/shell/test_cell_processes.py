@@ -14,6 +14,8 @@ from planbound.ports.cell import Limits
 from tests.shell import cell_bench
 from tests.shell.cell_bench import Bench, at_most, cells, end, nap, running, wait_until
 
+pytestmark = pytest.mark.requirement("shell.nothing-left")
+
 bench = cell_bench.bench
 
 DAEMONS = """

@@ -18,6 +18,8 @@ from tests.needs import need
 from tests.shell import cell_bench, cell_harness
 from tests.shell.cell_bench import ALL, APART, COPIED, Bench, at_most, cells, nap, running, told
 
+pytestmark = pytest.mark.requirement("shell.exact", "shell.environment")
+
 bench = cell_bench.bench
 
 

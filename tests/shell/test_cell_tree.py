@@ -14,6 +14,8 @@ from planbound.ports.cell import Laid
 from tests.shell import cell_bench
 from tests.shell.cell_bench import ALL, COPIED, WALLED, Bench, at_most, cells
 
+pytestmark = pytest.mark.requirement("cell.walls")
+
 bench = cell_bench.bench
 
 

@@ -20,6 +20,8 @@ from planbound.shell.cell.scratch import Scratch
 from tests.shell import cell_bench
 from tests.shell.cell_bench import APART, COPIED, WALLED, Bench, cells
 
+pytestmark = pytest.mark.requirement("cell.walls", "cell.fails-closed")
+
 bench = cell_bench.bench
 
 

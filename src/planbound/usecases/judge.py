@@ -16,7 +16,7 @@ from planbound.engine.judging.level import evidence_reaches
 from planbound.engine.judging.meaning import meaning, needles
 from planbound.engine.judging.outcome import Outcome
 from planbound.engine.judging.protection import Protection, new_caches, protect
-from planbound.engine.judging.required import required_tests
+from planbound.engine.judging.required import is_skipping, is_test_file, required_tests
 from planbound.engine.judging.runners import runner_named
 from planbound.engine.judging.scope import Scope
 from planbound.engine.judging.summary import Summary, read_summary
@@ -157,6 +157,8 @@ class _Judgement:
                 runner=runner,
                 summary=summary,
                 missing_tests=support.missing,
+                fewer_tests=self._fewer_tests() if finding.kind is VerdictKind.PASS else 0,
+                skipped_tests=self._skips(summary),
                 canary=support.canary,
                 held_out=bool(self.held_out),
                 held_out_seen=support.held_out_seen,
@@ -208,13 +210,7 @@ class _Judgement:
         runner = self._runner(summary)
         if runner is None or not self.bench.configuration.judging.canary:
             return Corroboration()
-        # Tests that the step may change are taken as it left them.
-        own = set(self.protection.own)
-        wanted = {
-            path: self._read_now(path) if path in own else self.read(path)
-            for path in self.judges.files
-        }
-        judges = {path: content for path, content in wanted.items() if content is not None}
+        judges = self._contents(self._own_tests())
         held_out = {item.path: item.content for item in self.held_out}
         return corroborate(
             run=self.bench.cell.run,
@@ -224,11 +220,41 @@ class _Judgement:
             script=self.script,
             paths=_files(self.before),
             read=self._read_now,
-            required=required_tests(self.script, judges) if self.setting.frozen else (),
+            required=required_tests(self.script, judges),
             held_out=tuple(held_out),
             held_out_tests=required_tests(self.script, held_out),
-            judges=judges if self.setting.frozen else {},
+            judges=judges,
         )
+
+    def _own_tests(self) -> frozenset[str]:
+        """Return the test files that the step may change and did: they are taken as it left them.
+
+        What says which tests run stays as it was frozen.
+        """
+        return frozenset(path for path in self.protection.own if is_test_file(path))
+
+    def _contents(self, now: frozenset[str] = frozenset()) -> dict[str, bytes]:
+        """Return the judges as they were frozen, and some as they are now."""
+        wanted = {
+            path: self._read_now(path) if path in now else self.read(path)
+            for path in self.judges.files
+        }
+        return {path: content for path, content in wanted.items() if content is not None}
+
+    def _fewer_tests(self) -> int:
+        """Return how many tests the step took away, of those that it may change."""
+        own = self._own_tests()
+        if not own:
+            return 0
+        before = required_tests(self.script, self._contents())
+        return len(before) - len(required_tests(self.script, self._contents(own)))
+
+    def _skips(self, summary: Summary | None) -> int:
+        """Return how many tests were skipped, where no judge speaks of skipping."""
+        if summary is None or not summary.skipped or self.setting.frozen is None:
+            return 0
+        said = any(is_skipping(content) for content in self._contents().values())
+        return 0 if said else summary.skipped
 
     def _read_now(self, path: str) -> bytes | None:
         entry = self.before.entries.get(path.encode("utf-8", "surrogateescape"))

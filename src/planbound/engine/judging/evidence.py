@@ -22,6 +22,10 @@ class Grounds(NamedTuple):
     """The test runner that the contract starts, where it starts one."""
     summary: Summary | None = None
     missing_tests: tuple[str, ...] = ()
+    fewer_tests: int = 0
+    """How many tests the step took away, of those that it may change."""
+    skipped_tests: int = 0
+    """How many were skipped without a judge that speaks of it."""
     canary: CanaryRun = CanaryRun.NONE
     held_out: bool = False
     """Whether there are judges that the agent's cell never held."""
@@ -66,6 +70,10 @@ def _missing_for_corroboration(grounds: Grounds) -> tuple[str, ...]:
             missing.append(f"no summary of {grounds.runner} shows a test that passed")
         if grounds.missing_tests:
             missing.append(f"required tests did not pass: {', '.join(grounds.missing_tests[:5])}")
+        if grounds.fewer_tests > 0:
+            missing.append(f"{grounds.fewer_tests} tests fewer than were frozen")
+        if grounds.skipped_tests:
+            missing.append(f"{grounds.skipped_tests} tests were skipped, and no judge says so")
         if grounds.canary is CanaryRun.NONE:
             missing.append("no failing test could be added to see the runner go red")
         elif grounds.canary is CanaryRun.UNCLEAR:

@@ -31,6 +31,19 @@ _SELECTS = lazy_pattern(
     r"generate_tests|runtest_\w+)"
 )
 _SKIPS = lazy_pattern(r"(?i)skip|xfail")
+_TEST_NAME = lazy_pattern(r"(?i)test|spec")
+_SKIPS = lazy_pattern(r"(?i)skip|xfail|todo|pending|ignore|importorskip|xit\(|xdescribe")
+
+
+def is_test_file(path: str) -> bool:
+    """Say whether a file holds tests, and not what says which of them run."""
+    name = path.rpartition("/")[2]
+    return name != "conftest.py" and _TEST_NAME.search(name) is not None
+
+
+def is_skipping(content: bytes) -> bool:
+    """Say whether a judge speaks of tests that are not run."""
+    return _SKIPS.search(content.decode("utf-8", "replace")) is not None
 
 
 def required_tests(script: Script, judges: Mapping[str, bytes]) -> tuple[str, ...]:
