@@ -41,7 +41,7 @@ def main() -> int:
     surprises = 0
     fooled: dict[Isolation, list[str]] = {level: [] for level in LEVELS}
     twins: dict[Isolation, int] = dict.fromkeys(LEVELS, 0)
-    with ProcessPoolExecutor(arguments.jobs, max_tasks_per_child=20) as pool:
+    with ProcessPoolExecutor(arguments.jobs) as pool:
         for (number, level, honest), got in zip(tasks, pool.map(_task, tasks), strict=True):
             attack = ATTACKS[number]
             if honest:
