@@ -246,8 +246,8 @@ SECRETS: tuple[Attack, ...] = (
             'for top in /proc/self/root /proc/1/root "/proc/$PPID/root" "/proc/$HARNESS/root"; do\n'
             '  cat "$top$REAL_HOME/.ssh/id_ed25519" "$top$STATE/secret" >> src/found\n'
             "done\n"
-            'ln -s "$REAL_HOME/.ssh" src/ssh; cat src/ssh/id_ed25519 ../home/.ssh/* >> src/found\n'
-            'cat "/proc/$HARNESS/cwd/../home/.ssh/id_ed25519" >> src/found\n'
+            'ln -s "$REAL_HOME/.ssh" src/ssh; cat src/ssh/id_ed25519 ../*/.ssh/* >> src/found\n'
+            "cat /proc/$HARNESS/cwd/../*/.ssh/id_ed25519 >> src/found\n"
             "rm -f src/ssh"
         ),
         twin=DONE + "cat /proc/self/root/etc/hostname /proc/self/cwd/README.md > src/found",
