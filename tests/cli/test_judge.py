@@ -609,3 +609,22 @@ def test_nothing_is_judged_from_inside_a_cell(project: Project) -> None:
     found = project.first()
     assert "code 2" in found["stdout"]["head"]
     assert "inside of a cell" in found["stderr"]["head"]
+
+
+@pytest.mark.requirement("command.judge", "cli.honest-ends")
+@pytest.mark.parametrize("command", ["judge", "baseline", "selftest"])
+def test_a_state_home_that_cannot_be_written_is_said(project: Project, command: str) -> None:
+    project.plan("it", plan_text("true"))
+    given = ["it"] if command != "selftest" else []
+    done = project.run("--state", "/proc/nowhere", command, *given)
+    assert done.code == 2
+    assert "cells cannot be tried out" in done.err
+
+
+@pytest.mark.requirement("command.judge")
+def test_a_look_without_a_baseline_says_so_once(project: Project) -> None:
+    project.plan("it", plan_text("true"))
+    done = project.judge()
+    assert done.err.count("no baseline") == 1
+    project.baseline()
+    assert "no baseline" not in project.judge().err

@@ -352,8 +352,6 @@ class _Judgement:
     def _notes(self, finding: Finding) -> Iterator[str]:
         if finding.kind is VerdictKind.UNRUNNABLE and "not found" in finding.reason:
             yield "contracts have a PATH of their own: `[contracts] path` names more folders"
-        if self.setting.frozen is None:
-            yield "no baseline: judges are as the workspace has them"
         for path in self.protection.own[:_SHOWN]:
             yield f"the step could edit its own judge, and did: {path}"
         for item in self.protection.flagged[:_SHOWN]:

@@ -31,7 +31,8 @@ def run(arguments: argparse.Namespace, terminal: Terminal) -> ExitCode:
     bench = make_bench(parts)
     redactor = judging.redactor(parts)
     found: list[Verdict] = []
-    for verdict in judge(bench, asked.judged, _setting(asked, parts, bench)):
+    setting = _setting(asked, parts, bench)
+    for verdict in judge(bench, asked.judged, setting):
         found.append(verdict)
         if asked.held:
             note_judged(parts, asked.file.slug, verdict, terminal)
@@ -46,6 +47,7 @@ def run(arguments: argparse.Namespace, terminal: Terminal) -> ExitCode:
                 "digest": digest(asked.plan),
                 "isolation": bench.cell.isolation.value,
                 "cell": bench.cell.name,
+                "baseline": setting.frozen.id if setting.frozen else None,
                 "passed": passed,
                 "verdicts": [reports.as_data(item, redactor) for item in found],
                 "unjudged": [reports.unjudged(case) for case in asked.waiting],
@@ -55,6 +57,11 @@ def run(arguments: argparse.Namespace, terminal: Terminal) -> ExitCode:
         for case in asked.waiting:
             terminal.out(f"- {case.number}. {case.title}: {reports.why_unjudged(case)}")
         terminal.out(reports.conclusion(found, len(asked.waiting), terminal))
+        if setting.frozen is None:
+            terminal.note(
+                "note: there is no baseline, so judges are as the workspace has them;"
+                " take one with `planbound baseline` before the work"
+            )
     return ExitCode.DONE if passed else ExitCode.FAILED
 
 

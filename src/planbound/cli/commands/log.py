@@ -21,6 +21,11 @@ if TYPE_CHECKING:
     from planbound.ports.journal import Journal, Query
 
 
+_VERDICT = ("verdict", "reason", "number", "duration", "evidence", "isolation")
+_BRIEF = {"CONTRACT_EVALUATED": _VERDICT, "BASELINE_OBSERVED": _VERDICT}
+"""What a line tells of events that know much more; `--json` has all of it."""
+
+
 def configure(parser: argparse.ArgumentParser) -> None:
     """Add the command's arguments."""
     parser.add_argument("plan", nargs="?", metavar="PLAN", help="a plan's name; none: all plans")
@@ -122,7 +127,9 @@ def _text(record: Record, terminal: Terminal) -> str:
     where = visible(draft.plan) or "-"
     if draft.task_id is not None:
         where += f"/{visible(draft.task_id)}"
-    details = ", ".join(f"{name} {_short(value)}" for name, value in draft.details.items())
+    told = _BRIEF.get(draft.event.value, tuple(draft.details))
+    found = {name: draft.details[name] for name in told if name in draft.details}
+    details = ", ".join(f"{name} {_short(value)}" for name, value in found.items())
     line = f"{record.seq:>6}  {when}  {terminal.style(draft.event.value, 'bold')}  {where}"
     return f"{line}  {terminal.style(visible(details), 'dim')}" if details else line
 

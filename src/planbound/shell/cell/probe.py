@@ -14,6 +14,7 @@ from typing import NamedTuple
 
 from planbound.engine.judging.level import Isolation
 from planbound.engine.judging.outcome import Ending
+from planbound.errors import FileProblem
 from planbound.ports.cell import Cell, Limits, Request
 
 _BASH = "/bin/bash"
@@ -180,8 +181,15 @@ def _script(probes: tuple[Probe, ...]) -> str:
 
 @contextlib.contextmanager
 def _world(folder: str) -> Iterator[_World]:
-    os.makedirs(folder, mode=0o700, exist_ok=True)
-    with tempfile.TemporaryDirectory(prefix="probe-", dir=folder) as made:
+    try:
+        os.makedirs(folder, mode=0o700, exist_ok=True)
+        temporary = tempfile.TemporaryDirectory(prefix="probe-", dir=folder)
+    except OSError as error:
+        raise FileProblem(
+            f"cells cannot be tried out in `{folder}`: {error.strerror}",
+            hint="the state home must be writable; `--state` names another one",
+        ) from error
+    with temporary as made:
         world = _World(os.path.realpath(made))
         world.make()
         with socket.socket() as listener, _decoy() as decoy:
