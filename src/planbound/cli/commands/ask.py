@@ -1,0 +1,34 @@
+"""`planbound ask`."""
+
+from __future__ import annotations
+
+import argparse
+
+from planbound.cli import gate
+from planbound.cli.terminal import Terminal
+from planbound.errors import ExitCode, UsageError
+from planbound.source.visible import visible
+from planbound.usecases.gate import ask
+
+
+def configure(parser: argparse.ArgumentParser) -> None:
+    """Add the command's arguments."""
+    gate.configure(parser)
+    parser.add_argument("question", metavar="QUESTION", help="what is not clear")
+
+
+def run(arguments: argparse.Namespace, terminal: Terminal) -> ExitCode:
+    """Ask the owner of a plan before deciding."""
+    return question(gate.Gate(arguments, terminal), arguments.question, terminal)
+
+
+def question(before: gate.Gate, text: str, terminal: Terminal) -> ExitCode:
+    """Record a question; the plan waits."""
+    if not text.strip():
+        raise UsageError("there is no question")
+    ask(before.parts.recorder(), before.file.slug, before.plan, by=before.by, question=text.strip())
+    owner = before.plan.frontmatter.owner
+    whom = visible(owner.value) if owner else "its owner"
+    before.parts.progress(before.file.slug, f"question by {before.by}: {text.strip()}")
+    terminal.out(f"asked {whom} about `{before.file.slug}`: {visible(text.strip())}")
+    return ExitCode.DONE

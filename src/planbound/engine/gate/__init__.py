@@ -1,0 +1,1 @@
+"""The gate, decided: what people say about a plan that waits, as data (pure)."""

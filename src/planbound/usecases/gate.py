@@ -1,0 +1,143 @@
+"""The gate: what is approved is what was shown, and it is recorded with all that it binds."""
+
+from __future__ import annotations
+
+import hashlib
+from collections.abc import Mapping, Sequence
+from typing import NamedTuple
+
+from planbound.engine.gate.approval import Approval, approval_of
+from planbound.engine.judging.case import Case
+from planbound.engine.judging.judges import judge_paths
+from planbound.engine.judging.verdict import Verdict
+from planbound.engine.manifest import EntryType, Manifest
+from planbound.journal.event import EventKind
+from planbound.journal.record import Json
+from planbound.plan.command import read_script
+from planbound.plan.digest import digest
+from planbound.plan.edit import set_plan_status
+from planbound.plan.glob import parse_glob
+from planbound.plan.model import Command, Plan, PlanStatus
+from planbound.plan.parse import write
+from planbound.ports.files import Files, PlanFile
+from planbound.ports.journal import Journal, Query
+from planbound.ports.tree import Vault
+from planbound.usecases.record import Recorder
+
+_DECISIONS = (
+    EventKind.GATE_APPROVED,
+    EventKind.GATE_REJECTED,
+    EventKind.PLAN_REWRITTEN,
+    EventKind.PLAN_AMENDED,
+    EventKind.PLAN_CREATED,
+)
+
+
+class Sheet(NamedTuple):
+    """Everything that an approval binds, taken from one reading of the plan."""
+
+    plan: Plan
+    slug: str
+    digest: str
+    tree: str
+    judges: Mapping[str, str]
+    configuration: str
+    baseline: tuple[Verdict, ...]
+
+
+def judges_of(cases: Sequence[Case], manifest: Manifest, vault: Vault) -> dict[str, str]:
+    """Return every file that a contract judges by, with the digest of its content."""
+    commands = [case.contract for case in cases if isinstance(case.contract, Command)]
+    globs = [parse_glob(text) for case in cases for text in case.judges]
+    entries = manifest.entries
+
+    def read(path: str) -> bytes | None:
+        entry = entries.get(path.encode("utf-8", "surrogateescape"))
+        is_file = entry is not None and entry.type is EntryType.FILE
+        return vault.content(entry.content) if entry is not None and is_file else None
+
+    paths = [
+        path.decode("utf-8", "surrogateescape")
+        for path, entry in entries.items()
+        if entry.type is EntryType.FILE
+    ]
+    found = judge_paths([read_script(command.text) for command in commands], globs, paths, read)
+    return {
+        path: entries[path.encode("utf-8", "surrogateescape")].content.hex()
+        for path in sorted(found.files)
+    }
+
+
+def last_approval(journal: Journal, slug: str) -> Approval | None:
+    """Return the approval of a plan that nothing has overruled."""
+    approval = None
+    for record in journal.read(Query(plan=slug, events=_DECISIONS)):
+        approved = record.draft.event is EventKind.GATE_APPROVED
+        approval = approval_of(record.draft.details) if approved else None
+    return approval
+
+
+def request(recorder: Recorder, sheet: Sheet) -> None:
+    """Note that somebody is asked."""
+    details: dict[str, Json] = {
+        "plan_id": sheet.slug,
+        "digest": sheet.digest,
+        "judges": dict(sheet.judges),
+        "tree": sheet.tree,
+    }
+    key = f"{sheet.digest} {sheet.tree}"
+    recorder.record(EventKind.GATE_APPROVAL_REQUESTED, sheet.slug, details, key=key)
+
+
+def keep_text(vault: Vault, data: bytes) -> str:
+    """Keep the text of a plan, so that the next approver sees what became different."""
+    key = hashlib.sha256(data)
+    vault.keep([(key.digest(), data)])
+    return key.hexdigest()
+
+
+def last_text(journal: Journal, vault: Vault, slug: str) -> bytes | None:
+    """Return the text that was approved last, whatever has become of it."""
+    key = None
+    for record in journal.read(Query(plan=slug, events=(EventKind.GATE_APPROVED,))):
+        key = record.draft.details.get("text")
+    return vault.content(bytes.fromhex(key)) if isinstance(key, str) else None
+
+
+def approve(
+    recorder: Recorder, sheet: Sheet, approval: Approval, *, text: str | None = None
+) -> None:
+    """Note the approval, with everything that it is bound to."""
+    details: dict[str, Json] = {
+        "modifications": list(approval.modifications),
+        "digest": approval.digest,
+        "judges": dict(approval.judges),
+        "tree": sheet.tree,
+        "by": approval.by,
+        "nonce": approval.nonce,
+        "method": approval.method,
+        "configuration": approval.configuration,
+    }
+    if approval.expires is not None:
+        details["expires"] = approval.expires
+    if text is not None:
+        details["text"] = text
+    recorder.record(EventKind.GATE_APPROVED, sheet.slug, details, key=approval.nonce)
+
+
+def reject(recorder: Recorder, slug: str, plan: Plan, *, by: str, reason: str) -> None:
+    """Note a refusal."""
+    details: dict[str, Json] = {"reason": reason, "by": by, "digest": digest(plan)}
+    recorder.record(EventKind.GATE_REJECTED, slug, details)
+
+
+def ask(recorder: Recorder, slug: str, plan: Plan, *, by: str, question: str) -> None:
+    """Note a question; the plan stays where it is until it is answered."""
+    details: dict[str, Json] = {"question": question, "by": by, "digest": digest(plan)}
+    recorder.record(EventKind.GATE_CLARIFICATION_ASKED, slug, details)
+
+
+def show_status(files: Files, file: PlanFile, data: bytes, plan: Plan, status: PlanStatus) -> None:
+    """Write into the file what the journal says; the digest does not change."""
+    if plan.status is not status:
+        files.replace(file.path, write(set_plan_status(plan, status)), expected=data)

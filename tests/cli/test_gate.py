@@ -1,0 +1,245 @@
+"""The gate, from outside: approve, reject, ask, decide."""
+
+from __future__ import annotations
+
+import json
+import os
+import pty
+import subprocess
+import sys
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from tests.cli.test_judge import Project, plan_text
+
+
+@pytest.fixture
+def project(tmp_path: Path) -> Project:
+    made = Project(tmp_path)
+    made.plan("it", plan_text("test -e src/one", "test -e src/two", "test -e src/three"))
+    return made
+
+
+def digest_of(project: Project) -> str:
+    return str(project.run("show", "it", "--json").json["digest"])
+
+
+def events(project: Project, kind: str) -> list[dict[str, Any]]:
+    lines = project.run("log", "it", "--json").out.splitlines()
+    found = [json.loads(line) for line in lines]
+    return [item for item in found if item["event"] == kind]
+
+
+def status(project: Project) -> str:
+    return str(project.run("show", "it", "--json").json["status"])
+
+
+@pytest.mark.requirement("command.approve", "gate.bound")
+def test_an_approval_names_the_digest_and_binds_what_it_was_shown(project: Project) -> None:
+    digest = digest_of(project)
+    done = project.run("approve", "it", "--digest", digest[:12], "--as", "mara")
+    assert done.code == 0, done.err
+    assert "$ test -e src/one" in done.out
+    assert "red now: exit 1" in done.out
+    (approved,) = events(project, "GATE_APPROVED")
+    details = approved["details"]
+    assert details["digest"] == digest
+    assert details["by"] == "mara"
+    assert details["method"] == "digest"
+    assert {"nonce", "judges", "tree", "configuration", "text"} <= set(details)
+    assert status(project) == "approved"
+    assert digest_of(project) == digest
+
+
+@pytest.mark.requirement("command.approve")
+def test_without_a_digest_and_a_terminal_the_plan_waits(project: Project) -> None:
+    done = project.run("approve", "it")
+    assert done.code == 4
+    assert "waits for approval" in done.err
+    assert events(project, "GATE_APPROVED") == []
+    assert len(events(project, "GATE_APPROVAL_REQUESTED")) == 1
+
+
+@pytest.mark.requirement("command.approve", "gate.bound")
+@pytest.mark.parametrize(
+    ("arguments", "said"),
+    [
+        (["--digest", "0123456789ab", "--as", "mara"], "digest changed"),
+        (["--digest", "0123", "--as", "mara"], "12 digits or more"),
+        (["--digest", "{digest}"], "say who"),
+        (["--digest", "{digest}", "--as", "mara", "--expires", "soon"], "--expires"),
+    ],
+)
+def test_what_does_not_name_the_plan_or_the_person_is_refused(
+    project: Project, arguments: list[str], said: str
+) -> None:
+    given = [item.replace("{digest}", digest_of(project)) for item in arguments]
+    done = project.run("approve", "it", *given)
+    assert done.code == 2
+    assert said in done.err + done.out
+    assert events(project, "GATE_APPROVED") == []
+
+
+@pytest.mark.requirement("gate.bound")
+def test_the_same_plan_is_approved_once(project: Project) -> None:
+    given = ["--digest", digest_of(project)[:12], "--as", "mara"]
+    assert project.run("approve", "it", *given).code == 0
+    done = project.run("approve", "it", *given)
+    assert done.code == 3
+    assert "approved already, by mara" in done.err
+
+
+@pytest.mark.requirement("gate.bound")
+def test_a_plan_that_changed_shows_what_is_different_from_the_approved_one(
+    project: Project,
+) -> None:
+    project.run("approve", "it", "--digest", digest_of(project)[:12], "--as", "mara")
+    path = project.workspace / ".harness/PLAN-it.md"
+    path.write_text(path.read_text().replace("test -e src/two", "test -d src"))
+    done = project.run("approve", "it")
+    assert "digest changed" in done.err
+    assert "the contract of step 2 is another" in done.out
+    assert "-test -e src/two" in done.out
+
+
+@pytest.mark.requirement("gate.bound")
+def test_a_judge_that_changed_ends_an_approval(project: Project) -> None:
+    project.write("tests/check.sh", "test -e src/one\n")
+    project.plan("it", plan_text("bash tests/check.sh"))
+    given = ["--digest", digest_of(project)[:12], "--as", "mara"]
+    assert project.run("approve", "it", *given).code == 0
+    project.write("tests/check.sh", "true\n")
+    done = project.run("approve", "it", *given)
+    assert "judge changed: tests/check.sh" in done.err
+
+
+@pytest.mark.requirement("gate.bound")
+def test_an_approval_expires(project: Project) -> None:
+    given = ["--digest", digest_of(project)[:12], "--as", "mara"]
+    assert project.run("approve", "it", *given, "--expires", "1ms").code == 0
+    done = project.run("approve", "it")
+    assert "expired" in done.err
+
+
+@pytest.mark.requirement("command.approve")
+def test_a_plan_with_errors_or_templates_is_not_approved(project: Project) -> None:
+    project.plan("it", plan_text("pytest || true"))
+    done = project.run("approve", "it", "--digest", digest_of(project)[:12], "--as", "mara")
+    assert done.code == 1
+    assert events(project, "GATE_APPROVED") == []
+    text = plan_text("test -e src/one").replace("### 3. Do part 3", "### 3–N. Do the rest")
+    project.plan("it", text)
+    done = project.run("approve", "it", "--digest", digest_of(project)[:12], "--as", "mara")
+    assert done.code == 1
+    assert "template" in done.err
+
+
+@pytest.mark.requirement("command.approve")
+def test_a_person_at_a_terminal_types_the_digest(project: Project) -> None:
+    digest = digest_of(project)
+    for typed, code in (("yes", 4), (digest[:6], 0)):
+        main, side = pty.openpty()
+        process = subprocess.Popen(
+            [sys.executable, "-m", "planbound", "approve", "it"],
+            cwd=project.workspace,
+            env=project.environment(),
+            stdin=side,
+            stdout=subprocess.DEVNULL,
+            stderr=side,
+        )
+        os.close(side)
+        os.write(main, f"{typed}\n".encode())
+        assert process.wait(timeout=60) == code
+        os.close(main)
+    (approved,) = events(project, "GATE_APPROVED")
+    assert approved["details"]["method"] == "terminal"
+
+
+@pytest.mark.requirement("command.reject")
+def test_a_refusal_puts_the_plan_back_to_draft(project: Project) -> None:
+    project.run("approve", "it", "--digest", digest_of(project)[:12], "--as", "mara")
+    done = project.run("reject", "it", "--reason", "too broad", "--as", "mara")
+    assert done.code == 0, done.err
+    assert status(project) == "draft"
+    (rejected,) = events(project, "GATE_REJECTED")
+    assert rejected["details"]["reason"] == "too broad"
+    assert project.run("reject", "it", "--reason", " ", "--as", "mara").code == 2
+
+
+@pytest.mark.requirement("command.ask")
+def test_a_question_is_on_record(project: Project) -> None:
+    done = project.run("ask", "it", "why three files?", "--as", "mara")
+    assert done.code == 0, done.err
+    (asked,) = events(project, "GATE_CLARIFICATION_ASKED")
+    assert asked["details"]["question"] == "why three files?"
+
+
+@pytest.mark.requirement("command.decide", "gate.grammar")
+@pytest.mark.parametrize(
+    ("said", "code", "kind"),
+    [
+        ("approved, but skip task 3", 0, "GATE_APPROVED"),
+        ("no, it is too broad", 0, "GATE_REJECTED"),
+        ("why does step 2 come first?", 0, "GATE_CLARIFICATION_ASKED"),
+    ],
+)
+def test_what_is_said_is_done(project: Project, said: str, code: int, kind: str) -> None:
+    given = ["--digest", digest_of(project)[:12], "--as", "mara"]
+    done = project.run("decide", "it", said, *given)
+    assert done.code == code, done.out + done.err
+    (found,) = events(project, kind)
+    if kind == "GATE_APPROVED":
+        assert found["details"]["modifications"] == ["skip 3"]
+
+
+@pytest.mark.requirement("command.decide", "gate.grammar")
+@pytest.mark.parametrize("said", ["approved?", "not approved yet", "", "sure, why not", "skip 2"])
+def test_what_is_not_surely_a_decision_is_asked_back(project: Project, said: str) -> None:
+    given = ["--digest", digest_of(project)[:12], "--as", "mara"]
+    done = project.run("decide", "it", said, *given)
+    assert done.code in {0, 4}
+    assert events(project, "GATE_APPROVED") == []
+
+
+@pytest.mark.requirement("command.decide", "language.revise")
+def test_a_change_of_the_plan_is_shown_and_approves_nothing(project: Project) -> None:
+    given = ["--digest", digest_of(project)[:12], "--as", "mara"]
+    done = project.run("decide", "it", "approved, but remove task 2", *given)
+    assert done.code == 4, done.out + done.err
+    assert "-test -e src/two" in done.out
+    assert events(project, "GATE_APPROVED") == []
+    steps = project.run("show", "it", "--json").json["steps"]
+    assert [step["number"] for step in steps] == [1, 2]
+    done = project.run("decide", "it", "approved", *given)
+    assert done.code == 2
+    assert "digest changed" in done.err
+
+
+@pytest.mark.requirement("command.decide")
+def test_a_step_that_another_needs_is_not_skipped(project: Project) -> None:
+    text = plan_text("test -e src/one", "test -e src/two", "test -e src/three")
+    project.plan("it", text.replace("### 3. Do part 3", "### 3. Do part 3 (depends on 2)"))
+    given = ["--digest", digest_of(project)[:12], "--as", "mara"]
+    done = project.run("decide", "it", "approved, but skip task 2", *given)
+    assert done.code == 2
+    assert "step 3 depends on it" in done.err
+
+
+@pytest.mark.requirement("command.decide")
+def test_a_change_that_breaks_the_order_is_refused(project: Project) -> None:
+    text = plan_text("test -e src/one", "test -e src/two", "test -e src/three")
+    project.plan("it", text.replace("### 3. Do part 3", "### 3. Do part 3 (depends on 2)"))
+    given = ["--digest", digest_of(project)[:12], "--as", "mara"]
+    done = project.run("decide", "it", "approved, but move 3 before 2", *given)
+    assert done.code == 2
+    assert "cannot be changed like that" in done.err
+
+
+@pytest.mark.requirement("invariant.only-the-harness-proves")
+def test_nothing_is_approved_from_inside_a_cell(project: Project) -> None:
+    inside = f"{sys.executable} -m planbound --workspace . approve it --as me || echo code $?"
+    project.plan("it", plan_text(inside))
+    found = project.first()
+    assert "code 2" in found["stdout"]["head"]
