@@ -25,6 +25,7 @@ $(READY): $(UV) requirements.lock pyproject.toml
 
 demo: $(READY)
 	@$(BIN)/python demo/plan_language.py
+	@$(BIN)/python demo/judging.py
 
 test: $(READY)
 	$(BIN)/python -m pytest -n auto
