@@ -16,7 +16,7 @@ from planbound.engine.judging.required_names import Named, missing_names, requir
 from planbound.engine.judging.summary import Case, Summary, read_junit
 from planbound.engine.judging.verdict import CanaryRun, VerdictKind
 from planbound.plan.command import Script
-from planbound.plan.model import Expectation
+from planbound.plan.model import ExitCodeIs, Expectation
 from planbound.ports.cell import Laid, Request
 from planbound.source.pattern import lazy_pattern
 
@@ -67,7 +67,9 @@ def corroborate(  # noqa: PLR0913 - one thing each, all by name
     if canary is None:
         return Corroboration()
     outcome = run(_with(request, canary))
-    if meaning(outcome, expectations, None).kind is VerdictKind.PASS:
+    # Whatever it prints: with failing tests in it the run must not end as it did without.
+    codes = [item for item in expectations if isinstance(item, ExitCodeIs)]
+    if meaning(outcome, codes, None).kind is VerdictKind.PASS:
         return Corroboration(canary=CanaryRun.GREEN)
     report = outcome.collected.get(canary.reports) if canary.reports else None
     found = read_junit(report) if report is not None else None

@@ -22,6 +22,7 @@ from planbound.engine.judging.scope import Scope
 from planbound.engine.judging.summary import Summary, read_summary
 from planbound.engine.judging.verdict import CanaryRun, Finding, Tampering, Verdict, VerdictKind
 from planbound.engine.manifest import EntryType, Manifest, ScanRules, changes, path_text
+from planbound.errors import CellProblem
 from planbound.plan.command import Script, read_script
 from planbound.plan.digest import contract_digest
 from planbound.plan.glob import parse_glob
@@ -144,10 +145,15 @@ class _Judgement:
         refusal = self._refusal()
         if refusal is not None:
             return self._made(refusal, None, None, Founded(Evidence.E0, ()), Corroboration())
-        outcome, finding, summary, runs = self._runs()
         support = Corroboration()
-        if finding.kind is VerdictKind.PASS:
-            support = self._corroborate(summary)
+        try:
+            outcome, finding, summary, runs = self._runs()
+            if finding.kind is VerdictKind.PASS:
+                support = self._corroborate(summary)
+        except CellProblem as problem:
+            # Cells can be made here, but not of this tree: nobody can say what the contract says.
+            refusal = Finding(VerdictKind.UNRUNNABLE, problem.message)
+            return self._made(refusal, None, None, Founded(Evidence.E0, ()), Corroboration())
         runner = self._runner(summary)
         summary = summary or support.summary
         basis = founded(

@@ -12,7 +12,7 @@ import sys
 from planbound.engine.judging.level import Isolation
 from planbound.engine.judging.outcome import Outcome
 from planbound.ports.cell import Request
-from planbound.shell.cell.copied import copy_workspace
+from planbound.shell.cell.copied import copy_workspace, left_out
 from planbound.shell.cell.host import order_for, run_order
 from planbound.shell.cell.inside.order import Order
 from planbound.shell.cell.namespaces import HOME
@@ -44,7 +44,7 @@ class BubblewrapCell:
             tree = workspace
             if not request.writable:
                 tree = os.path.join(large, "tree")
-                copy_workspace(workspace, tree, whole=True, hidden=masked)
+                copy_workspace(workspace, tree, whole=True, hidden=(*left_out(request), *masked))
             exposed = (*request.exposed, sys.prefix, sys.base_prefix, _PACKAGES)
             order = order_for(
                 request._replace(masked=masked, exposed=exposed),

@@ -31,7 +31,7 @@ class CopyCell:
             if not request.writable:
                 workspace = os.path.join(room, "tree")
                 whole = self.isolation is Isolation.I0
-                copy_workspace(request.workspace, workspace, whole=whole, hidden=request.masked)
+                copy_workspace(request.workspace, workspace, whole=whole, hidden=left_out(request))
             for name in _OWN:
                 os.mkdir(os.path.join(room, name), 0o700)
             environment = dict(request.environment)
@@ -55,13 +55,19 @@ class LandlockCell(CopyCell):
     isolation = Isolation.I1
 
 
+def left_out(request: Request) -> tuple[str, ...]:
+    """Return what is not copied: what is masked, and what would be taken out again."""
+    removed = (os.path.join(request.workspace, name) for name in request.remove)
+    return (*request.masked, *removed)
+
+
 def copy_workspace(source: str, target: str, *, whole: bool, hidden: tuple[str, ...] = ()) -> None:
     """Copy the workspace for a cell; raise CellProblem where that cannot be."""
-    masked = frozenset(os.path.realpath(path) for path in hidden)
     try:
+        masked = frozenset(os.path.realpath(path) for path in hidden)
         copy_tree(os.path.realpath(source), target, whole=whole, hidden=masked)
     except OSError as error:
         raise CellProblem(
-            f"the workspace cannot be copied: {error.filename}: {error.strerror}",
+            f"the workspace cannot be copied: {str(error.filename)[-200:]}: {error.strerror}",
             hint="a cell of namespaces needs no copy; `planbound selftest` says why there is none",
         ) from error

@@ -8,7 +8,7 @@ from planbound.engine.judging.level import Isolation
 from planbound.engine.judging.outcome import Outcome
 from planbound.errors import CellProblem
 from planbound.ports.cell import Request
-from planbound.shell.cell.copied import copy_workspace
+from planbound.shell.cell.copied import copy_workspace, left_out
 from planbound.shell.cell.copy import has_strangers
 from planbound.shell.cell.host import order_for, run_order
 from planbound.shell.cell.scratch import Scratch
@@ -50,5 +50,5 @@ class NamespaceCell:
                         raise
             with self.scratch.large_room() as large:
                 tree = os.path.join(large, "tree")
-                copy_workspace(workspace, tree, whole=True)
+                copy_workspace(workspace, tree, whole=True, hidden=left_out(request))
                 return run_order(order.but(stand_in=tree), needles=request.needles)
