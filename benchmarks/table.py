@@ -39,9 +39,30 @@ def table() -> str:
             if size == 1000:
                 note += f", {seconds / tokenizer:.2f} x markdown-it-py alone"
             rows.append((f"{kind}, {size:,} steps", seconds, note))
+    rows += _manifest_rows(results["manifest"]) + _judge_rows(results["judge"])
     lines = ["| what | median | |", "| --- | ---: | --- |"]
     lines += [f"| {name} | {seconds * 1000:.1f} ms | {note} |" for name, seconds, note in rows]
     return "\n".join(lines) + "\n"
+
+
+def _manifest_rows(found: dict[str, float]) -> list[tuple[str, float, str]]:
+    return [
+        (
+            f"freeze a tree of {count:,} files",
+            found[f"manifest {count}"],
+            f"{found[f'manifest {count}'] / found[f'read and hash {count}']:.2f} x a bare loop",
+        )
+        for count in (10_000, 100_000)
+    ]
+
+
+def _judge_rows(found: dict[str, float]) -> list[tuple[str, float, str]]:
+    rows = [("`bash -c true`", found["bash 100"], "")]
+    for count, limit in ((100, 60), (10_000, 500)):
+        added = found[f"judge {count}"] - found[f"bash {count}"]
+        note = f"adds {added * 1000:.0f} ms, limit {limit}"
+        rows.append((f"the same judged, {count:,} files", found[f"judge {count}"], note))
+    return rows
 
 
 def _times(start: dict[str, float], name: str) -> str:

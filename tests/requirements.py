@@ -48,6 +48,7 @@ REQUIREMENTS = {
     "command.ask": "ask records a question, and the plan waits",
     "command.decide": "decide does what is said, and asks back what it does not understand",
     "gate.bound": "an approval holds for one digest, its judges and configuration, and no longer",
+    "gate.signature": "a signature holds for one statement, one key and one purpose",
     "gate.grammar": "only what is surely an approval is one",
     "language.revise": "steps are removed and moved in the text, and nothing else changes",
     "verdict.pass": "pass: every expectation held",

@@ -13,6 +13,7 @@ from typing import Any
 import pytest
 
 from tests.cli.test_judge import Project, plan_text
+from tests.needs import need
 
 
 @pytest.fixture
@@ -243,3 +244,93 @@ def test_nothing_is_approved_from_inside_a_cell(project: Project) -> None:
     project.plan("it", plan_text(inside))
     found = project.first()
     assert "code 2" in found["stdout"]["head"]
+
+
+class Signer:
+    """Somebody with a key."""
+
+    def __init__(self, project: Project, name: str) -> None:
+        self.project = project
+        self.name = name
+        self.key = project.home / f"{name}-key"
+        subprocess.run(
+            ["ssh-keygen", "-q", "-t", "ed25519", "-N", "", "-C", name, "-f", str(self.key)],
+            check=True,
+        )
+
+    def allow(self) -> None:
+        path = self.project.home / ".config/planbound/allowed_signers"
+        path.parent.mkdir(parents=True, exist_ok=True)
+        public = self.key.with_suffix(".pub").read_text()
+        with path.open("a") as file:
+            file.write(f"{self.name} {public}")
+
+    def sign(self, *, namespace: str = "planbound-approval@v1") -> str:
+        done = self.project.run("approve", "it", "--statement")
+        assert done.code == 4, done.err
+        statement = self.project.home / f"{self.name}-statement.json"
+        statement.write_text(done.out)
+        signed = statement.with_suffix(".json.sig")
+        signed.unlink(missing_ok=True)
+        subprocess.run(
+            [
+                "ssh-keygen",
+                "-q",
+                "-Y",
+                "sign",
+                "-f",
+                str(self.key),
+                "-n",
+                namespace,
+                str(statement),
+            ],
+            check=True,
+            capture_output=True,
+        )
+        return str(signed)
+
+
+@pytest.fixture
+def signer(project: Project) -> Signer:
+    need("ssh-keygen", "signatures are made by it")
+    project.write("planbound.toml", "[gate]\nsigned = true\n")
+    return Signer(project, "mara")
+
+
+@pytest.mark.requirement("command.approve", "gate.signature")
+def test_a_signature_of_an_allowed_key_approves(project: Project, signer: Signer) -> None:
+    signer.allow()
+    done = project.run("approve", "it", "--signature", signer.sign(), "--as", "mara")
+    assert done.code == 0, done.err
+    (approved,) = events(project, "GATE_APPROVED")
+    assert approved["details"]["method"] == "signature"
+
+
+@pytest.mark.requirement("gate.signature")
+def test_where_signatures_are_demanded_nothing_else_approves(
+    project: Project, signer: Signer
+) -> None:
+    done = project.run("approve", "it", "--digest", digest_of(project)[:12], "--as", "mara")
+    assert done.code == 2
+    assert "only a signature" in done.err
+    assert events(project, "GATE_APPROVED") == []
+
+
+@pytest.mark.requirement("gate.signature")
+@pytest.mark.parametrize("wrong", ["nobody allowed", "key", "name", "purpose", "plan", "missing"])
+def test_a_signature_that_does_not_hold_approves_nothing(
+    project: Project, signer: Signer, wrong: str
+) -> None:
+    other = Signer(project, "eve")
+    if wrong != "nobody allowed":
+        signer.allow()
+    by = "eve" if wrong == "name" else "mara"
+    who = other if wrong == "key" else signer
+    signed = who.sign(namespace="file" if wrong == "purpose" else "planbound-approval@v1")
+    if wrong == "plan":
+        path = project.workspace / ".harness/PLAN-it.md"
+        path.write_text(path.read_text().replace("test -e src/two", "test -d src"))
+    given = "/nowhere.sig" if wrong == "missing" else signed
+    done = project.run("approve", "it", "--signature", given, "--as", by)
+    assert done.code == 2, done.out
+    assert events(project, "GATE_APPROVED") == []

@@ -46,6 +46,12 @@ def configure_approval(parser: argparse.ArgumentParser) -> None:
     parser.add_argument(
         "--digest", metavar="PREFIX", help="12 or more digits: says that exactly this was seen"
     )
+    parser.add_argument(
+        "--statement", action="store_true", help="print what is to be signed, and approve nothing"
+    )
+    parser.add_argument(
+        "--signature", metavar="FILE", help="what `ssh-keygen -Y sign` made of the statement"
+    )
     parser.add_argument("--expires", metavar="DURATION", help="how long it holds, such as `7d`")
 
 
@@ -117,8 +123,9 @@ class Gate:
         for verdict in sheet.baseline:
             note_verdict(recorder, EventKind.BASELINE_OBSERVED, sheet.slug, verdict, extra)
         gate.request(recorder, sheet)
-        for line in self._lines(sheet, bench):
-            self.terminal.out(line)
+        if not self.arguments.statement:
+            for line in self._lines(sheet, bench):
+                self.terminal.out(line)
         return sheet
 
     def _refuse_again(self, sheet: gate.Sheet) -> None:
@@ -134,6 +141,9 @@ class Gate:
 
     def decide(self, sheet: gate.Sheet, modifications: tuple[str, ...] = ()) -> ExitCode:
         """Ask for the approval, or take it from the arguments; record it."""
+        if self.arguments.statement:
+            self.terminal.raw(self._statement(sheet).decode("ascii"))
+            return ExitCode.WAITING
         method = self._consent(sheet)
         if method is None:
             name = sheet.slug
@@ -163,7 +173,25 @@ class Gate:
         )
         return ExitCode.DONE
 
+    def _statement(self, sheet: gate.Sheet) -> bytes:
+        return gate.statement(sheet, self.parts.state.project)
+
     def _consent(self, sheet: gate.Sheet) -> Method | None:
+        if self.arguments.signature:
+            from planbound.shell.signature import check_signature  # noqa: PLC0415 - seldom
+
+            check_signature(
+                self._statement(sheet),
+                signature=self.arguments.signature,
+                signer=self.by,
+                namespace=gate.NAMESPACE,
+            )
+            return Method.SIGNATURE
+        if self.parts.configuration.gate.signed:
+            raise Refused(
+                "only a signature approves here (`gate.signed`)",
+                hint="`--statement` prints what to sign; docs/concepts/gate.md shows how",
+            )
         prefix = (self.arguments.digest or "").lower()
         if prefix:
             if len(prefix) < _SHORTEST:

@@ -12,7 +12,10 @@ from planbound.plan.model import Evidence
 from planbound.verify.facts import DEFAULT_ROLES
 
 PROFILES = ("default", "strict")
-_KEYS = ("profile", "verify", "agents", "roles", "redact", "contracts", "judging", "workspace")
+_KEYS = (
+    *("profile", "verify", "agents", "roles", "redact", "contracts", "judging", "workspace"),
+    "gate",
+)
 
 
 class Contracts(NamedTuple):
@@ -56,6 +59,13 @@ class TreeRules(NamedTuple):
     caches: tuple[str, ...] = ()
 
 
+class GateRules(NamedTuple):
+    """Who may approve, and how."""
+
+    signed: bool = False
+    """Whether only a signature counts."""
+
+
 class Configuration(NamedTuple):
     """What a workspace says about itself."""
 
@@ -66,6 +76,7 @@ class Configuration(NamedTuple):
     contracts: Contracts = Contracts()
     judging: Judging = Judging()
     tree: TreeRules = TreeRules()
+    gate: GateRules = GateRules()
     path: str | None = None
     """Where it was read from."""
 
@@ -90,6 +101,7 @@ def read_configuration(document: Mapping[str, object], *, path: str) -> Configur
         contracts=_contracts(top.table("contracts")),
         judging=_judging(top.table("judging")),
         tree=_tree(top.table("workspace")),
+        gate=_gate(top.table("gate")),
         path=path,
     )
 
@@ -143,6 +155,11 @@ def _held_out(table: Table) -> list[HeldOut]:
             table.refuse("held_out", f"lays a file at `{target}`", "a target lies in the workspace")
         found.append(HeldOut(source, target))
     return found
+
+
+def _gate(table: Table) -> GateRules:
+    table.allow(*GateRules._fields)
+    return GateRules(signed=table.flag("signed", default=False))
 
 
 def _tree(table: Table) -> TreeRules:

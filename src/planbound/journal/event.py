@@ -235,7 +235,7 @@ EVENTS: dict[EventKind, EventSpec] = {
         _must("modifications", _TEXTS, "what the person changed on the way; empty for nothing"),
         *(_DIGEST, _REVISION, _BY, _REASON, _JUDGES, _TREE),
         _may("nonce", _TEXT, "what makes this approval unlike any other"),
-        _may("method", _TEXT, "how it was given: `terminal` or `digest`"),
+        _may("method", _TEXT, "how it was given: `terminal`, `digest` or `signature`"),
         _may("configuration", _TEXT, "the digest of the configuration that contracts run under"),
         _may("expires", _TEXT, "until when it holds"),
         _may("text", _TEXT, "where the plan's text is kept: the SHA-256 in the vault"),

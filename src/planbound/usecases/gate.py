@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import hashlib
+import json
 from collections.abc import Mapping, Sequence
 from typing import NamedTuple
 
@@ -43,6 +44,26 @@ class Sheet(NamedTuple):
     judges: Mapping[str, str]
     configuration: str
     baseline: tuple[Verdict, ...]
+
+
+NAMESPACE = "planbound-approval@v1"
+"""What a signature is for: one that was made for something else approves nothing."""
+
+
+def statement(sheet: Sheet, project: str) -> bytes:
+    """Return what is signed: the same bytes for the same plan, judges, tree and configuration."""
+    said = {
+        "configuration": sheet.configuration,
+        "digest": sheet.digest,
+        "judges": hashlib.sha256(
+            json.dumps(dict(sheet.judges), sort_keys=True).encode("ascii")
+        ).hexdigest(),
+        "namespace": NAMESPACE,
+        "plan": sheet.slug,
+        "project": project,
+        "tree": sheet.tree,
+    }
+    return json.dumps(said, sort_keys=True, indent=2).encode("ascii") + b"\n"
 
 
 def judges_of(cases: Sequence[Case], manifest: Manifest, vault: Vault) -> dict[str, str]:

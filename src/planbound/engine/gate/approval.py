@@ -14,6 +14,8 @@ class Method(enum.Enum):
     """Somebody typed it at a terminal. A program can pretend to be one: no wall by itself."""
     DIGEST = "digest"
     """Somebody named the digest and themselves, without a terminal."""
+    SIGNATURE = "signature"
+    """A key that is allowed to signed the statement: proof of who it was."""
 
 
 class Approval(NamedTuple):
