@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import os
 import stat
+from collections.abc import Iterator
 
 _LINKED = frozenset({".git", ".venv", "venv", "node_modules"})
 
@@ -15,6 +16,8 @@ def copy_tree(source: str, target: str, *, whole: bool, hidden: frozenset[str]) 
     which nothing can be written through it.
     """
     os.mkdir(target, 0o700)
+    # What is hidden cannot be left out of a folder that is only linked to.
+    opened = {parent for path in hidden for parent in _parents(path)}
     pending = [""]
     while pending:
         below = pending.pop()
@@ -28,13 +31,18 @@ def copy_tree(source: str, target: str, *, whole: bool, hidden: frozenset[str]) 
             if entry.is_symlink():
                 os.symlink(os.readlink(entry.path), to)
             elif entry.is_dir():
-                if not whole and _is_linked(entry):
+                if not whole and _is_linked(entry) and entry.path not in opened:
                     os.symlink(entry.path, to)
                 else:
                     os.mkdir(to, stat.S_IMODE(entry.stat().st_mode) | 0o700)
                     pending.append(name)
             elif entry.is_file():
                 _copy_file(entry.path, to)
+
+
+def _parents(path: str) -> Iterator[str]:
+    while path != (path := os.path.dirname(path)):
+        yield path
 
 
 def has_strangers(source: str) -> bool:
