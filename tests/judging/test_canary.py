@@ -19,7 +19,7 @@ from planbound.engine.judging.verdict import CanaryRun
 from planbound.plan.command import read_script
 from planbound.ports.cell import Request
 from planbound.usecases.corroborate import corroborate
-from tests.needs import need
+from tests.needs import need, need_working
 
 NONCE = "ab12cd"
 PROJECT = Project((), lambda _path: None, NONCE)
@@ -255,7 +255,7 @@ def test_a_node_run_that_ends_itself_while_it_loads_stays_green(tmp_path: Path) 
 
 @pytest.mark.parametrize("command", ["cargo test --offline", "cargo test --no-fail-fast"])
 def test_an_honest_cargo_run_goes_red(tmp_path: Path, command: str) -> None:
-    need("cargo", "its test runner is looked at")
+    need_working("cargo", "--version")
     tree = {**CARGO, "tests/b.rs": "#[test]\nfn b() {}", "tests/c.rs": "#[test]\nfn c() {}\n"}
     before, (after, text), made = told(tmp_path, "cargo test", command, tree)
     assert (before, after) == (0, 101)
@@ -264,7 +264,7 @@ def test_an_honest_cargo_run_goes_red(tmp_path: Path, command: str) -> None:
 
 
 def test_every_package_of_a_workspace_goes_red(tmp_path: Path) -> None:
-    need("cargo", "its test runner is looked at")
+    need_working("cargo", "--version")
     tree = {
         "Cargo.toml": '[workspace]\nmembers = ["crates/*"]\nresolver = "2"\n',
         "crates/a/Cargo.toml": CARGO["Cargo.toml"].replace("demo", "first"),
@@ -280,7 +280,7 @@ def test_every_package_of_a_workspace_goes_red(tmp_path: Path) -> None:
 
 
 def test_a_program_of_cargo_that_ends_itself_is_seen_beside_others(tmp_path: Path) -> None:
-    need("cargo", "its test runner is looked at")
+    need_working("cargo", "--version")
     tree = {**CARGO, "tests/b.rs": "#[test]\nfn b() { std::process::exit(0) }\n"}
     before, (after, text), made = told(tmp_path, "cargo test", "cargo test --offline", tree)
     assert (before, after) == (0, 101)
@@ -288,7 +288,7 @@ def test_a_program_of_cargo_that_ends_itself_is_seen_beside_others(tmp_path: Pat
 
 
 def test_a_cargo_run_whose_tests_are_not_started_stays_green(tmp_path: Path) -> None:
-    need("cargo", "its test runner is looked at")
+    need_working("cargo", "--version")
     configuration = "[target.'cfg(all())']\nrunner = \"true\"\n"
     tree = {**CARGO, ".cargo/config.toml": configuration}
     assert run(tmp_path, "cargo test", "cargo test --offline", tree)[:2] == (0, 0)
@@ -304,14 +304,14 @@ GO = {
 
 
 def test_an_honest_go_run_goes_red_in_every_package(tmp_path: Path) -> None:
-    need("go", "its test runner is looked at")
+    need_working("go", "version")
     before, (after, text), made = told(tmp_path, "go test", "go test ./...", GO)
     assert (before, after, len(made.names), len(made.besides)) == (0, 1, 3, 3)
     assert all_failed(made, text)
 
 
 def test_a_package_of_go_that_ends_itself_is_seen_beside_others(tmp_path: Path) -> None:
-    need("go", "its test runner is looked at")
+    need_working("go", "version")
     leaves = 'package b\n\nimport "syscall"\n\nfunc init() { syscall.Exit(0) }\n'
     tree = {**GO, "b/b.go": leaves}
     before, (after, text), made = told(tmp_path, "go test", "go test ./...", tree)
