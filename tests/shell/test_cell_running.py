@@ -158,7 +158,9 @@ def test_no_descriptor_but_the_first_three_is_inherited(bench: Bench) -> None:
 
 def test_signals_are_as_they_are_for_any_program(bench: Bench) -> None:
     said = bench.says("", command=("/bin/grep", "^Sig[BI]", "/proc/self/status"))
-    assert {line.split()[1] for line in said.splitlines()} == {"0" * 16}
+    # 32 and 33 belong to the C library, which lets nobody touch them.
+    owned = 0b11 << 31
+    assert {int(line.split()[1], 16) & ~owned for line in said.splitlines()} == {0}
 
 
 # -- an ordinary user -------------------------------------------------------------------------

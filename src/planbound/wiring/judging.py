@@ -117,7 +117,9 @@ def exposed_places(configuration: Configuration, root: str) -> tuple[str, ...]:
     named = [
         os.path.join(root, os.path.expanduser(path)) for path in (*contracts.path, *contracts.read)
     ]
-    return (sys.prefix, sys.base_prefix, *named)
+    # This package too: who starts it in a cell is to be told why it will not work there.
+    package = os.path.dirname(os.path.dirname(os.path.dirname(os.path.abspath(__file__))))
+    return (sys.prefix, sys.base_prefix, package, *named)
 
 
 def earlier_verdicts(parts: Parts, slug: str) -> Callable[[str, str], frozenset[str]]:
