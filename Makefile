@@ -28,7 +28,7 @@ demo: $(READY)
 	@$(BIN)/python demo/judging.py
 
 test: $(READY)
-	$(BIN)/python -m pytest -n auto
+	$(BIN)/python -m pytest -n auto --dist worksteal
 
 check: $(READY)
 	$(BIN)/ruff format --check .
