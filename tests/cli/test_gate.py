@@ -158,6 +158,26 @@ def test_a_person_at_a_terminal_types_the_digest(project: Project) -> None:
     assert approved["details"]["method"] == "terminal"
 
 
+@pytest.mark.requirement("command.approve", "verdict.tampered")
+@pytest.mark.parametrize("arguments", [[], ["--digest", "0123456789ab", "--as", "mara"]])
+def test_who_only_looks_does_not_replace_what_was_frozen(
+    project: Project, arguments: list[str]
+) -> None:
+    project.write("tests/check.sh", "test -e src/one\n")
+    project.plan("it", plan_text("bash tests/check.sh"))
+    project.baseline()
+    project.write("tests/check.sh", "true\n")
+    assert project.run("approve", "it", *arguments).code in {2, 4}
+    assert project.first()["verdict"] == "tampered"
+
+
+@pytest.mark.requirement("command.approve")
+def test_the_bound_plan_is_meant_where_none_is_named(project: Project) -> None:
+    project.write(".harness/active-plan", "it\n")
+    done = project.run("approve", "--digest", digest_of(project)[:12], "--as", "mara")
+    assert done.code == 0, done.err
+
+
 @pytest.mark.requirement("command.reject")
 def test_a_refusal_puts_the_plan_back_to_draft(project: Project) -> None:
     project.run("approve", "it", "--digest", digest_of(project)[:12], "--as", "mara")
@@ -304,6 +324,20 @@ def test_a_signature_of_an_allowed_key_approves(project: Project, signer: Signer
     assert done.code == 0, done.err
     (approved,) = events(project, "GATE_APPROVED")
     assert approved["details"]["method"] == "signature"
+
+
+@pytest.mark.requirement("gate.signature")
+def test_a_statement_is_all_that_is_printed_whatever_verify_says(
+    project: Project, signer: Signer
+) -> None:
+    signer.allow()
+    project.write("tests/check.sh", "test -e src/one\n")
+    project.plan("it", plan_text("bash tests/check.sh", touches='"src/**", "tests/**"'))
+    done = project.run("approve", "it", "--statement")
+    assert done.json["plan"] == "it"
+    assert "PB609" in done.err
+    done = project.run("approve", "it", "--signature", signer.sign(), "--as", "mara")
+    assert done.code == 0, done.err
 
 
 @pytest.mark.requirement("gate.signature")

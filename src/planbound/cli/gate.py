@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import argparse
+import os
 import secrets
 import sys
 from collections.abc import Iterator
@@ -14,18 +15,21 @@ from planbound.engine.gate.approval import Approval, Method, Standing, mismatch
 from planbound.engine.judging.case import cases
 from planbound.engine.judging.verdict import Verdict, VerdictKind
 from planbound.errors import ExitCode, NothingToDo, Refused, UsageError
-from planbound.journal.event import EventKind
-from planbound.journal.record import Json
 from planbound.plan.digest import contract_digest, digest
 from planbound.plan.limits import format_budget
 from planbound.plan.model import Attest, Command, Plan, PlanStatus, Step
 from planbound.plan.parse import parse
 from planbound.source.visible import visible
 from planbound.usecases import gate
-from planbound.usecases.baseline import configuration_digest, freeze, observe
+from planbound.usecases.baseline import (
+    Taken,
+    configuration_digest,
+    freeze,
+    note_baseline,
+    observe,
+)
 from planbound.usecases.differences import difference
 from planbound.usecases.judge import Bench
-from planbound.usecases.verdict_events import note_verdict
 from planbound.usecases.verify import verify
 from planbound.wiring.judging import make_bench, refuse_in_cell
 from planbound.wiring.parts import Parts
@@ -37,7 +41,12 @@ _SHOWN = 8
 
 def configure(parser: argparse.ArgumentParser) -> None:
     """Add what names a plan and who decides."""
-    parser.add_argument("plan", metavar="PLAN", help="a name or a file")
+    parser.add_argument("plan", nargs="?", metavar="PLAN", help="a name or a file")
+    configure_person(parser)
+
+
+def configure_person(parser: argparse.ArgumentParser) -> None:
+    """Add who decides."""
     parser.add_argument("--as", dest="by", metavar="NAME", help="who decides")
 
 
@@ -69,6 +78,11 @@ class Gate:
         self.plan = parse(self.data, path=self.file.shown)
 
     @property
+    def statement_only(self) -> bool:
+        """Whether somebody only wants to see what is to be signed."""
+        return bool(getattr(self.arguments, "statement", False))
+
+    @property
     def by(self) -> str:
         """Return who decides."""
         if self.arguments.by:
@@ -83,10 +97,12 @@ class Gate:
         """Say whether the plan may be approved at all; tell what is wrong where it may not."""
         surroundings = self.parts.surroundings()
         found = verify(self.data, path=self.file.shown, surroundings=surroundings)
+        # A statement is all that standard output may hold: it is signed as it is.
+        say = self.terminal.note if self.statement_only else self.terminal.out
         for item in found.diagnostics:
             for line in text.render(found.plan.source, item, self.terminal):
-                self.terminal.out(line)
-            self.terminal.out()
+                say(line)
+            say("")
         templates = [step.label for step in self.plan.steps if step.is_template]
         if templates:
             self.terminal.problem(
@@ -95,6 +111,31 @@ class Gate:
         elif found.errors:
             self.terminal.problem("the plan has errors, so it cannot be approved", "mend them")
         return not found.errors and not templates
+
+    def check(self) -> None:
+        """Refuse what cannot become an approval, before anything is frozen or run."""
+        if self.statement_only:
+            return
+        prefix = (self.arguments.digest or "").lower()
+        if prefix and len(prefix) < _SHORTEST:
+            raise UsageError(f"`--digest` needs {_SHORTEST} digits or more")
+        now = digest(self.plan)
+        if not now.startswith(prefix):
+            raise Refused(
+                f"digest changed: `{prefix}` is not this plan, {now[:_SHORTEST]} is",
+                hint="look at the plan again before you approve it",
+            )
+        signature = self.arguments.signature
+        if signature and not os.path.isfile(signature):
+            raise UsageError(f"there is no signature `{signature}`")
+        if self.parts.configuration.gate.signed and prefix and not signature:
+            raise Refused(
+                "only a signature approves here (`gate.signed`)",
+                hint="`--statement` prints what to sign; docs/concepts/gate.md shows how",
+            )
+        if prefix or signature:
+            _ = self.by
+        self.expires = self._expires()
 
     def sheet(self) -> gate.Sheet:
         """Freeze the tree, look at every contract, and show what would be approved."""
@@ -112,18 +153,10 @@ class Gate:
             baseline=(),
         )
         self._refuse_again(sheet)
+        self.frozen = tree
         sheet = sheet._replace(baseline=tuple(observe(bench, found)))
-        recorder = self.parts.recorder()
-        extra: dict[str, Json] = {
-            "baseline": secrets.token_hex(16),
-            "plan_digest": sheet.digest,
-            "configuration": sheet.configuration,
-            "manifest": tree.key,
-        }
-        for verdict in sheet.baseline:
-            note_verdict(recorder, EventKind.BASELINE_OBSERVED, sheet.slug, verdict, extra)
-        gate.request(recorder, sheet)
-        if not self.arguments.statement:
+        gate.request(self.parts.recorder(), sheet)
+        if not self.statement_only:
             for line in self._lines(sheet, bench):
                 self.terminal.out(line)
         return sheet
@@ -141,15 +174,17 @@ class Gate:
 
     def decide(self, sheet: gate.Sheet, modifications: tuple[str, ...] = ()) -> ExitCode:
         """Ask for the approval, or take it from the arguments; record it."""
-        if self.arguments.statement:
+        if self.statement_only:
             self.terminal.raw(self._statement(sheet).decode("ascii"))
             return ExitCode.WAITING
         method = self._consent(sheet)
         if method is None:
             name = sheet.slug
+            way = f"--digest {sheet.digest[:_SHORTEST]}"
+            if self.parts.configuration.gate.signed:
+                way = "--signature FILE"
             self.terminal.note(
-                f"`{name}` waits for approval: "
-                f"`planbound approve {name} --digest {sheet.digest[:_SHORTEST]} --as NAME`"
+                f"`{name}` waits for approval: `planbound approve {name} {way} --as NAME`"
             )
             return ExitCode.WAITING
         approval = Approval(
@@ -159,11 +194,15 @@ class Gate:
             configuration=sheet.configuration,
             by=self.by,
             method=method.value,
-            expires=self._expires(),
+            expires=self.expires,
             modifications=modifications,
         )
         kept = gate.keep_text(self.bench.vault, self.data)
-        gate.approve(self.parts.recorder(), sheet, approval, text=kept)
+        recorder = self.parts.recorder()
+        # Only now: a look, or a refusal, must not put a new tree in the place of the frozen one.
+        taken = Taken(self.frozen, sheet.digest, sheet.configuration)
+        note_baseline(recorder, sheet.slug, taken, sheet.baseline)
+        gate.approve(recorder, sheet, approval, text=kept)
         self.show(PlanStatus.APPROVED)
         changes = f", with {', '.join(modifications)}" if modifications else ""
         self.parts.progress(sheet.slug, f"approved by {approval.by}{changes}")
@@ -188,20 +227,9 @@ class Gate:
             )
             return Method.SIGNATURE
         if self.parts.configuration.gate.signed:
-            raise Refused(
-                "only a signature approves here (`gate.signed`)",
-                hint="`--statement` prints what to sign; docs/concepts/gate.md shows how",
-            )
-        prefix = (self.arguments.digest or "").lower()
-        if prefix:
-            if len(prefix) < _SHORTEST:
-                raise UsageError(f"`--digest` needs {_SHORTEST} digits or more")
-            if not sheet.digest.startswith(prefix):
-                raise Refused(
-                    f"digest changed: `{prefix}` is not this plan, {sheet.digest[:_SHORTEST]} is",
-                    hint="look at the plan again before you approve it",
-                )
-            return Method.DIGEST if self.by else None
+            return None
+        if self.arguments.digest:
+            return Method.DIGEST
         if not _is_terminal():
             return None
         sys.stderr.write(f"to approve, type the first {_TYPED} characters of the digest: ")
@@ -246,7 +274,8 @@ class Gate:
         judges = list(sheet.judges)
         named = ", ".join(visible(path) for path in judges[:_SHOWN])
         more = f" and {len(judges) - _SHOWN} more" if len(judges) > _SHOWN else ""
-        yield f"judged by {len(judges)} files: {named}{more}" if judges else "judged by no file"
+        count = f"{len(judges)} file{'' if len(judges) == 1 else 's'}"
+        yield f"judged by {count}: {named}{more}" if judges else "judged by no file"
         passed = ", ".join(contracts.env) or "nothing"
         yield f"passed to contracts: {passed}; network {'on' if contracts.network else 'off'}"
         yield f"budget: {format_budget(plan.budget.value) if plan.budget else 'none is set'}"

@@ -38,13 +38,19 @@ class Asked(NamedTuple):
         return [case for case in self.cases if not isinstance(case.contract, Command)]
 
 
-def configure(parser: argparse.ArgumentParser) -> None:
+def configure_plan(parser: argparse.ArgumentParser) -> None:
     """Add the arguments that both have."""
     parser.add_argument("plan", nargs="?", metavar="PLAN", help="a name or a file, `-` for stdin")
+    parser.add_argument("--json", action="store_true", help="for programs")
+    parser.set_defaults(step=None, postconditions=False)
+
+
+def configure(parser: argparse.ArgumentParser) -> None:
+    """Add what chooses a part of a plan, too."""
+    configure_plan(parser)
     which = parser.add_mutually_exclusive_group()
     which.add_argument("--step", action="append", metavar="N", help="only this step; repeatable")
     which.add_argument("--postconditions", action="store_true", help="only the postconditions")
-    parser.add_argument("--json", action="store_true", help="for programs")
 
 
 def ask(arguments: argparse.Namespace, parts: Parts, terminal: Terminal) -> Asked:

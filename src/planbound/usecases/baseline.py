@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import hashlib
+import secrets
 from collections.abc import Iterable, Iterator
 from typing import NamedTuple
 
@@ -14,9 +15,12 @@ from planbound.engine.judging.verdict import Verdict
 from planbound.engine.manifest import EntryType, Manifest, ScanRules, decode, encode
 from planbound.errors import FileProblem
 from planbound.journal.event import EventKind
+from planbound.journal.record import Json
 from planbound.ports.journal import Journal, Query
 from planbound.ports.tree import Tree, Vault
 from planbound.usecases.judge import Bench, Setting, judge
+from planbound.usecases.record import Recorder
+from planbound.usecases.verdict_events import note_verdict
 
 
 class FrozenTree(NamedTuple):
@@ -25,6 +29,16 @@ class FrozenTree(NamedTuple):
     manifest: Manifest
     key: str
     """The SHA-256 of the manifest in the vault."""
+
+
+class Taken(NamedTuple):
+    """What a baseline is of."""
+
+    tree: FrozenTree
+    plan: str
+    """The digest of the plan."""
+    configuration: str
+    """The digest of the configuration that contracts run under."""
 
 
 def freeze(tree: Tree, vault: Vault, rules: ScanRules) -> FrozenTree:
@@ -51,6 +65,18 @@ def observe(bench: Bench, cases: Iterable[Case]) -> Iterator[Verdict]:
     bench = bench._replace(configuration=bench.configuration._replace(judging=judging))
     plain = (case._replace(evidence=None, red=False) for case in cases)
     yield from judge(bench, plain, Setting(frozen=None, scope=Scope(None)))
+
+
+def note_baseline(recorder: Recorder, slug: str, taken: Taken, verdicts: Iterable[Verdict]) -> None:
+    """Put a baseline on record: from now on it is what the workspace is compared with."""
+    shared: dict[str, Json] = {
+        "baseline": secrets.token_hex(16),
+        "plan_digest": taken.plan,
+        "configuration": taken.configuration,
+        "manifest": taken.tree.key,
+    }
+    for verdict in verdicts:
+        note_verdict(recorder, EventKind.BASELINE_OBSERVED, slug, verdict, shared)
 
 
 def configuration_digest(configuration: Configuration) -> str:

@@ -18,6 +18,7 @@ def configure(parser: argparse.ArgumentParser) -> None:
 def run(arguments: argparse.Namespace, terminal: Terminal) -> ExitCode:
     """Show what would run, and take the approval."""
     before = gate.Gate(arguments, terminal)
+    before.check()
     if not before.is_sound():
         return ExitCode.FAILED
     return before.decide(before.sheet())

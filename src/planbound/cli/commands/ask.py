@@ -13,7 +13,8 @@ from planbound.usecases.gate import ask
 
 def configure(parser: argparse.ArgumentParser) -> None:
     """Add the command's arguments."""
-    gate.configure(parser)
+    parser.add_argument("plan", metavar="PLAN", help="a name or a file")
+    gate.configure_person(parser)
     parser.add_argument("question", metavar="QUESTION", help="what is not clear")
 
 

@@ -3,29 +3,33 @@
 from __future__ import annotations
 
 import argparse
-import secrets
 
 from planbound.cli import judging
 from planbound.cli.reports import verdicts as reports
 from planbound.cli.terminal import Terminal
 from planbound.engine.judging.verdict import Verdict, VerdictKind
 from planbound.errors import ExitCode, UsageError
-from planbound.journal.event import EventKind
-from planbound.journal.record import Json
 from planbound.plan.digest import digest
 from planbound.source.visible import visible
-from planbound.usecases.baseline import FrozenTree, configuration_digest, freeze, observe
-from planbound.usecases.verdict_events import note_verdict
+from planbound.usecases.baseline import (
+    FrozenTree,
+    Taken,
+    configuration_digest,
+    freeze,
+    note_baseline,
+    observe,
+)
 from planbound.wiring.judging import make_bench
 from planbound.wiring.parts import Parts
 
 _COLOURS = {VerdictKind.PASS: "green", VerdictKind.FAIL: "red", VerdictKind.VACUOUS: "red"}
-_WORDS = {VerdictKind.PASS: "green", VerdictKind.FAIL: "red", VerdictKind.VACUOUS: "red"}
 
 
 def configure(parser: argparse.ArgumentParser) -> None:
     """Add the command's arguments."""
-    judging.configure(parser)
+    # Always the whole plan: a part would put a new tree in the place of the frozen one, and
+    # forget how the other contracts looked.
+    judging.configure_plan(parser)
 
 
 def run(arguments: argparse.Namespace, terminal: Terminal) -> ExitCode:
@@ -42,7 +46,8 @@ def run(arguments: argparse.Namespace, terminal: Terminal) -> ExitCode:
         found.append(verdict)
         if not arguments.json:
             terminal.out(_line(verdict, terminal))
-    _record(asked, parts, tree, found)
+    taken = Taken(tree, digest(asked.plan), configuration_digest(parts.configuration))
+    note_baseline(parts.recorder(), asked.file.slug, taken, found)
     if arguments.json:
         terminal.json(
             {
@@ -63,20 +68,8 @@ def run(arguments: argparse.Namespace, terminal: Terminal) -> ExitCode:
     return ExitCode.DONE
 
 
-def _record(asked: judging.Asked, parts: Parts, tree: FrozenTree, found: list[Verdict]) -> None:
-    recorder = parts.recorder()
-    extra: dict[str, Json] = {
-        "baseline": secrets.token_hex(16),
-        "plan_digest": digest(asked.plan),
-        "configuration": configuration_digest(parts.configuration),
-        "manifest": tree.key,
-    }
-    for verdict in found:
-        note_verdict(recorder, EventKind.BASELINE_OBSERVED, asked.file.slug, verdict, extra)
-
-
 def _colour(verdict: Verdict) -> str:
-    return _WORDS.get(verdict.kind, verdict.kind.value)
+    return _COLOURS.get(verdict.kind, verdict.kind.value)
 
 
 def _line(verdict: Verdict, terminal: Terminal) -> str:

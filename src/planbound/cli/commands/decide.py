@@ -41,7 +41,8 @@ _TextChange = Remove | Move | Swap | Reorder
 
 def configure(parser: argparse.ArgumentParser) -> None:
     """Add the command's arguments."""
-    gate.configure(parser)
+    parser.add_argument("plan", metavar="PLAN", help="a name or a file")
+    gate.configure_person(parser)
     parser.add_argument("said", metavar="TEXT", help='such as "approved, but skip task 2"')
     gate.configure_approval(parser)
 
@@ -73,6 +74,7 @@ def _approve(
         return _change(before, others, terminal)
     for item in skipped:
         _refuse_needed(before.plan, item.step)
+    before.check()
     if not before.is_sound():
         return ExitCode.FAILED
     return before.decide(before.sheet(), tuple(f"skip {item.step}" for item in skipped))
