@@ -258,3 +258,15 @@ def test_where_only_a_copy_works_walls_cannot_be_had(
     assert choose(scratch).isolation is Isolation.I0
     with pytest.raises(CellProblem):
         choose(scratch, demanded=Isolation.I1)
+
+
+@cells("namespaces", "bubblewrap")
+def test_what_is_exposed_buries_none_of_the_cells_rooms(bench: Bench, tmp_path: Path) -> None:
+    secret = tmp_path / "secret"
+    secret.write_text("SECRET")
+    said = bench.says(
+        f"cat {secret}; cat /proc/1/comm; ls /run; : > /tmp/x && echo own",
+        exposed=("/", "/usr", "/tmp"),
+    )
+    assert "SECRET" not in said
+    assert said.endswith("planbound-cell\nown\n")

@@ -14,13 +14,12 @@ from planbound.engine.judging.outcome import Outcome
 from planbound.ports.cell import Request
 from planbound.shell.cell.copied import copy_workspace, left_out
 from planbound.shell.cell.host import order_for, run_order
-from planbound.shell.cell.inside.order import Order
+from planbound.shell.cell.inside.order import ROOMS, Order
 from planbound.shell.cell.namespaces import HOME
 from planbound.shell.cell.scratch import Scratch
 
 # By absolute path: Ubuntu's AppArmor profile knows only this one, and PATH is anybody's.
 PROGRAM = "/usr/bin/bwrap"
-_ROOMS = ("/tmp", "/var/tmp", "/run", "/dev/shm")  # noqa: S108 - the cell's own
 
 
 class BubblewrapCell:
@@ -70,7 +69,7 @@ def _arguments(order: Order, tree: str) -> tuple[str, ...]:
         *("--die-with-parent", "--new-session", "--cap-drop", "ALL"),
         *("--ro-bind", "/", "/", "--dev", "/dev", "--proc", "/proc"),
     ]
-    for room in _ROOMS:
+    for room in ROOMS:
         if os.path.isdir(room):
             words += ["--size", str(order.temporary), "--tmpfs", room]
     words += ["--dir", HOME, "--file", "0", "/run/planbound-cell"]

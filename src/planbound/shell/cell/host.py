@@ -9,12 +9,13 @@ import signal
 import subprocess
 import sys
 import time
+from collections.abc import Iterable
 
 import planbound
 from planbound.engine.judging.outcome import Ending, Outcome
 from planbound.errors import CellProblem
 from planbound.ports.cell import Request
-from planbound.shell.cell.inside.order import Order, Report
+from planbound.shell.cell.inside.order import ROOMS, Order, Report
 from planbound.shell.cell.output import Ring
 
 _PACKAGES = os.path.dirname(os.path.dirname(os.path.abspath(planbound.__file__)))
@@ -63,11 +64,20 @@ def order_for(request: Request, *, level: str, workspace: str, scratch: str, hom
         read_only=tuple(kept),
         absent=tuple(absent),
         masked=tuple(dict.fromkeys(os.path.realpath(path) for path in request.masked)),
-        exposed=tuple(dict.fromkeys(os.path.realpath(path) for path in request.exposed)),
+        exposed=tuple(in_rooms(request.exposed)),
         home=request.home and os.path.realpath(request.home),
         watched=request.watched,
         collect=request.collect,
     )
+
+
+def in_rooms(paths: Iterable[str]) -> list[str]:
+    """Return what lies in a folder that a cell has of its own.
+
+    Everything else can be read anyway; and `/` over the cell's own root would bury its rooms.
+    """
+    real = dict.fromkeys(os.path.realpath(path) for path in paths)
+    return [path for path in real if any(path.startswith(f"{room}/") for room in ROOMS)]
 
 
 def protected_paths(workspace: str, names: tuple[str, ...]) -> list[str]:

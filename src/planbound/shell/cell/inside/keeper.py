@@ -8,12 +8,11 @@ import resource
 import time
 
 from planbound.shell.cell.inside import kernel, landlock, seccomp, tree
-from planbound.shell.cell.inside.order import Order, Report
+from planbound.shell.cell.inside.order import ROOMS, Order, Report
 from planbound.shell.cell.inside.processes import Family
 
 _TICK = 0.05
 _WEIGH_EVERY = 0.5
-_ROOMS = ("/tmp", "/var/tmp", "/dev/shm")  # noqa: S108 - the cell's own
 _DEVICES = (
     "/dev/null", "/dev/zero", "/dev/full", "/dev/random", "/dev/urandom", "/dev/tty", "/dev/pts",
     "/dev/ptmx",
@@ -208,7 +207,7 @@ def _rooms(order: Order) -> list[int]:
     if order.level != "inner":
         return []
     flags = os.O_RDONLY | os.O_DIRECTORY | os.O_CLOEXEC
-    return [os.open(path, flags) for path in _ROOMS if os.path.isdir(path)]
+    return [os.open(path, flags) for path in ROOMS if os.path.isdir(path)]
 
 
 def _reached(written: set[str], watched: tuple[str, ...]) -> set[str]:

@@ -9,12 +9,12 @@ import stat
 import struct
 
 from planbound.shell.cell.inside import kernel
-from planbound.shell.cell.inside.order import Order
+from planbound.shell.cell.inside.order import ROOMS, Order
 
 _DEVICES = ("null", "zero", "full", "random", "urandom", "tty")
 _READ_ONLY_PROC = ("sys", "sysrq-trigger", "irq", "bus", "fs")
 _HIDDEN_PROC = ("kcore", "keys", "timer_list", "sched_debug", "scsi", "acpi")
-_ROOMS = {"/tmp": "tmp", "/var/tmp": "vartmp", "/run": "run", "/dev/shm": "shm"}  # noqa: S108 - the cell's own
+_ROOMS = dict(zip(ROOMS, ("tmp", "vartmp", "run", "shm"), strict=True))
 _SIOCGIFFLAGS, _SIOCSIFFLAGS, _UP = 0x8913, 0x8914, 0x41
 
 
