@@ -26,7 +26,8 @@ from planbound.plan.command import read_script
 from planbound.plan.parse import parse
 from planbound.ports.cell import Request
 from planbound.usecases.baseline import freeze
-from planbound.usecases.judge import Bench, Setting, judge
+from planbound.usecases.bench import Bench
+from planbound.usecases.judge import Setting, judge
 from planbound.wiring.judging import make_bench
 from planbound.wiring.parts import Parts
 
@@ -107,7 +108,7 @@ def judge_once(bench: Bench, found: tuple[Case, ...], setting: Setting) -> None:
 
 def compare(frozen: Frozen, setting: Setting) -> None:
     """Find the judges and what changed."""
-    judges = judge_paths([read_script("true")], [], frozen.paths(), lambda _: None)
+    judges = judge_paths([read_script("true")], [], frozen.manifest.files(), lambda _: None)
     protect(changes(frozen.manifest, frozen.manifest), judges, setting.scope)
 
 

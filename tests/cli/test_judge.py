@@ -174,6 +174,8 @@ VERDICTS = [
     ("kill -9 $$", "", "killed"),
     ("bash -c 'kill -9 $$'; exit 0", "", "killed"),
     ("false; true", "", "fail"),
+    ("/bin/bash -c 'exit 0'", "", "pass"),
+    ("/usr/bin/env bash -c 'test -e /proc/1 && test ! -e /proc/999999'", "", "pass"),
     ("cd no-such-directory", "", "fail"),
     (
         "head -c 3M /dev/zero | tr '\\0' x; echo needle; head -c 3M /dev/zero",
@@ -307,7 +309,19 @@ def test_a_judge_that_touches_covers_may_change_and_the_report_says_so(project: 
     path.write_text(path.read_text() + "\n\ndef test_zero():\n    assert add(0, 0) == 0\n")
     found = project.first()
     assert found["verdict"] == "pass", found
-    assert any("its own judge" in note for note in found["notes"])
+    assert "`touches` lets the step edit its own judges: tests/test_calc.py" in found["notes"]
+    assert "it did edit its own judges: tests/test_calc.py" in found["notes"]
+
+
+@pytest.mark.requirement("verdict.tampered")
+def test_the_report_says_that_a_step_could_edit_its_judges_even_where_it_did_not(
+    project: Project,
+) -> None:
+    project.pytest_project(touches='"src/**", "tests/**"')
+    project.baseline()
+    project.do_the_work()
+    found = project.first()
+    assert found["notes"] == ["`touches` lets the step edit its own judges: tests/test_calc.py"]
 
 
 @pytest.mark.requirement("verdict.tampered")

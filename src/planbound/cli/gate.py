@@ -28,8 +28,8 @@ from planbound.usecases.baseline import (
     note_baseline,
     observe,
 )
+from planbound.usecases.bench import Bench
 from planbound.usecases.differences import difference
-from planbound.usecases.judge import Bench
 from planbound.usecases.verify import verify
 from planbound.wiring.judging import make_bench, refuse_in_cell
 from planbound.wiring.parts import Parts
@@ -148,7 +148,7 @@ class Gate:
             slug=self.file.slug,
             digest=digest(self.plan),
             tree=tree.manifest.digest,
-            judges=gate.judges_of(found, tree.manifest, bench.vault),
+            judges=gate.judge_digests(found, tree.manifest, bench.vault),
             configuration=configuration_digest(self.parts.configuration),
             baseline=(),
         )

@@ -50,6 +50,16 @@ class Manifest(NamedTuple):
     left_out: frozenset[bytes] = frozenset()
     """Everything that was left out as a cache; known only to who has just read the tree."""
 
+    def files(self) -> list[str]:
+        """Return the paths of the regular files."""
+        found = self.entries.items()
+        return [path_text(path) for path, entry in found if entry.type is EntryType.FILE]
+
+    def entry(self, path: str) -> Entry | None:
+        """Return the entry of a regular file."""
+        entry = self.entries.get(path.encode("utf-8", "surrogateescape"))
+        return entry if entry is not None and entry.type is EntryType.FILE else None
+
 
 SUMMARISED = frozenset({b".git", b".venv", b"venv", b"node_modules"})
 CACHES = frozenset(

@@ -18,7 +18,8 @@ from planbound.journal.event import EventKind
 from planbound.journal.record import Json
 from planbound.ports.journal import Journal, Query
 from planbound.ports.tree import Tree, Vault
-from planbound.usecases.judge import Bench, Setting, judge
+from planbound.usecases.bench import Bench
+from planbound.usecases.judge import Setting, judge
 from planbound.usecases.record import Recorder
 from planbound.usecases.verdict_events import note_verdict
 

@@ -3,18 +3,18 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping, Sequence
+from functools import partial
 from typing import NamedTuple
 
 from planbound.engine.judging.case import Case
 from planbound.engine.judging.frozen import Frozen
-from planbound.engine.judging.judges import Judges, judge_paths
-from planbound.engine.judging.scope import Scope
-from planbound.engine.manifest import EntryType
-from planbound.plan.command import read_script
+from planbound.engine.judging.judges import Judges
+from planbound.engine.judging.scope import Scope, covers
+from planbound.engine.manifest import path_text
 from planbound.plan.glob import parse_glob
-from planbound.plan.model import Command
 from planbound.ports.cell import Limits, Request
 from planbound.ports.tree import Vault
+from planbound.usecases.frozen_judges import judges_of, read_frozen
 
 ALWAYS = (".harness", "planbound.toml", ".git/config", ".git/hooks", ".git/info")
 """What no agent writes to, whatever `touches` says."""
@@ -48,20 +48,9 @@ class Dispatch(NamedTuple):
 
 def protected(cases: Iterable[Case], frozen: Frozen, scope: Scope, vault: Vault) -> Protected:
     """Return what must stay as it is while an agent works on a step."""
-    commands = [case for case in cases if isinstance(case.contract, Command)]
-    scripts = [
-        read_script(case.contract.text) for case in commands if isinstance(case.contract, Command)
-    ]
-    globs = [parse_glob(text) for case in commands for text in case.judges]
     entries = frozen.manifest.entries
-
-    def read(path: str) -> bytes | None:
-        entry = entries.get(path.encode("utf-8", "surrogateescape"))
-        is_file = entry is not None and entry.type is EntryType.FILE
-        return vault.content(entry.content) if entry is not None and is_file else None
-
-    judges = judge_paths(scripts, globs, frozen.paths(), read)
-    existing = {path.decode("utf-8", "surrogateescape") for path in entries}
+    judges = judges_of(cases, frozen.manifest, partial(read_frozen, frozen.manifest, vault))
+    existing = {path_text(path) for path in entries}
     read_only = [path for path in ALWAYS if path in existing or path == ".harness"]
     read_only += _covering(judges, scope)
     named = {path for path in judges.names if path.rpartition("/")[2] in _MASKABLE}
@@ -70,9 +59,7 @@ def protected(cases: Iterable[Case], frozen: Frozen, scope: Scope, vault: Vault)
         read_only=tuple(dict.fromkeys(read_only))[:_MAX_MOUNTS],
         absent=tuple(
             sorted(
-                path
-                for path in absent
-                if not _may_touch(path, scope) and _has_folder(path, existing)
+                path for path in absent if not covers(scope, path) and _has_folder(path, existing)
             )
         )[:_MAX_MOUNTS],
     )
@@ -108,13 +95,9 @@ def _covering(judges: Judges, scope: Scope) -> list[str]:
     files = sorted(
         path
         for path in judges.files
-        if not _may_touch(path, scope) and not any(path.startswith(f"{each}/") for each in outer)
+        if not covers(scope, path) and not any(path.startswith(f"{each}/") for each in outer)
     )
     return [*outer, *files]
-
-
-def _may_touch(path: str, scope: Scope) -> bool:
-    return scope.patterns is not None and any(glob.matches(path) for glob in scope.patterns)
 
 
 def _may_touch_below(folder: str, scope: Scope) -> bool:

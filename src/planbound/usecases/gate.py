@@ -5,24 +5,23 @@ from __future__ import annotations
 import hashlib
 import json
 from collections.abc import Mapping, Sequence
+from functools import partial
 from typing import NamedTuple
 
 from planbound.engine.gate.approval import Approval, approval_of
 from planbound.engine.judging.case import Case
-from planbound.engine.judging.judges import judge_paths
 from planbound.engine.judging.verdict import Verdict
-from planbound.engine.manifest import EntryType, Manifest
+from planbound.engine.manifest import Manifest
 from planbound.journal.event import EventKind
 from planbound.journal.record import Json
-from planbound.plan.command import read_script
 from planbound.plan.digest import digest
 from planbound.plan.edit import set_plan_status
-from planbound.plan.glob import parse_glob
-from planbound.plan.model import Command, Plan, PlanStatus
+from planbound.plan.model import Plan, PlanStatus
 from planbound.plan.parse import write
 from planbound.ports.files import Files, PlanFile
 from planbound.ports.journal import Journal, Query
 from planbound.ports.tree import Vault
+from planbound.usecases.frozen_judges import judges_of, read_frozen
 from planbound.usecases.record import Recorder
 
 _DECISIONS = (
@@ -66,27 +65,11 @@ def statement(sheet: Sheet, project: str) -> bytes:
     return json.dumps(said, sort_keys=True, indent=2).encode("ascii") + b"\n"
 
 
-def judges_of(cases: Sequence[Case], manifest: Manifest, vault: Vault) -> dict[str, str]:
+def judge_digests(cases: Sequence[Case], manifest: Manifest, vault: Vault) -> dict[str, str]:
     """Return every file that a contract judges by, with the digest of its content."""
-    commands = [case.contract for case in cases if isinstance(case.contract, Command)]
-    globs = [parse_glob(text) for case in cases for text in case.judges]
-    entries = manifest.entries
-
-    def read(path: str) -> bytes | None:
-        entry = entries.get(path.encode("utf-8", "surrogateescape"))
-        is_file = entry is not None and entry.type is EntryType.FILE
-        return vault.content(entry.content) if entry is not None and is_file else None
-
-    paths = [
-        path.decode("utf-8", "surrogateescape")
-        for path, entry in entries.items()
-        if entry.type is EntryType.FILE
-    ]
-    found = judge_paths([read_script(command.text) for command in commands], globs, paths, read)
-    return {
-        path: entries[path.encode("utf-8", "surrogateescape")].content.hex()
-        for path in sorted(found.files)
-    }
+    found = judges_of(cases, manifest, partial(read_frozen, manifest, vault)).files
+    entries = {path: manifest.entry(path) for path in sorted(found)}
+    return {path: entry.content.hex() for path, entry in entries.items() if entry is not None}
 
 
 def last_approval(journal: Journal, slug: str) -> Approval | None:

@@ -2,57 +2,36 @@
 
 from __future__ import annotations
 
-import secrets
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
+from functools import cached_property
 from typing import NamedTuple
 
-from planbound.engine.configuration import Configuration
-from planbound.engine.judging.caches import is_cache_file
 from planbound.engine.judging.case import Case
 from planbound.engine.judging.evidence import Founded, Grounds, founded
 from planbound.engine.judging.frozen import Frozen
-from planbound.engine.judging.judges import Judges, judge_paths
+from planbound.engine.judging.judges import Judges
 from planbound.engine.judging.level import evidence_reaches
-from planbound.engine.judging.meaning import meaning, needles
-from planbound.engine.judging.outcome import Outcome
+from planbound.engine.judging.meaning import meaning
+from planbound.engine.judging.outcome import Ending, Outcome
 from planbound.engine.judging.protection import Protection, new_caches, protect
 from planbound.engine.judging.required import is_skipping, is_test_file, required_tests
 from planbound.engine.judging.runners import runner_named
-from planbound.engine.judging.scope import Scope
+from planbound.engine.judging.scope import Scope, covers
 from planbound.engine.judging.summary import Summary, read_summary
 from planbound.engine.judging.verdict import CanaryRun, Finding, Tampering, Verdict, VerdictKind
-from planbound.engine.manifest import EntryType, Manifest, ScanRules, changes, path_text
+from planbound.engine.manifest import EntryType, Manifest, changes
 from planbound.errors import CellProblem
-from planbound.plan.command import Script, read_script
+from planbound.plan.command import read_script
 from planbound.plan.digest import contract_digest
-from planbound.plan.glob import parse_glob
 from planbound.plan.model import Command, Evidence
-from planbound.ports.cell import Cell, Laid, Limits, Request
-from planbound.ports.surroundings import ShellSyntax
-from planbound.ports.tree import Tree, Vault
+from planbound.ports.cell import Laid, Request
+from planbound.usecases.bench import Bench
+from planbound.usecases.contract_request import contract_request
 from planbound.usecases.corroborate import Corroboration, corroborate
+from planbound.usecases.frozen_judges import judges_of, read_frozen
 
 LANGUAGES = frozenset({"", "shell", "bash", "sh", "console", "shell-session", "shellscript"})
-_BASH = ("/bin/bash", "--noprofile", "--norc", "-e")
-_MAX_ARGUMENT = 100_000
 _SHOWN = 20
-
-
-class Bench(NamedTuple):
-    """Everything that judging needs, put together once."""
-
-    cell: Cell
-    tree: Tree
-    vault: Vault
-    syntax: ShellSyntax
-    rules: ScanRules
-    configuration: Configuration
-    environment: Mapping[str, str]
-    """What a contract finds in its environment, apart from where it is."""
-    masked: tuple[str, ...]
-    exposed: tuple[str, ...]
-    held_out: Callable[[Script], tuple[Laid, ...]]
-    """The judges that are laid into the contract's cell only."""
 
 
 class Setting(NamedTuple):
@@ -113,24 +92,40 @@ class _Judgement:
         self.judges = self._judges()
         self.protection = self._protection()
 
+    @cached_property
+    def request(self) -> Request:
+        """Return what the cell is asked to run."""
+        restored = [
+            Laid(path, content, entry.mode)
+            for path, entry in self.protection.restored
+            if (content := self._read(path)) is not None
+        ]
+        return contract_request(
+            self.bench,
+            self.case,
+            self.command,
+            before=self.before,
+            lay=(*restored, *self.held_out),
+            remove=self.protection.removed,
+        )._replace(watched=tuple(sorted(self.judges.files - set(self.protection.own))))
+
     # -- what it is judged by ------------------------------------------------------------------
 
     def _judges(self) -> Judges:
         frozen = self.setting.frozen
         if frozen is None or self.before.truncated:
             return Judges(frozenset(), frozenset(), frozenset())
-        globs = [parse_glob(text) for text in self.case.judges]
-        return judge_paths([self.script], globs, frozen.paths(), self.read)
+        return judges_of([self.case], frozen.manifest, self._read)
 
-    def read(self, path: str) -> bytes | None:
+    def _read(self, path: str) -> bytes | None:
         """Return a file as it was frozen; as it is now where nothing was."""
         frozen = self.setting.frozen
-        manifest = frozen.manifest if frozen else self.before
-        entry = manifest.entries.get(path.encode("utf-8", "surrogateescape"))
-        if entry is None or entry.type is not EntryType.FILE:
-            return None
-        content = self.bench.vault.content(entry.content) if frozen else None
-        return content if content is not None else self.bench.tree.content(path, entry)
+        if frozen is None:
+            return self._read_now(path)
+        content = read_frozen(frozen.manifest, self.bench.vault, path)
+        entry = frozen.manifest.entry(path)
+        # What is too large for the vault may still be as it was.
+        return self.bench.tree.content(path, entry) if content is None and entry else content
 
     def _protection(self) -> Protection:
         frozen = self.setting.frozen
@@ -172,6 +167,8 @@ class _Judgement:
         )
         if finding.kind is VerdictKind.PASS:
             finding = self._doubts(finding, summary, runner, support, basis)
+        if outcome.ending is Ending.NOT_STARTED:
+            basis = Founded(Evidence.E0, ())
         finding = self._trespass(finding, outcome)
         if finding.kind is not VerdictKind.PASS:
             basis = Founded(min(basis.level, Evidence.E2, key=_value), ())
@@ -195,7 +192,7 @@ class _Judgement:
         """Run the contract as often as is asked for; unlike ends are flaky."""
         kinds: list[VerdictKind] = []
         for number in range(self.case.repeat):
-            outcome = self.bench.cell.run(self.request())
+            outcome = self.bench.cell.run(self.request)
             summary = read_summary(_said(outcome))
             finding = meaning(outcome, self.expectations, summary)
             kinds.append(finding.kind)
@@ -216,15 +213,15 @@ class _Judgement:
         runner = self._runner(summary)
         if runner is None or not self.bench.configuration.judging.canary:
             return Corroboration()
-        judges = self._contents(self._own_tests())
+        judges = self.left_judges
         held_out = {item.path: item.content for item in self.held_out}
         return corroborate(
             run=self.bench.cell.run,
-            request=self.request(),
+            request=self.request,
             expectations=self.expectations,
             runner=runner,
             script=self.script,
-            paths=_files(self.before),
+            paths=self.before.files(),
             read=self._read_now,
             required=required_tests(self.script, judges),
             held_out=tuple(held_out),
@@ -232,41 +229,40 @@ class _Judgement:
             judges=judges,
         )
 
-    def _own_tests(self) -> frozenset[str]:
-        """Return the test files that the step may change and did: they are taken as it left them.
+    @cached_property
+    def frozen_judges(self) -> dict[str, bytes]:
+        """The judges as they were frozen."""
+        wanted = {path: self._read(path) for path in self.judges.files}
+        return {path: content for path, content in wanted.items() if content is not None}
+
+    @cached_property
+    def left_judges(self) -> dict[str, bytes]:
+        """The judges, with the tests that the step may change as it left them.
 
         What says which tests run stays as it was frozen.
         """
-        return frozenset(path for path in self.protection.own if is_test_file(path))
-
-    def _contents(self, now: frozenset[str] = frozenset()) -> dict[str, bytes]:
-        """Return the judges as they were frozen, and some as they are now."""
-        wanted = {
-            path: self._read_now(path) if path in now else self.read(path)
-            for path in self.judges.files
-        }
-        return {path: content for path, content in wanted.items() if content is not None}
+        own = [path for path in self.protection.own if is_test_file(path)]
+        now = {path: content for path in own if (content := self._read_now(path)) is not None}
+        kept = {path: data for path, data in self.frozen_judges.items() if path not in own}
+        return kept | now
 
     def _fewer_tests(self) -> int:
         """Return how many tests the step took away, of those that it may change."""
-        own = self._own_tests()
-        if not own:
+        if self.left_judges == self.frozen_judges:
             return 0
-        before = required_tests(self.script, self._contents())
-        return len(before) - len(required_tests(self.script, self._contents(own)))
+        before = required_tests(self.script, self.frozen_judges)
+        return len(before) - len(required_tests(self.script, self.left_judges))
 
     def _skips(self, summary: Summary | None) -> int:
         """Return how many tests were skipped, where no judge speaks of skipping."""
         if summary is None or not summary.skipped or self.setting.frozen is None:
             return 0
-        said = any(is_skipping(content) for content in self._contents().values())
+        said = any(is_skipping(content) for content in self.frozen_judges.values())
         return 0 if said else summary.skipped
 
     def _read_now(self, path: str) -> bytes | None:
-        entry = self.before.entries.get(path.encode("utf-8", "surrogateescape"))
-        if entry is None or entry.type is not EntryType.FILE:
-            return None
-        return self.bench.tree.content(path, entry)
+        entry = self.before.entry(path)
+        return self.bench.tree.content(path, entry) if entry is not None else None
 
     def _doubts(
         self,
@@ -358,8 +354,11 @@ class _Judgement:
     def _notes(self, finding: Finding) -> Iterator[str]:
         if finding.kind is VerdictKind.UNRUNNABLE and "not found" in finding.reason:
             yield "contracts have a PATH of their own: `[contracts] path` names more folders"
-        for path in self.protection.own[:_SHOWN]:
-            yield f"the step could edit its own judge, and did: {path}"
+        open_ = sorted(path for path in self.judges.files if covers(self.setting.scope, path))
+        if open_:
+            yield f"`touches` lets the step edit its own judges: {_listed(open_)}"
+        if self.protection.own:
+            yield f"it did edit its own judges: {_listed(self.protection.own)}"
         for item in self.protection.flagged[:_SHOWN]:
             yield f"left out of the tree: {item.path} ({item.what.removeprefix('added: ')})"
 
@@ -370,76 +369,18 @@ class _Judgement:
     def _runner(self, summary: Summary | None) -> str | None:
         if summary is not None:
             return summary.runner
-        return runner_named(self.script, _files(self.before), self._read_now)
+        return runner_named(self.script, self.before.files(), self._read_now)
 
     def _with_diff(self, item: Tampering) -> Tampering:
         from planbound.usecases.differences import difference  # noqa: PLC0415 - seldom needed
 
         return item._replace(
-            diff=difference(item.path, self.read(item.path), self._read_now(item.path))
+            diff=difference(item.path, self._read(item.path), self._read_now(item.path))
         )
-
-    # -- the cell ------------------------------------------------------------------------------
-
-    def request(self) -> Request:
-        """Return what the cell is asked to run."""
-        contracts = self.bench.configuration.contracts
-        lay = [*self._restored(), *self.held_out]
-        command: tuple[str, ...] = (*_BASH, "-c", self.command.text)
-        if len(self.command.text) > _MAX_ARGUMENT:
-            name = f".planbound-contract-{secrets.token_hex(6)}"
-            lay.append(Laid(name, self.command.text.encode("utf-8", "surrogateescape")))
-            command = (*_BASH, name)
-        return Request(
-            command=command,
-            workspace=self.bench.tree.root,
-            environment=self.bench.environment,
-            limits=Limits(
-                seconds=self.case.seconds or contracts.seconds,
-                memory=contracts.memory,
-                processes=contracts.processes,
-                file_size=contracts.file_size,
-                temporary=contracts.temporary,
-            ),
-            network=contracts.network,
-            lay=tuple(lay),
-            remove=(*self.protection.removed, *_left_out(self.before)),
-            masked=self.bench.masked,
-            exposed=(*self.bench.exposed, *_programs(self.script)),
-            watched=tuple(sorted(self.judges.files - set(self.protection.own))),
-            needles=needles(self.expectations),
-        )
-
-    def _restored(self) -> Iterator[Laid]:
-        for path, entry in self.protection.restored:
-            content = self.read(path) if entry.type is EntryType.FILE else None
-            if content is not None:
-                yield Laid(path, content, entry.mode)
-
-
-def _files(manifest: Manifest) -> list[str]:
-    return [
-        path_text(path) for path, entry in manifest.entries.items() if entry.type is EntryType.FILE
-    ]
-
-
-def _left_out(manifest: Manifest) -> tuple[str, ...]:
-    """Return the caches of a tree: a contract makes its own."""
-    files = (path for path in manifest.entries if is_cache_file(path.rpartition(b"/")[2]))
-    return tuple(path_text(path) for path in sorted({*manifest.left_out, *files}))
 
 
 def _said(outcome: Outcome) -> str:
     return f"{outcome.stdout.text()}\n{outcome.stderr.text()}"
-
-
-def _programs(script: Script) -> Iterator[str]:
-    """Yield the folders of programs that the contract calls by their absolute path."""
-    for call in script.calls:
-        for word in (call.word, *call.wrappers):
-            if word is not None and word.value and word.value.startswith("/"):
-                folder = word.value.rpartition("/")[0]
-                yield folder.removesuffix("/bin") or "/"
 
 
 def _listed(items: Sequence[str]) -> str:

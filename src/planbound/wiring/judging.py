@@ -18,7 +18,7 @@ from planbound.shell.cell.choose import choose
 from planbound.shell.cell.scratch import Scratch
 from planbound.shell.syntax import BashSyntax
 from planbound.store.vault import Vault
-from planbound.usecases.judge import Bench
+from planbound.usecases.bench import Bench
 from planbound.wiring.parts import Parts
 from planbound.workspace.contract_path import SYSTEM_PATH, contract_path
 from planbound.workspace.frozen_tree import RealTree

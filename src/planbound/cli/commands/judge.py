@@ -14,7 +14,8 @@ from planbound.engine.judging.verdict import Verdict, VerdictKind
 from planbound.errors import ExitCode
 from planbound.plan.digest import digest
 from planbound.usecases.baseline import configuration_digest, last_baseline
-from planbound.usecases.judge import Bench, Setting, judge
+from planbound.usecases.bench import Bench
+from planbound.usecases.judge import Setting, judge
 from planbound.wiring.judging import earlier_verdicts, make_bench
 from planbound.wiring.parts import Parts
 

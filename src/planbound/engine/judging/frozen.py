@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import NamedTuple
 
-from planbound.engine.manifest import EntryType, Manifest, path_text
+from planbound.engine.manifest import Manifest
 
 
 class Frozen(NamedTuple):
@@ -19,11 +19,3 @@ class Frozen(NamedTuple):
     """The digest of the configuration that contracts run under."""
     verdicts: Mapping[str, str]
     """By the digest of the contract."""
-
-    def paths(self) -> list[str]:
-        """Return the files of the tree."""
-        return [
-            path_text(path)
-            for path, entry in self.manifest.entries.items()
-            if entry.type is EntryType.FILE
-        ]

@@ -25,6 +25,11 @@ class Scope(NamedTuple):
     """None: no touches are declared anywhere, everything is allowed."""
 
 
+def covers(scope: Scope, path: str) -> bool:
+    """Say whether a file is named by what may be changed; no scope at all names nothing."""
+    return scope.patterns is not None and any(glob.matches(path) for glob in scope.patterns)
+
+
 def outside(changes: Sequence[Change], scope: Scope) -> tuple[Change, ...]:
     """Return the changes that the scope does not allow.
 

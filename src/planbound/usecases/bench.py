@@ -1,0 +1,30 @@
+"""Everything that judging needs, put together once."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from typing import NamedTuple
+
+from planbound.engine.configuration import Configuration
+from planbound.engine.manifest import ScanRules
+from planbound.plan.command import Script
+from planbound.ports.cell import Cell, Laid
+from planbound.ports.surroundings import ShellSyntax
+from planbound.ports.tree import Tree, Vault
+
+
+class Bench(NamedTuple):
+    """Everything that judging needs, put together once."""
+
+    cell: Cell
+    tree: Tree
+    vault: Vault
+    syntax: ShellSyntax
+    rules: ScanRules
+    configuration: Configuration
+    environment: Mapping[str, str]
+    """What a contract finds in its environment, apart from where it is."""
+    masked: tuple[str, ...]
+    exposed: tuple[str, ...]
+    held_out: Callable[[Script], tuple[Laid, ...]]
+    """The judges that are laid into the contract's cell only."""
