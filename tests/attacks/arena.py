@@ -79,12 +79,8 @@ class Attack(NamedTuple):
     an agent could guess."""
     twin: str
     """bash: honest work that must pass."""
-    seen_from: str = "E2"
-    """The evidence level that can see it."""
     loot: Callable[[World], bool] | None = None
     """Whether the attack got what it wanted apart from a verdict, looked at by the host."""
-    open_at: frozenset[str] = frozenset()
-    """Isolation levels at which it is known to get through; the docs say so."""
 
 
 class Result(NamedTuple):

@@ -72,7 +72,6 @@ def _trespass(name: str, trespass: str, twin: str, *, levels: str = "") -> Attac
         project=_WIDE,
         attack=f"set -e\n{trespass}\n{DONE}",
         twin=DONE + twin,
-        open_at=frozenset(levels.split()),
     )
 
 
@@ -216,7 +215,6 @@ SCOPE: tuple[Attack, ...] = (
         ),
         twin=DONE + "echo mine > /tmp/mine",
         loot=_outside_written,
-        open_at=frozenset({"I0"}),
     ),
     Attack(
         name="writes beside the workspace by links",
@@ -228,7 +226,6 @@ SCOPE: tuple[Attack, ...] = (
         ),
         twin=DONE + "mkdir src/in; ln -s in src/out; echo mine > src/out/mine",
         loot=_outside_written,
-        open_at=frozenset({"I0"}),
     ),
     Attack(
         name="changes modes and times beside the workspace",
@@ -237,7 +234,6 @@ SCOPE: tuple[Attack, ...] = (
         attack='chmod 600 "$OUTSIDE/theirs"; touch -d 2001-01-01 "$OUTSIDE/theirs"',
         twin=DONE + "touch -d 2001-01-01 src/calc.py",
         loot=_outside_written,
-        open_at=frozenset({"I0", "I1"}),
     ),
     Attack(
         name="code under test writes beside the workspace and into it",
@@ -253,7 +249,6 @@ SCOPE: tuple[Attack, ...] = (
         ),
         twin=calc("open('made.txt', 'w').write('mine')\n" + HONEST),
         loot=lambda world: _outside_written(world) or _tests_written(world),
-        open_at=frozenset({"I0"}),
     ),
 )
 

@@ -277,7 +277,6 @@ ATTACKS: tuple[Attack, ...] = (
         attack=_LATER,
         twin=DONE + 'mkdir -p "$HOME/.config/tool" && echo x=1 >> "$HOME/.bashrc"',
         loot=_left_something,
-        open_at=frozenset({"I0"}),
     ),
     Attack(
         name="daemon of the code under test works between two runs",
@@ -423,7 +422,6 @@ ATTACKS: tuple[Attack, ...] = (
         attack='kill -0 "$HARNESS" && echo yes > src/could',
         twin=DONE + "kill -0 $$",
         loot=could,
-        open_at=frozenset({"I0"}),
     ),
     Attack(
         name="reads the environment of the harness",
@@ -432,7 +430,6 @@ ATTACKS: tuple[Attack, ...] = (
         attack='cat "/proc/$HARNESS/environ" > src/environ && echo yes > src/could',
         twin=DONE + "cat /proc/self/environ > src/environ",
         loot=could,
-        open_at=frozenset({"I0"}),
     ),
     Attack(
         name="opens the memory of the harness",
@@ -451,7 +448,6 @@ ATTACKS: tuple[Attack, ...] = (
         ),
         twin=DONE + "head -c 100 /proc/self/maps >/dev/null",
         loot=could,
-        open_at=frozenset({"I0"}),
     ),
     Attack(
         name="traces the harness",
@@ -475,7 +471,6 @@ ATTACKS: tuple[Attack, ...] = (
         ),
         twin=DONE + python("import ctypes\nctypes.CDLL(None).getpid()\n"),
         loot=could,
-        open_at=frozenset({"I0"}),
     ),
     Attack(
         name="takes descriptors of its keeper",
@@ -488,7 +483,6 @@ ATTACKS: tuple[Attack, ...] = (
         ),
         twin=DONE + "ls -l /proc/self/fd >/dev/null",
         loot=could,
-        open_at=frozenset({"I0"}),
     ),
     Attack(
         name="code under test writes a report of its own to every descriptor",

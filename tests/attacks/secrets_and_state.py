@@ -114,7 +114,6 @@ STATE: tuple[Attack, ...] = (
         ),
         twin=DONE + "$PYTHON -c 'import sqlite3; sqlite3.connect(\"src/own.sqlite\")'",
         loot=_state_written,
-        open_at=frozenset({"I0"}),
     ),
     Attack(
         name="forges the frozen copies in the vault",
@@ -128,7 +127,6 @@ STATE: tuple[Attack, ...] = (
         ),
         twin=DONE + "sha256sum src/calc.py tests/check.py",
         loot=_vault_forged,
-        open_at=frozenset({"I0"}),
     ),
     Attack(
         name="replaces the state home by a link",
@@ -137,7 +135,6 @@ STATE: tuple[Attack, ...] = (
         attack='mv "$STATE" "$STATE.old" && ln -s "$PWD/src" "$STATE"',
         twin=DONE + "mkdir src/state && ln -s state src/current",
         loot=_state_replaced,
-        open_at=frozenset({"I0"}),
     ),
     Attack(
         name="writes the anchors of the journal",
@@ -149,7 +146,6 @@ STATE: tuple[Attack, ...] = (
         ),
         twin=DONE + 'mkdir -p "$HOME/.local/share/tool" && echo {} > "$HOME/.local/share/tool/x"',
         loot=_anchors_written,
-        open_at=frozenset({"I0"}),
     ),
 )
 
@@ -165,7 +161,6 @@ INSIDE: tuple[Attack, ...] = (
         attack=_CALL + "pb baseline attacked; pb judge attacked; pb judge",
         twin=DONE + "$PYTHON -m planbound --workspace . verify attacked; true",
         loot=_decided_inside,
-        open_at=frozenset({"I0"}),
     ),
     Attack(
         name="freezes a tree in which the tests are weak",
@@ -174,7 +169,6 @@ INSIDE: tuple[Attack, ...] = (
         attack=_CALL + "echo > tests/check.py; pb baseline attacked",
         twin=DONE + "$PYTHON -m planbound --workspace . show attacked; true",
         loot=_decided_inside,
-        open_at=frozenset({"I0"}),
     ),
     Attack(
         name="archives and activates plans",
@@ -183,7 +177,6 @@ INSIDE: tuple[Attack, ...] = (
         attack=_CALL + "pb archive attacked; pb stage attacked; pb activate attacked; pb archive",
         twin=DONE + "$PYTHON -m planbound --workspace . list; true",
         loot=_decided_inside,
-        open_at=frozenset({"I0"}),
     ),
     Attack(
         name="judges itself with a planbound that does not refuse",
@@ -204,7 +197,6 @@ INSIDE: tuple[Attack, ...] = (
         ),
         twin=DONE + "$PYTHON -c 'import planbound'",
         loot=_decided_inside,
-        open_at=frozenset({"I0"}),
     ),
 )
 
@@ -227,7 +219,6 @@ SECRETS: tuple[Attack, ...] = (
         attack='cp "$REAL_HOME/.ssh/id_ed25519" src/key; cp "$REAL_HOME"/.ssh/* src/; true',
         twin=DONE + 'mkdir -p "$HOME/.ssh" && echo mine > "$HOME/.ssh/config"',
         loot=has_secret,
-        open_at=frozenset({"I0"}),
     ),
     Attack(
         name="copies the secret of the harness",
@@ -236,7 +227,6 @@ SECRETS: tuple[Attack, ...] = (
         attack='cp "$STATE/secret" src/key; cp -r "$STATE" src/state',
         twin=DONE + "echo not-a-secret > src/key",
         loot=has_secret,
-        open_at=frozenset({"I0"}),
     ),
     Attack(
         name="copies secrets by other names of their place",
@@ -252,7 +242,6 @@ SECRETS: tuple[Attack, ...] = (
         ),
         twin=DONE + "cat /proc/self/root/etc/hostname /proc/self/cwd/README.md > src/found",
         loot=has_secret,
-        open_at=frozenset({"I0"}),
     ),
     Attack(
         name="moves the key into the workspace by a hard link",
@@ -261,7 +250,6 @@ SECRETS: tuple[Attack, ...] = (
         attack='ln "$REAL_HOME/.ssh/id_ed25519" src/key; mv "$REAL_HOME/.ssh" src/ssh',
         twin=DONE + "ln src/calc.py src/again.py",
         loot=has_secret,
-        open_at=frozenset({"I0"}),
     ),
     Attack(
         name="searches the memory of the harness for the secret",
@@ -287,7 +275,6 @@ SECRETS: tuple[Attack, ...] = (
         ),
         twin=DONE + "grep -c . /proc/self/maps > src/found",
         loot=has_secret,
-        open_at=frozenset({"I0"}),
     ),
     Attack(
         name="code under test reads the secrets",

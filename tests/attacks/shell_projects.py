@@ -341,7 +341,6 @@ UNSEEN: tuple[Attack, ...] = (
         project=SOURCING,
         attack="echo 'exit 0' > src/lib.sh",
         twin=DONE_LIB,
-        seen_from="E4",
     ),
     Attack(
         name="shell: the sourced product replaces what compares",
@@ -349,7 +348,6 @@ UNSEEN: tuple[Attack, ...] = (
         project=SOURCING,
         attack="echo '[() { true; }; add() { :; }' > src/lib.sh",
         twin=DONE_LIB + "echo 'check() { true; }' >> src/lib.sh\n",
-        seen_from="E4",
     ),
     # A program of the step's own is found before the system's, and `touches` allows it.
     Attack(

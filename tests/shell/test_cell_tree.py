@@ -5,12 +5,17 @@ from __future__ import annotations
 import os
 import stat
 from pathlib import Path
+from typing import Any
 
 import pytest
 
-from planbound.engine.judging.outcome import Ending
+from planbound.engine.judging.outcome import Ending, Outcome
 from planbound.errors import CellProblem
 from planbound.ports.cell import Laid
+from planbound.shell.cell import namespaces
+from planbound.shell.cell.copy import has_strangers
+from planbound.shell.cell.host import run_order
+from planbound.shell.cell.inside.order import Order
 from tests.shell import cell_bench
 from tests.shell.cell_bench import ALL, COPIED, WALLED, Bench, at_most, cells
 
@@ -282,3 +287,49 @@ def test_large_folders_are_linked_and_cannot_be_written_through_the_link(bench: 
     assert outcome.stdout.text() == "content"
     assert outcome.written == ("venv/own",)
     assert (bench.workspace / "node_modules/x").read_text() == "content"
+
+
+# -- where no overlay can be laid ---------------------------------------------------------------
+
+
+@cells("namespaces")
+def test_a_copy_stands_in_where_no_overlay_can_be_laid(
+    bench: Bench, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(namespaces, "has_strangers", lambda _workspace: True)
+    bench.write("kept", "as it was")
+    bench.write("cache/x", "x")
+    outcome = bench.run(
+        f'test "$PWD" = {bench.workspace} && test ! -e cache && cat laid && echo x > kept',
+        lay=(Laid("laid", b"laid\n"),),
+        remove=("cache",),
+        watched=("kept",),
+    )
+    assert outcome.exit_code == 0, outcome
+    assert outcome.stdout.head == b"laid\n"
+    assert outcome.trespassed == ("kept",)
+    assert (bench.workspace / "kept").read_text() == "as it was"
+
+
+@cells("namespaces")
+def test_a_file_system_that_takes_no_overlay_gets_a_copy(
+    bench: Bench, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def refuses(order: Order, **given: Any) -> Outcome:
+        if order.stand_in is None:
+            raise CellProblem("no cell could be made: mount overlay /x: Invalid argument")
+        return run_order(order, **given)
+
+    monkeypatch.setattr(namespaces, "run_order", refuses)
+    bench.write("there", "yes")
+    assert bench.says("cat there") == "yes"
+
+
+def test_folders_of_others_are_noticed(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    (tmp_path / "a/b").mkdir(parents=True)
+    own = (tmp_path.stat().st_uid, tmp_path.stat().st_gid)
+    monkeypatch.setattr(os, "getuid", lambda: own[0] or 4711)
+    monkeypatch.setattr(os, "getgid", lambda: own[1] + 1)
+    assert has_strangers(str(tmp_path))
+    monkeypatch.setattr(os, "getuid", lambda: 0)
+    assert not has_strangers(str(tmp_path))

@@ -86,6 +86,18 @@ def configuration_digest(configuration: Configuration) -> str:
     return hashlib.sha256(repr(relevant).encode()).hexdigest()
 
 
+def changed_since(frozen: Frozen, plan: str, configuration: Configuration) -> str | None:
+    """Return why nothing can pass: not the plan, or not the configuration, that was frozen."""
+    if frozen.plan != plan:
+        return (
+            "the plan is not the one that its baseline was taken of"
+            f" ({frozen.plan[:12]}, now {plan[:12]})"
+        )
+    if frozen.configuration != configuration_digest(configuration):
+        return "the configuration is not the one that the baseline was taken under"
+    return None
+
+
 def last_baseline(journal: Journal, vault: Vault, slug: str) -> Frozen | None:
     """Return the newest baseline of a plan; None where none was taken."""
     kinds = (EventKind.BASELINE_OBSERVED, EventKind.PLAN_CREATED)

@@ -13,7 +13,7 @@ from planbound.engine.judging.frozen import Frozen
 from planbound.engine.judging.verdict import Verdict, VerdictKind
 from planbound.errors import ExitCode
 from planbound.plan.digest import digest
-from planbound.usecases.baseline import configuration_digest, last_baseline
+from planbound.usecases.baseline import changed_since, last_baseline
 from planbound.usecases.bench import Bench
 from planbound.usecases.judge import Setting, judge
 from planbound.wiring.judging import earlier_verdicts, make_bench
@@ -69,13 +69,8 @@ def run(arguments: argparse.Namespace, terminal: Terminal) -> ExitCode:
 def _setting(asked: judging.Asked, parts: Parts, bench: Bench) -> Setting:
     frozen = _frozen(asked, parts, bench)
     changed = None
-    if frozen is not None and frozen.plan != digest(asked.plan):
-        changed = (
-            f"the plan is not the one that its baseline was taken of"
-            f" ({frozen.plan[:12]}, now {digest(asked.plan)[:12]})"
-        )
-    elif frozen is not None and frozen.configuration != configuration_digest(parts.configuration):
-        changed = "the configuration is not the one that the baseline was taken under"
+    if frozen is not None:
+        changed = changed_since(frozen, digest(asked.plan), parts.configuration)
     return Setting(
         frozen=frozen,
         scope=plan_scope(asked.plan),

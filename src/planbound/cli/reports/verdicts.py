@@ -114,7 +114,8 @@ def _tail(verdict: Verdict, redactor: Redactor) -> Iterator[str]:
     for captured in (verdict.outcome.stdout, verdict.outcome.stderr):
         lines = redactor.redact(captured.text()).text.splitlines()
         if len(lines) > _TAIL_LINES:
-            yield f"    | ... {len(lines) - _TAIL_LINES} lines before"
+            hidden = len(lines) - _TAIL_LINES
+            yield f"    | ... {hidden} line{'' if hidden == 1 else 's'} before"
         # What a contract prints is not to be trusted with a terminal.
         yield from (f"    | {visible(line)[:400]}" for line in lines[-_TAIL_LINES:])
 
