@@ -9,6 +9,7 @@ A fault *in a plan* is never an exception: it is a diagnostic (`planbound.source
     ├── Refused                 the harness will not do this, and says why
     │   ├── AlreadyExists       something is at the path that would be written
     │   ├── ConcurrentModification  the file is not the one that was read
+    │   │   └── LeaseLost       somebody else runs the plan now
     │   └── BindingError        which plan is meant cannot be told
     ├── FileProblem             a file cannot be read or written
     ├── CellProblem             nothing can be run apart from everything else, as demanded
@@ -76,6 +77,10 @@ class AlreadyExists(Refused):
 
 class ConcurrentModification(Refused):
     """The file is not the one that was read."""
+
+
+class LeaseLost(ConcurrentModification):
+    """Somebody else runs the plan now, or may: nothing was written."""
 
 
 class BindingError(Refused):

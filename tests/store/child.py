@@ -18,10 +18,12 @@ from dataclasses import asdict, dataclass
 from pathlib import Path
 from typing import Protocol
 
-from planbound.errors import JournalProblem, Stale
+from planbound.engine.claims import Claim
+from planbound.errors import JournalProblem, LeaseLost, Refused, Stale
 from planbound.journal.event import EventKind
 from planbound.journal.record import Draft, Json
 from planbound.ports.journal import Journal, Query
+from planbound.ports.lease import Leases
 
 ROOT = Path(__file__).parents[2]
 
@@ -34,6 +36,9 @@ class OpenJournal(Journal, Protocol):
 
     def close(self) -> None:
         """Let go."""
+
+    def leases(self) -> Leases:
+        """Return the leases beside the events."""
 
 
 @dataclass(frozen=True)
@@ -105,6 +110,18 @@ def draft(
     )
 
 
+def claim(
+    holder: str = "process 1 on `box`",
+    *,
+    plan: str = "round",
+    worktree: str = "/repository",
+    touches: tuple[str, ...] | None = None,
+    process: str | None = None,
+) -> Claim:
+    """Return what somebody asks for who wants to run a plan."""
+    return Claim(plan, worktree, touches, holder, process)
+
+
 def main(arguments: list[str]) -> int:
     """Do what the arguments say."""
     place = Place(**json.loads(arguments[0]))
@@ -117,6 +134,8 @@ def main(arguments: list[str]) -> int:
         "later": later,
         "endless": endless,
         "limited": limited,
+        "contend": contend,
+        "overtaken": overtaken,
     }
     try:
         modes[mode](place, *rest)
@@ -211,6 +230,49 @@ def limited(place: Place, prefix: str, size: str, count: str) -> None:
     """Append while no file may grow beyond a size."""
     resource.setrlimit(resource.RLIMIT_FSIZE, (int(size), int(size)))
     append(place, prefix, count)
+
+
+def contend(place: Place, name: str) -> None:
+    """Try to get the lease at every line that comes in; who has it lets go of it first."""
+    leases = place.open().leases()
+    leases.held()
+    say("ready")
+    fence = None
+    for _ in sys.stdin:
+        if fence is not None:
+            leases.release(fence)
+            fence = None
+            say("released")
+            continue
+        try:
+            fence = leases.acquire(claim(name), seconds=600)
+        except Refused as error:
+            say(f"refused {error.message}")
+        else:
+            say(f"won {fence.number}")
+
+
+def overtaken(place: Place) -> None:
+    """Hold a lease for a moment; when a line comes in try everything that needs it."""
+    journal = place.open()
+    leases = journal.leases()
+    fence = leases.acquire(claim("the paused one"), seconds=0.2)
+    journal.append([draft("paused-1")], fence=fence)
+    journal.append([draft("paused-2")], fence=fence)
+    say("holds it")
+    sys.stdin.readline()
+    attempts: list[Callable[[], object]] = [
+        lambda: journal.append([draft("late-1")], fence=fence),
+        lambda: journal.append([draft("late-2"), draft("late-3")], fence=fence),
+        lambda: leases.renew(fence, seconds=600),
+    ]
+    for attempt in attempts:
+        try:
+            attempt()
+        except LeaseLost as error:
+            say(error.message)
+    leases.release(fence)
+    say("done")
 
 
 if __name__ == "__main__":

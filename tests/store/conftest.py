@@ -12,12 +12,14 @@ import sys
 import tempfile
 import warnings
 from collections.abc import Iterator
+from contextlib import contextmanager
 from pathlib import Path
 from uuid import uuid4
 
 import psycopg
 import pytest
 
+from planbound.store.lock import is_gone
 from planbound.testing.journal import MemoryJournal
 from tests.store.child import OpenJournal, Place
 
@@ -31,6 +33,13 @@ MISSING = (
 @pytest.fixture(scope="session")
 def postgres() -> Iterator[str]:
     """The address of a server that was started for these tests."""
+    with serve_postgres() as address:
+        yield address
+
+
+@contextmanager
+def serve_postgres() -> Iterator[str]:
+    """Start a server; give its address."""
     # Not in pytest's own folder: the path of a socket may have 107 characters.
     with tempfile.TemporaryDirectory(prefix="pg") as folder:
         reasons = []
@@ -113,7 +122,7 @@ def place(request: pytest.FixtureRequest) -> Place:
 def journal(request: pytest.FixtureRequest) -> Iterator[OpenJournal]:
     """A journal with nothing in it."""
     if request.param == "memory":
-        yield MemoryJournal()
+        yield MemoryJournal(is_gone=is_gone)
         return
     place: Place = request.getfixturevalue(f"{request.param}_place")
     opened = place.open()

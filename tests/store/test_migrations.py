@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import contextlib
 import os
 import re
 import sqlite3
@@ -19,7 +20,8 @@ from planbound.store import journal_postgres, sqlite_file
 from planbound.store.journal_sqlite import SqliteJournal
 from planbound.store.sql.migrations import Migration, migrations, pending
 from planbound.store.sql.rows import COLUMNS, to_row
-from tests.store.child import Place, draft
+from planbound.store.sqlite_guards import guards_stand
+from tests.store.child import Place, claim, draft
 
 SQLITE = migrations("sqlite")
 POSTGRES = migrations("postgres")
@@ -99,6 +101,78 @@ def test_sqlite_goes_forward_from_every_released_schema(tmp_path: Path, schema: 
     path = tmp_path / "journal.db"
     make_sqlite(path, schema)
     check(Place("sqlite", str(path)))
+
+
+def applied(path: Path) -> int:
+    with contextlib.closing(sqlite3.connect(path)) as raw:
+        (number,) = raw.execute("SELECT max(number) FROM migration").fetchone()
+    assert isinstance(number, int)
+    return number
+
+
+@pytest.mark.requirement("journal.old-schema")
+@pytest.mark.parametrize("schema", range(1, len(SQLITE) + 1))
+def test_a_journal_is_brought_forward_by_who_writes_and_not_by_who_reads(
+    tmp_path: Path, schema: int
+) -> None:
+    path = tmp_path / "journal.db"
+    make_sqlite(path, schema)
+    journal = SqliteJournal(str(path))
+    assert list(journal.read(Query())) == history()
+    assert list(journal.leases().held()) == []
+    assert applied(path) == schema
+    fence = journal.leases().acquire(claim(), seconds=60)
+    assert applied(path) == len(SQLITE)
+    assert [each.number for each in journal.leases().held()] == [fence.number]
+    assert journal.head().seq == 20
+    journal.close()
+
+
+@pytest.mark.parametrize("schema", range(1, len(SQLITE) + 1))
+def test_the_guards_stand_in_every_released_schema_and_on_the_way_to_this_one(
+    tmp_path: Path, schema: int
+) -> None:
+    path = tmp_path / "journal.db"
+    make_sqlite(path, schema)
+    assert guards_stand(str(path)) is True
+    journal = SqliteJournal(str(path))
+    journal.append([draft("new")])
+    journal.close()
+    assert guards_stand(str(path)) is True
+    cut_the_end_off(path)
+    assert guards_stand(str(path)) is False
+
+
+@pytest.mark.parametrize("schema", range(1, len(SQLITE) + 1))
+def test_guards_that_were_taken_away_and_put_back_are_noticed(tmp_path: Path, schema: int) -> None:
+    path = tmp_path / "journal.db"
+    make_sqlite(path, schema)
+    cut_the_end_off(path)
+    assert guards_stand(str(path)) is False
+    journal = SqliteJournal(str(path))
+    journal.append([draft("new")])
+    journal.close()
+    assert guards_stand(str(path)) is False
+
+
+def test_the_guards_of_a_new_journal_stand(tmp_path: Path) -> None:
+    path = tmp_path / "journal.db"
+    journal = SqliteJournal(str(path))
+    journal.leases().acquire(claim(), seconds=60)
+    journal.append([draft("new")])
+    journal.close()
+    assert guards_stand(str(path)) is True
+
+
+def cut_the_end_off(path: Path) -> None:
+    with contextlib.closing(sqlite3.connect(path)) as raw:
+        name = "journal_is_not_deleted"
+        text = "SELECT sql FROM sqlite_master WHERE name = ?"
+        (guard,) = raw.execute(text, (name,)).fetchone()
+        raw.execute(f"DROP TRIGGER {name}")
+        raw.execute("DELETE FROM journal WHERE seq = (SELECT max(seq) FROM journal)")
+        raw.execute(guard)
+        raw.commit()
 
 
 def test_sqlite_goes_forward_to_the_next_schema(

@@ -29,7 +29,9 @@ class EventKind(enum.Enum):
     GATE_APPROVED = "GATE_APPROVED"
     GATE_REJECTED = "GATE_REJECTED"
     GATE_CLARIFICATION_ASKED = "GATE_CLARIFICATION_ASKED"
+    EXECUTION_STARTED = "EXECUTION_STARTED"
     TASK_STARTED = "TASK_STARTED"
+    ATTEMPT_ENDED = "ATTEMPT_ENDED"
     BASELINE_OBSERVED = "BASELINE_OBSERVED"
     CONTRACT_EVALUATED = "CONTRACT_EVALUATED"
     TASK_COMPLETED = "TASK_COMPLETED"
@@ -43,11 +45,14 @@ class EventKind(enum.Enum):
     SCOPE_VIOLATED = "SCOPE_VIOLATED"
     JUDGE_TAMPERED = "JUDGE_TAMPERED"
     BUDGET_EXCEEDED = "BUDGET_EXCEEDED"
+    BUDGET_RAISED = "BUDGET_RAISED"
     WAIVED = "WAIVED"
     ATTESTED = "ATTESTED"
     FINALIZATION_REJECTED = "FINALIZATION_REJECTED"
     FINALIZATION_ACCEPTED = "FINALIZATION_ACCEPTED"
     FINALIZATION_CAPPED = "FINALIZATION_CAPPED"
+    EXECUTION_PAUSED = "EXECUTION_PAUSED"
+    EXECUTION_CANCELLED = "EXECUTION_CANCELLED"
     EXECUTION_COMPLETE = "EXECUTION_COMPLETE"
 
 
@@ -158,6 +163,7 @@ _OBJECT = DetailType.OBJECT
 _DIGEST = _may("digest", _TEXT, "the digest of the plan's meaning")
 _REVISION = _may("revision", _INTEGER, "the plan's revision")
 _RUN = _may("run", _TEXT, "the id of the run")
+_PLACE = _may("number", _TEXT, "the number of the step in the plan")
 _ATTEMPT = _may("attempt", _INTEGER, "which attempt at the step it was, from 1")
 _BY = _may("by", _TEXT, "who did it")
 _BY_WHOM = _must("by", _TEXT, "the person who decided")
@@ -228,6 +234,7 @@ EVENTS: dict[EventKind, EventSpec] = {
         "A person was asked to approve a plan.",
         _must("plan_id", _TEXT, "the plan's slug"),
         _must("digest", _TEXT, "the digest of the meaning that is to be approved"),
+        _may("reminder", _INTEGER, "which reminder this is, from 1"),
         *(_REVISION, _JUDGES, _TREE),
     ),
     EventKind.GATE_APPROVED: _spec(
@@ -235,7 +242,10 @@ EVENTS: dict[EventKind, EventSpec] = {
         _must("modifications", _TEXTS, "what the person changed on the way; empty for nothing"),
         *(_DIGEST, _REVISION, _BY, _REASON, _JUDGES, _TREE),
         _may("nonce", _TEXT, "what makes this approval unlike any other"),
-        _may("method", _TEXT, "how it was given: `terminal`, `digest` or `signature`"),
+        _may("method", _TEXT, "how it was given: `terminal`, `digest`, `signature` or `policy`"),
+        _may("strength", _TEXT, "how well it is known who it was: `proof`, `word` or `rule`"),
+        _may("policy", _TEXT, "the policy of the configuration that approved it"),
+        _may("project", _TEXT, "the id of the repository that it was given in"),
         _may("configuration", _TEXT, "the digest of the configuration that contracts run under"),
         _may("expires", _TEXT, "until when it holds"),
         _may("text", _TEXT, "where the plan's text is kept: the SHA-256 in the vault"),
@@ -251,12 +261,45 @@ EVENTS: dict[EventKind, EventSpec] = {
         _may("answer", _TEXT, "what was answered"),
         *(_DIGEST, _REVISION, _BY),
     ),
+    EventKind.EXECUTION_STARTED: _spec(
+        "A run of an approved plan began, or went on after a stop.",
+        _must("run", _TEXT, "the id of the run"),
+        _must("nonce", _TEXT, "the approval that this run consumes"),
+        _may("resumed", _FLAG, "whether it went on; false: it began"),
+        _may("task_count", _INTEGER, "how many steps the plan has"),
+        _may("motor", _TEXT, "what drives it: `inline` or `dbos`"),
+        _may("holder", _TEXT, "who holds the plan's lease"),
+        _may("jobs", _INTEGER, "how many steps may run at once"),
+        _may("budget", _OBJECT, "what may be spent: `tokens`, `dollars`, `seconds`"),
+        _may("version", _TEXT, "the version of planbound"),
+        _may("edited", _TEXTS, "files that somebody changed since the run stopped"),
+        *(_REVISION, _DIGEST, _TREE),
+        _may("manifest", _TEXT, "where the whole tree is kept: the SHA-256 in the vault"),
+    ),
     EventKind.TASK_STARTED: _spec(
         "An attempt at a step began; recorded before anything happened.",
         _must("attempt", _INTEGER, "which attempt at the step it is, from 1"),
         _may("agent", _TEXT, "the agent that gets the step"),
         _may("target", _TEXT, "the role that the step names"),
-        *(_RUN, _REVISION, _DIGEST, _TREE),
+        *(_PLACE, _RUN, _REVISION, _DIGEST, _TREE),
+        _may("manifest", _TEXT, "the tree before the step: the SHA-256 in the vault"),
+        _may("baseline", _TEXT, "what the contract said before the step, where that is known"),
+        _may("copy", _TEXT, "the name of the copy of the workspace that it works in"),
+    ),
+    EventKind.ATTEMPT_ENDED: _spec(
+        "The agent's part of an attempt is over, and everything that it started is dead.",
+        _must("attempt", _INTEGER, "which attempt at the step it is, from 1"),
+        _must("ending", _TEXT, "how: `exited`, `timed out`, `interrupted`, `stopped`, `lost`, ..."),
+        _may("exit_code", DetailType.INTEGER_OR_NULL, "the exit code, null if there was none"),
+        _may("tokens", DetailType.INTEGER_OR_NULL, "how many were used; null: nobody knows"),
+        _may("dollars", DetailType.TEXT_OR_NULL, "what it cost; null: nobody knows"),
+        _may("agent", _TEXT, "the agent that had the step"),
+        _may("session", _TEXT, "the agent's own name for its session"),
+        _may("prompt", _TEXT, "all that the agent was told"),
+        _may("output_digest", _TEXT, "the digest of all that the agent printed"),
+        _may("output_tail", _TEXT, "the end of what the agent printed"),
+        _may("changed", _TEXTS, "the files that changed since the step began"),
+        *(_PLACE, _RUN, _DURATION, _REASON),
     ),
     EventKind.BASELINE_OBSERVED: _spec(
         "A contract was run before any work was done.",
@@ -277,42 +320,50 @@ EVENTS: dict[EventKind, EventSpec] = {
         _may("tampered", _TEXTS, "judges that are not as they were frozen"),
         _may("outside", _TEXTS, "files outside `touches` that changed"),
         _may("leftovers", _INTEGER, "how many processes the contract left running"),
+        _may("final", _FLAG, "whether it was judged once more at the end of the run"),
     ),
     EventKind.TASK_COMPLETED: _spec(
         "A step is done.",
         _must("result", _TEXT, "how it was settled, such as `proved`, `claimed` or `attested`"),
-        *(_RUN, _ATTEMPT, _VERDICT, _TREE),
+        *(_PLACE, _RUN, _ATTEMPT, _VERDICT, _TREE),
+        _may("manifest", _TEXT, "the tree after the step: the SHA-256 in the vault"),
     ),
     EventKind.TASK_FAILED: _spec(
         "A step failed, and nothing more will be tried by itself.",
         _must("error_message", _TEXT, "what went wrong"),
-        *(_RUN, _ATTEMPT, _VERDICT),
+        *(_PLACE, _RUN, _ATTEMPT, _VERDICT),
     ),
     EventKind.TASK_SKIPPED: _spec(
         "A step was left out by a person's decision.",
-        *(_REASON, _BY, _RUN),
+        *(_PLACE, _REASON, _BY, _RUN),
     ),
     EventKind.FAILURE_DETECTED: _spec(
         "Something went wrong with an attempt.",
         _may("error_message", _TEXT, "what went wrong"),
         _may("exit_code", DetailType.INTEGER_OR_NULL, "the exit code, null if there was none"),
-        *(_RUN, _ATTEMPT, _VERDICT, _REASON),
+        _may("signature", _TEXT, "the same for the same failure on the same tree"),
+        *(_PLACE, _RUN, _ATTEMPT, _VERDICT, _REASON),
     ),
     EventKind.FAILURE_CLASSIFIED: _spec(
         "A failure got its type.",
         _must(
             "failure_type",
             _TEXT,
-            "`transient`, `permission`, `invalid-input`, `logic`, `unrecoverable` or `unknown`",
+            "`transient`, `permission`, `invalid-input`, `logic`, `unrecoverable`, `unknown`, ...",
         ),
-        *(_RUN, _ATTEMPT, _VERDICT, _REASON),
+        _may("rule", _TEXT, "the rule that says so"),
+        *(_PLACE, _RUN, _ATTEMPT, _VERDICT, _REASON),
     ),
     EventKind.RECOVERY_APPLIED: _spec(
         "A recipe was followed.",
         _must("recipe_name", _TEXT, "the recipe"),
         _must("outcome", _TEXT, "what came of it"),
-        _may("backoff", _NUMBER, "how many seconds were waited"),
-        *(_RUN, _ATTEMPT, _REASON),
+        _may("backoff", _NUMBER, "how many seconds are waited"),
+        _may("until", _TEXT, "when it goes on"),
+        _may("failure_type", _TEXT, "the type of the failure that it answers"),
+        _may("retry", _INTEGER, "which retry of this recipe it is, from 1"),
+        _may("of", _INTEGER, "how many retries there are"),
+        *(_PLACE, _RUN, _ATTEMPT, _REASON),
     ),
     EventKind.RECOVERY_ESCALATION: _spec(
         "A question went to a person, or came back answered.",
@@ -320,43 +371,65 @@ EVENTS: dict[EventKind, EventSpec] = {
         _must(
             "user_decision",
             DetailType.TEXT_OR_NULL,
-            "`retry`, `skip`, `abort` or `revise`; null while the question waits",
+            "`retry`, `skip`, `abort`, `revise`, ...; null while the question waits",
         ),
         _may("escalation", _TEXT, "the id of the question in the inbox"),
-        *(_RUN, _ATTEMPT, _VERDICT, _BY),
+        _may("kind", _TEXT, "what is asked: `failure`, `permission`, `budget`, `attestation`, ..."),
+        _may("choices", _TEXTS, "what can be answered"),
+        _may("guidance", _TEXT, "what the person says for the next attempt"),
+        _may("failure_type", _TEXT, "the type of the failure"),
+        _may("exhausted", _FLAG, "whether retries were used up; false: none was tried"),
+        _may("output_tail", _TEXT, "the end of the last output"),
+        _may("diff", _TEXT, "what the step has changed so far"),
+        _may("subject", _TEXT, "what it is about: `step`, `precondition`, `postcondition`, `plan`"),
+        *(_PLACE, _RUN, _ATTEMPT, _VERDICT, _BY),
     ),
     EventKind.PERMISSION_REQUIRED: _spec(
         "The work needs a permission or a credential that is not there.",
         _must("reason", _TEXT, "what was refused"),
         _may("credential", _TEXT, "the name, never the value, of what has to be configured"),
-        *(_RUN, _ATTEMPT),
+        *(_PLACE, _RUN, _ATTEMPT),
     ),
     EventKind.SCOPE_VIOLATED: _spec(
         "Files were changed that the step may not touch.",
-        *(_FILES, _RESTORED, _RUN, _ATTEMPT),
+        *(_FILES, _RESTORED, _PLACE, _RUN, _ATTEMPT),
     ),
     EventKind.JUDGE_TAMPERED: _spec(
         "Files that a contract judges by were changed under the step.",
-        *(_FILES, _RESTORED, _RUN, _ATTEMPT),
+        *(_FILES, _RESTORED, _PLACE, _RUN, _ATTEMPT),
     ),
     EventKind.BUDGET_EXCEEDED: _spec(
         "A limit was reached.",
         _must("limit", _TEXT, "which one: `tokens`, `cost` or `time`"),
         _may("allowed", _NUMBER, "how much there was"),
         _may("spent", _NUMBER, "how much was used"),
-        *(_RUN, _ATTEMPT),
+        _may("remaining", _INTEGER, "how many steps are not settled"),
+        _may("needed", _NUMBER, "how much more they are likely to need"),
+        *(_PLACE, _RUN, _ATTEMPT),
+    ),
+    EventKind.BUDGET_RAISED: _spec(
+        "A person allowed more to be spent.",
+        _BY_WHOM,
+        _may("tokens", _INTEGER, "how many more tokens"),
+        _may("dollars", _TEXT, "how many more dollars"),
+        _may("seconds", _NUMBER, "how many more seconds"),
+        *(_RUN, _REASON),
     ),
     EventKind.WAIVED: _spec(
         "A person decided to go on without a pass.",
         _BY_WHOM,
         _must("reason", _TEXT, "why"),
-        *(_RUN, _VERDICT, _DIGEST, _REVISION, _TREE),
+        _may("subject", _TEXT, "what is waived: `step`, `precondition` or `postcondition`"),
+        _may("method", _TEXT, "how it was given"),
+        *(_PLACE, _RUN, _VERDICT, _DIGEST, _REVISION, _TREE),
     ),
     EventKind.ATTESTED: _spec(
         "A named person signed a statement.",
         _BY_WHOM,
         _must("statement", _TEXT, "what was signed"),
-        *(_RUN, _DIGEST, _REVISION, _TREE),
+        _may("subject", _TEXT, "what is attested: `step`, `precondition` or `postcondition`"),
+        _may("method", _TEXT, "how it was given"),
+        *(_PLACE, _RUN, _DIGEST, _REVISION, _TREE),
     ),
     EventKind.FINALIZATION_REJECTED: _spec(
         "An agent said that it was done, and the plan was not.",
@@ -374,6 +447,17 @@ EVENTS: dict[EventKind, EventSpec] = {
         _may("refusals", _INTEGER, "how often in a row, without progress"),
         _RUN,
     ),
+    EventKind.EXECUTION_PAUSED: _spec(
+        "A run stopped before its end, and can go on.",
+        _must("reason", _TEXT, "why: `interrupted`, `waiting`, ..."),
+        *(_RUN, _TREE),
+        _may("manifest", _TEXT, "the tree as it was then: the SHA-256 in the vault"),
+    ),
+    EventKind.EXECUTION_CANCELLED: _spec(
+        "A person ended a run.",
+        _BY_WHOM,
+        *(_RUN, _REASON),
+    ),
     EventKind.EXECUTION_COMPLETE: _spec(
         "A run came to its end, whatever that end is.",
         _must("completed", _INTEGER, "how many steps are done"),
@@ -381,6 +465,13 @@ EVENTS: dict[EventKind, EventSpec] = {
         _must("skipped", _INTEGER, "how many steps were left out"),
         _must("waived", _INTEGER, "how many steps went on without a pass"),
         _may("status", _TEXT, "the plan's status after the run"),
-        *(_RUN, _REVISION, _DIGEST, _DURATION, _TREE),
+        _may("postconditions", _INTEGER, "how many postconditions hold"),
+        _may("conditions", _INTEGER, "how many postconditions there are"),
+        _may("recoveries", _INTEGER, "how many times a recipe was followed"),
+        _may("tokens", _INTEGER, "how many tokens are known to have been used"),
+        _may("dollars", _TEXT, "what it is known to have cost"),
+        _may("unmetered", _INTEGER, "how many attempts did not say what they used"),
+        *(_RUN, _REVISION, _DIGEST, _DURATION, _TREE, _REASON),
+        _may("manifest", _TEXT, "the tree at the end: the SHA-256 in the vault"),
     ),
 }

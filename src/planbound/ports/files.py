@@ -51,6 +51,9 @@ class Files(Protocol):
     def replace(self, path: str, data: bytes, *, expected: bytes) -> None:
         """Write over a file that still holds `expected`; raise ConcurrentModification otherwise."""
 
+    def stamp(self, path: str) -> tuple[int, int, int] | None:
+        """Return what changes with the file, such as its time; None where it cannot be told."""
+
 
 class Plans(Protocol):
     """The plans of a workspace; in a linked worktree those of the main one."""

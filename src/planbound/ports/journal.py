@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator, Sequence
 from typing import NamedTuple, Protocol
 
+from planbound.engine.fence import Fence
 from planbound.journal.event import EventKind
 from planbound.journal.record import Draft, Head, Record
 
@@ -27,11 +28,14 @@ class Query(NamedTuple):
 class Journal(Protocol):
     """Where events are kept. A failure is a `JournalProblem`."""
 
-    def append(self, drafts: Sequence[Draft], *, expected: Head | None = None) -> Sequence[Record]:
+    def append(
+        self, drafts: Sequence[Draft], *, expected: Head | None = None, fence: Fence | None = None
+    ) -> Sequence[Record]:
         """Append all or nothing, durable on return.
 
         Drafts whose id is there already are not appended again; their old records are returned.
         With `expected`, raise `Stale` if the head is another one (and anything is to be appended).
+        With `fence`, raise `LeaseLost` unless this lease is held still, whatever its time.
         """
 
     def head(self) -> Head:

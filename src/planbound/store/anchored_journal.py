@@ -6,6 +6,7 @@ import contextlib
 import os
 from collections.abc import Iterator, Sequence
 
+from planbound.engine.fence import Fence
 from planbound.errors import JournalProblem
 from planbound.journal.anchor import Anchor, format_anchor, parse_anchor
 from planbound.journal.codec import CodecError
@@ -56,9 +57,11 @@ class AnchoredJournal:
         self.anchor = anchor
         self.project = project
 
-    def append(self, drafts: Sequence[Draft], *, expected: Head | None = None) -> Sequence[Record]:
+    def append(
+        self, drafts: Sequence[Draft], *, expected: Head | None = None, fence: Fence | None = None
+    ) -> Sequence[Record]:
         """Append, then note the new head, unless a later one is noted already."""
-        records = self.journal.append(drafts, expected=expected)
+        records = self.journal.append(drafts, expected=expected, fence=fence)
         if records:
             last = max(records, key=lambda record: record.seq)
             noted = self.anchor.read()

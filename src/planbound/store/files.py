@@ -86,6 +86,14 @@ class RealFiles:
         """Write over a file that still holds `expected`; raise ConcurrentModification otherwise."""
         self.swap(path, data, expected=content_hash(expected), lock=lock)
 
+    def stamp(self, path: str) -> tuple[int, int, int] | None:
+        """Return what changes with the file: its time, size and number."""
+        try:
+            found = os.stat(path)
+        except OSError:
+            return None
+        return found.st_mtime_ns, found.st_size, found.st_ino
+
     def swap(
         self, path: str, data: bytes, *, expected: str | Absent, lock: FileLock | None = None
     ) -> None:

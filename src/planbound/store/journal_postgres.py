@@ -12,9 +12,10 @@ import re
 import threading
 import time
 from collections.abc import Iterator, Sequence
-from typing import Any
+from typing import TYPE_CHECKING, Any
 from urllib.parse import unquote
 
+from planbound.engine.fence import Fence, Standing, check_fence
 from planbound.errors import JournalProblem
 from planbound.journal.record import GENESIS, Draft, Head, Record
 from planbound.ports.journal import Query
@@ -22,7 +23,7 @@ from planbound.store.sql import query as questions
 from planbound.store.sql.migrations import Migration, migrations, pending
 from planbound.store.sql.placing import place
 from planbound.store.sql.query import Dialect, Statement, insert
-from planbound.store.sql.reading import Reading
+from planbound.store.sql.reading import Ask, Reading
 from planbound.store.sql.rows import COLUMNS, Row, from_row, to_row
 
 try:
@@ -34,6 +35,9 @@ except ImportError as missing:
         f"a journal in PostgreSQL needs the package `psycopg`: {missing}",
         hint="pip install 'planbound[postgres]'",
     ) from missing
+
+if TYPE_CHECKING:
+    from planbound.store.sql.leases import SqlLeases
 
 Connection = psycopg.Connection[tuple[Any, ...]]
 
@@ -55,11 +59,13 @@ class PostgresJournal:
                 f"`{schema}` is not the name of a schema: expected at most 48 of a-z, 0-9 and _"
             )
         self._database = _Database(url, schema)
-        self._dialect = Dialect(f"{schema}.journal", None, "%s")
+        self._dialect = Dialect(f"{schema}.journal", None, "%s", f"{schema}.lease")
         self._reading = Reading(self._dialect, self._ask)
         self._doors = _Doors(self._database)
 
-    def append(self, drafts: Sequence[Draft], *, expected: Head | None = None) -> Sequence[Record]:
+    def append(
+        self, drafts: Sequence[Draft], *, expected: Head | None = None, fence: Fence | None = None
+    ) -> Sequence[Record]:
         """Append all or nothing, durable on return."""
         if not drafts:
             return ()
@@ -69,7 +75,10 @@ class PostgresJournal:
             connection.transaction(),
         ):
             self._database.lock(connection)
-            placed = place(drafts, expected, _Tail(self._dialect, connection, drafts))
+            tail = _Tail(self._dialect, connection, drafts, fence)
+            if fence is not None:
+                check_fence(fence, tail.standing)
+            placed = place(drafts, expected, tail)
             if placed.new:
                 statement = insert(self._dialect).encode()
                 connection.cursor().executemany(statement, map(to_row, placed.new))
@@ -97,13 +106,31 @@ class PostgresJournal:
                     pass
         return True
 
+    def leases(self) -> SqlLeases:
+        """Return the leases that are kept beside the events, by the clock of the server."""
+        from planbound.store.sql.leases import Moment, SqlLeases  # noqa: PLC0415 - not every command
+
+        now = Statement("SELECT extract(epoch FROM clock_timestamp())::float8", ())
+        return SqlLeases(
+            self._dialect,
+            write=self._writing,
+            read=self._ask,
+            moment=lambda ask: Moment("", ask(now)[0][0]),
+        )
+
     def close(self) -> None:
         """Let go of the connections; the journal can still be used and connects again."""
         self._here().close()
 
     def _ask(self, statement: Statement) -> Sequence[Row]:
         with self._here().reader.enter() as connection:
-            return connection.execute(statement.text.encode(), statement.values).fetchall()
+            return _rows(connection, statement)
+
+    @contextlib.contextmanager
+    def _writing(self) -> Iterator[Ask]:
+        with self._here().writer.enter() as connection, connection.transaction():
+            self._database.lock(connection)
+            yield lambda statement: _rows(connection, statement)
 
     def _here(self) -> _Doors:
         # A forked process leaves its parent's connections alone and gets its own.
@@ -112,13 +139,24 @@ class PostgresJournal:
         return self._doors
 
 
+def _rows(connection: Connection, statement: Statement) -> Sequence[Row]:
+    cursor = connection.execute(statement.text.encode(), statement.values)
+    return cursor.fetchall() if cursor.description else ()
+
+
 class _Tail:
     """Where the drafts go; used within a transaction that holds the lock, and in its pipeline.
 
     All that is needed is asked for at once, in one trip to the server and back.
     """
 
-    def __init__(self, dialect: Dialect, connection: Connection, drafts: Sequence[Draft]) -> None:
+    def __init__(
+        self,
+        dialect: Dialect,
+        connection: Connection,
+        drafts: Sequence[Draft],
+        fence: Fence | None,
+    ) -> None:
         def ask(text: str, *values: object) -> psycopg.Cursor[tuple[Any, ...]]:
             return connection.execute(text.encode(), values)
 
@@ -132,10 +170,16 @@ class _Tail:
             " ORDER BY seq DESC LIMIT 1) FROM unnest(%s::text[]) AS asked (plan)",
             plans,
         )
+        lease = None
+        if fence is not None:
+            asked = questions.standing(dialect, fence.plan)
+            lease = ask(asked.text, *asked.values)
         row = head.fetchone()
         self._head = GENESIS if row is None else Head(*row)
         self._known = {record.draft.id: record for record in map(from_row, known)}
         self._last = {plan: plan_seq or 0 for plan, plan_seq in last}
+        found = None if lease is None else lease.fetchone()
+        self.standing = None if found is None else Standing(*found)
 
     def head(self) -> Head:
         """Return the end of the chain."""
@@ -232,6 +276,8 @@ class _Database:
             connect_timeout=_CONNECT_SECONDS,
             fallback_application_name="planbound",
         )
+        # Whatever the server's default is: who waited for its turn must see what the others wrote.
+        connection.isolation_level = psycopg.IsolationLevel.READ_COMMITTED
         try:
             connection.execute(
                 "SELECT set_config('synchronous_commit', 'on', false)"

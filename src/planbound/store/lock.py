@@ -38,6 +38,16 @@ class Owner(NamedTuple):
     started: str
     nonce: str
 
+    @property
+    def name(self) -> str:
+        """The process, for people."""
+        return f"process {self.pid} on `{self.host}`"
+
+    @property
+    def mark(self) -> str:
+        """The process as text, for `is_gone`."""
+        return json.dumps([self.host, self.realm, self.pid, self.started])
+
 
 class _Record(NamedTuple):
     """Who holds the lock, and how often it was acquired."""
@@ -53,9 +63,14 @@ def machine_clock() -> float:
     return time.clock_gettime(time.CLOCK_BOOTTIME)
 
 
+def boot_id() -> str:
+    """Return what tells this start of the machine from every other; empty where that is unknown."""
+    return _first_line("/proc/sys/kernel/random/boot_id")
+
+
 def this_process() -> Owner:
     """Return an owner that is this process, and no other owner in it."""
-    realm = _first_line("/proc/sys/kernel/random/boot_id")
+    realm = boot_id()
     with contextlib.suppress(OSError):
         realm += " " + os.readlink("/proc/self/ns/pid")
     return Owner(
@@ -218,7 +233,7 @@ class FileLock:
 
     def _holder(self) -> str:
         owner = self._load().owner
-        return f"process {owner.pid} on `{owner.host}`" if owner else "another process"
+        return owner.name if owner else "another process"
 
 
 @contextlib.contextmanager
@@ -262,6 +277,16 @@ def _locked(path: str, *, mode: int, end: float, busy: Callable[[], Refused]) ->
 
 
 # -- owners ------------------------------------------------------------------------------------
+
+
+def is_gone(mark: str) -> bool:
+    """Say whether the process of a mark is dead; False where that cannot be told from here."""
+    try:
+        host, realm, pid, started = json.loads(mark)
+        owner = Owner(host, realm, int(pid), started, "")
+    except (ValueError, TypeError):
+        return False  # the mark of another version
+    return _is_dead(owner, here=this_process())
 
 
 def _is_dead(owner: Owner, *, here: Owner) -> bool:

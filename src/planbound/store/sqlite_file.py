@@ -68,13 +68,11 @@ def open_readable(path: str) -> Opened | None:
     except BaseException:
         opened.connection.close()
         raise
-    if not missing:
-        return opened
-    opened.connection.close()
     if len(missing) == len(migrations("sqlite")):
+        opened.connection.close()
         return None  # an empty file: nothing was ever appended
-    open_writable(path).connection.close()
-    return open_readable(path)
+    # What is read is the same in all schemas: an older one is left as it is.
+    return opened
 
 
 def _connect_reader(path: str) -> Opened:

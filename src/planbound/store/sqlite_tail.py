@@ -10,13 +10,14 @@ import sqlite3
 from collections.abc import Sequence
 from typing import Any
 
+from planbound.engine.fence import Fence, Standing
 from planbound.journal.chain import link
 from planbound.journal.event import EVENTS
 from planbound.journal.record import GENESIS, Draft, Head, Record
-from planbound.store.sql.query import Dialect, head, insert
+from planbound.store.sql.query import Dialect, head, insert, insert_fenced, standing
 from planbound.store.sql.rows import COLUMNS, from_row, to_row
 
-DIALECT = Dialect("journal", "lookup", "?")
+DIALECT = Dialect("journal", "lookup", "?", "lease")
 
 LONGEST = 512
 """How many records may be in no index."""
@@ -37,6 +38,7 @@ INDEX = """
 
 _HEAD = head(DIALECT).text
 _INSERT = insert(DIALECT)
+_INSERT_FENCED = insert_fenced(DIALECT)
 _RECORD = f"SELECT {', '.join(COLUMNS)} FROM journal WHERE seq = ?"  # noqa: S608 - our own names
 
 
@@ -80,11 +82,17 @@ class SqliteTail:
             self._plans[plan] = self._value(text, plan) or 0
         return self._plans[plan]
 
-    def append(self, draft: Draft, expected: Head | None) -> Record | None:
+    def standing(self, plan: str) -> Standing | None:
+        """Return how the lease of a plan stands; None where there never was one."""
+        row = self.connection.execute(*standing(DIALECT, plan)).fetchone()
+        return None if row is None else Standing(*row)
+
+    def append(self, draft: Draft, expected: Head | None, fence: Fence | None) -> Record | None:
         """Append one event by one statement, outside of a transaction.
 
         It goes behind the head that was seen last. If that is not the head any more, a trigger
-        refuses it; then, and where this way is not open, None is returned.
+        refuses it; if the lease is not held any more, nothing is appended. Then, and where this
+        way is not open, None is returned.
         """
         seen, self._seen = self._seen, None
         if seen is None or seen.seq - self._indexed >= LONGEST:
@@ -96,7 +104,10 @@ class SqliteTail:
         plan_seq = self.last_of_plan(draft.plan) + 1
         record = link(draft, seen, plan_seq, EVENTS[draft.event].version)
         try:
-            self.connection.execute(_INSERT, to_row(record))
+            if fence is None:
+                self.connection.execute(_INSERT, to_row(record))
+            elif not self.connection.execute(_INSERT_FENCED, (*to_row(record), *fence)).rowcount:
+                return None
         except sqlite3.IntegrityError:
             return None
         self._ids[draft.id] = record.seq

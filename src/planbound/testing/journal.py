@@ -3,28 +3,38 @@
 from __future__ import annotations
 
 import threading
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from itertools import islice
 
+from planbound.engine.fence import Fence, check_fence
 from planbound.errors import JournalProblem, Stale
 from planbound.journal.chain import link
 from planbound.journal.event import EVENTS
 from planbound.journal.record import GENESIS, Draft, Head, Record
 from planbound.ports.journal import Query
+from planbound.testing.leases import MemoryLeases
 
 
 class MemoryJournal:
-    """Keeps records as long as it lives; for any number of threads."""
+    """Keeps records as long as it lives; for any number of threads.
 
-    def __init__(self) -> None:
+    `is_gone` says of a claim's `process` whether it is dead.
+    """
+
+    def __init__(self, *, is_gone: Callable[[str], bool] = lambda _: False) -> None:
         self._records: list[Record] = []
         self._by_id: dict[str, Record] = {}
         self._last: dict[str, int] = {}
         self._grown = threading.Condition()
+        self._leases = MemoryLeases(self._grown, is_gone)
 
-    def append(self, drafts: Sequence[Draft], *, expected: Head | None = None) -> Sequence[Record]:
+    def append(
+        self, drafts: Sequence[Draft], *, expected: Head | None = None, fence: Fence | None = None
+    ) -> Sequence[Record]:
         """Append all or nothing."""
         with self._grown:
+            if drafts and fence is not None:
+                check_fence(fence, self._leases.standing(fence.plan))
             new: dict[str, Record] = {}
             last: dict[str, int] = {}
             head = self.head()
@@ -69,6 +79,10 @@ class MemoryJournal:
         """Return True as soon as there is a record beyond `after`, False when the time is up."""
         with self._grown:
             return self._grown.wait_for(lambda: self.head().seq > after, seconds)
+
+    def leases(self) -> MemoryLeases:
+        """Return the leases that are kept beside the events."""
+        return self._leases
 
     def close(self) -> None:
         """Do nothing: there is nothing to let go of."""

@@ -15,7 +15,10 @@ from planbound.workspace.tree import WorkspaceTree, find_root, plans_root
 
 if TYPE_CHECKING:
     from planbound.ports.journal import Journal
+    from planbound.ports.lease import Leases
     from planbound.store.anchored_journal import AnchorFile
+    from planbound.store.journal_postgres import PostgresJournal
+    from planbound.store.journal_sqlite import SqliteJournal
     from planbound.usecases.record import Recorder
     from planbound.workspace.state_home import StateHome
 
@@ -131,7 +134,16 @@ class Parts:
         """Return the journal, made where there is none."""
         from planbound.store.anchored_journal import AnchoredJournal  # noqa: PLC0415 - start-up
 
-        return AnchoredJournal(self._bare_journal(), self.anchors(), project=self.state.project)
+        journal: Journal = self._bare_journal()
+        failpoint = os.environ.get("PLANBOUND_FAILPOINT")
+        if failpoint:
+            from planbound.testing.failpoints import (  # noqa: PLC0415 - only in tests
+                FailingJournal,
+                parse_failpoint,
+            )
+
+            journal = FailingJournal(journal, parse_failpoint(failpoint))
+        return AnchoredJournal(journal, self.anchors(), project=self.state.project)
 
     def existing_journal(self) -> Journal | None:
         """Return the journal to read; None where nothing was ever written."""
@@ -139,7 +151,11 @@ class Parts:
             return None
         return self._bare_journal()
 
-    def _bare_journal(self) -> Journal:
+    def leases(self) -> Leases:
+        """Return the leases of the journal's plans, by a connection of their own."""
+        return self._bare_journal().leases()
+
+    def _bare_journal(self) -> PostgresJournal | SqliteJournal:
         url = os.environ.get("PLANBOUND_DATABASE_URL")
         if url:
             from planbound.store.journal_postgres import PostgresJournal  # noqa: PLC0415

@@ -23,6 +23,7 @@ class Dialect(NamedTuple):
     lookup: str | None
     """A table of its own for finding records, if the indexes are not on the journal itself."""
     placeholder: str
+    lease: str
 
 
 class Statement(NamedTuple):
@@ -81,6 +82,19 @@ def insert(dialect: Dialect) -> str:
     """Return what adds a row."""
     marks = ", ".join([dialect.placeholder] * len(COLUMNS))
     return f"INSERT INTO {dialect.table} (seq, {_OTHERS}) VALUES ({marks})"
+
+
+def insert_fenced(dialect: Dialect) -> str:
+    """Return what adds a row while a lease is held with this number: plan and number come last."""
+    marks = ", ".join([dialect.placeholder] * len(COLUMNS))
+    held = f"SELECT 1 FROM {dialect.lease} WHERE plan = ? AND number = ? AND held"
+    return f"INSERT INTO {dialect.table} (seq, {_OTHERS}) SELECT {marks} WHERE EXISTS ({held})"
+
+
+def standing(dialect: Dialect, plan: str) -> Statement:
+    """Ask how the lease of a plan stands."""
+    text = f"SELECT number, held, holder FROM {dialect.lease} WHERE plan = ?"
+    return _bound(dialect, text, (plan,))
 
 
 def not_before(dialect: Dialect, since: str) -> Statement:

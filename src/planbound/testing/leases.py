@@ -1,0 +1,77 @@
+"""Leases in memory, which pass the same tests as the real ones."""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Callable, Sequence
+from contextlib import AbstractContextManager
+from typing import NamedTuple
+
+from planbound.engine.claims import Claim, Held, admit
+from planbound.engine.fence import Fence, Standing, check_fence
+
+
+class _Lease(NamedTuple):
+    claim: Claim
+    standing: Standing
+    expires: float
+
+
+class MemoryLeases:
+    """Keeps leases as long as it lives; `lock` is the one under which the journal appends."""
+
+    def __init__(
+        self, lock: AbstractContextManager[object], is_gone: Callable[[str], bool]
+    ) -> None:
+        self._lock = lock
+        self._is_gone = is_gone
+        self._leases: dict[str, _Lease] = {}
+
+    def acquire(self, claim: Claim, *, seconds: float) -> Fence:
+        """Take the lease of a plan; raise Refused where another is in the way."""
+        with self._lock:
+            for ended in admit(claim, self.held()):
+                lost = Standing(ended.number + 1, held=False, holder=claim.holder)
+                self._stand(ended.claim.plan, lost)
+            last = self.standing(claim.plan)
+            fence = Fence(claim.plan, 1 if last is None else last.number + 1)
+            standing = Standing(fence.number, held=True, holder=claim.holder)
+            self._leases[claim.plan] = _Lease(claim, standing, time.monotonic() + seconds)
+            return fence
+
+    def renew(self, fence: Fence, *, seconds: float) -> None:
+        """Start the time anew; raise LeaseLost where somebody took the lease over."""
+        with self._lock:
+            check_fence(fence, self.standing(fence.plan))
+            lease = self._leases[fence.plan]
+            self._leases[fence.plan] = lease._replace(expires=time.monotonic() + seconds)
+
+    def release(self, fence: Fence) -> None:
+        """Give a lease back; somebody else's stays as it is."""
+        with self._lock:
+            found = self.standing(fence.plan)
+            if found is not None and found.number == fence.number:
+                self._stand(fence.plan, found._replace(held=False))
+
+    def held(self) -> Sequence[Held]:
+        """Return all leases that were not given back, in the order of their plans."""
+        with self._lock:
+            return [
+                self._shown(lease)
+                for _, lease in sorted(self._leases.items())
+                if lease.standing.held
+            ]
+
+    def standing(self, plan: str) -> Standing | None:
+        """Return how the lease of a plan stands; None where there never was one."""
+        lease = self._leases.get(plan)
+        return None if lease is None else lease.standing
+
+    def _stand(self, plan: str, standing: Standing) -> None:
+        self._leases[plan] = self._leases[plan]._replace(standing=standing)
+
+    def _shown(self, lease: _Lease) -> Held:
+        left = max(0.0, lease.expires - time.monotonic())
+        process = lease.claim.process
+        gone = process is not None and self._is_gone(process)
+        return Held(lease.claim, lease.standing.number, left, expired=gone or not left)
