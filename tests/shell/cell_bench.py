@@ -23,9 +23,10 @@ from planbound.shell.cell import bubblewrap, kernel_support
 from planbound.shell.cell.scratch import Scratch
 from tests.needs import need
 from tests.shell import cell_harness
-from tests.shell.cell_harness import KINDS, Told
+from tests.shell.cell_harness import KINDS, STARTED, Told
 
 ALL = tuple(KINDS)
+STARTABLE = tuple(STARTED)
 WALLED = ("namespaces", "bubblewrap", "landlock")
 APART = ("namespaces", "bubblewrap")
 """The kinds that have namespaces."""
@@ -44,7 +45,7 @@ class Bench:
         self.workspace = folder / "workspace"
         self.workspace.mkdir()
         self.scratch = str(folder / "scratch")
-        self.cell = KINDS[kind](Scratch(self.scratch))
+        self.cell = STARTED[kind](Scratch(self.scratch))
 
     def write(self, name: str, content: str | bytes = "as it was\n") -> Path:
         """Write a file, seen from the workspace."""

@@ -15,6 +15,7 @@ from typing import NamedTuple
 from planbound.engine.judging.outcome import Outcome
 from planbound.errors import CellProblem
 from planbound.ports.cell import Cell, Request
+from planbound.shell.cell.bare import BareCell
 from planbound.shell.cell.bubblewrap import BubblewrapCell
 from planbound.shell.cell.copied import CopyCell, LandlockCell
 from planbound.shell.cell.namespaces import NamespaceCell
@@ -26,6 +27,8 @@ KINDS: dict[str, Callable[[Scratch], Cell]] = {
     "landlock": LandlockCell,
     "copy": CopyCell,
 }
+STARTED: dict[str, Callable[[Scratch], Cell]] = {**KINDS, "bare": lambda _: BareCell()}
+"""No cell at all counts here too."""
 
 
 class Told(NamedTuple):
@@ -48,7 +51,7 @@ def main() -> None:
     outcome, problem = None, ""
     before = _peak()
     try:
-        outcome = KINDS[sys.argv[1]](Scratch(sys.argv[2])).run(request)
+        outcome = STARTED[sys.argv[1]](Scratch(sys.argv[2])).run(request)
     except CellProblem as error:
         problem = error.message
     told = Told(outcome, problem, _peak() - before)

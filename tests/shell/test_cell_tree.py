@@ -315,10 +315,10 @@ def test_a_copy_stands_in_where_no_overlay_can_be_laid(
 def test_a_file_system_that_takes_no_overlay_gets_a_copy(
     bench: Bench, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    def refuses(order: Order, **given: Any) -> Outcome:
+    def refuses(order: Order, *given: Any) -> Outcome:
         if order.stand_in is None:
             raise CellProblem("no cell could be made: mount overlay /x: Invalid argument")
-        return run_order(order, **given)
+        return run_order(order, *given)
 
     monkeypatch.setattr(namespaces, "run_order", refuses)
     bench.write("there", "yes")

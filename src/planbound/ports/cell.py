@@ -7,6 +7,7 @@ from typing import NamedTuple, Protocol
 
 from planbound.engine.judging.level import Isolation
 from planbound.engine.judging.outcome import Outcome
+from planbound.plan.model import Stream
 
 
 class Limits(NamedTuple):
@@ -38,6 +39,7 @@ class Request(NamedTuple):
     command: tuple[str, ...]
     """The program by its absolute path, and its arguments."""
     workspace: str
+    """A folder; also where the command starts, unless it is shown at another path."""
     environment: Mapping[str, str]
     """All of it: nothing else is passed. `{workspace}` and `{home}` in a value are filled in."""
     limits: Limits = Limits()
@@ -63,6 +65,27 @@ class Request(NamedTuple):
     """Files of the tree whose content is returned."""
     needles: tuple[bytes, ...] = ()
     """What is searched for in the whole of the output, also in what is not kept."""
+    stdin: bytes = b""
+    """What the command reads from its standard input."""
+    shown_at: str | None = None
+    """The path of a folder at which the workspace appears, where the cell has mounts of its own.
+
+    So a copy of a workspace is seen at the original's path, and the original is not. Without
+    mounts the command runs at the real path.
+    """
+
+
+class Overseer(Protocol):
+    """Watches a command while it runs, and may end it.
+
+    Called in the thread that runs the cell: nothing in it may take long.
+    """
+
+    def saw(self, stream: Stream, data: bytes) -> None:
+        """Take output as it arrives, in pieces of any length."""
+
+    def stop(self) -> str | None:
+        """Return why the command has to end now; asked ten times a second and after output."""
 
 
 class Cell(Protocol):
@@ -76,7 +99,7 @@ class Cell(Protocol):
     def isolation(self) -> Isolation:
         """Return the level that it reaches."""
 
-    def run(self, request: Request) -> Outcome:
+    def run(self, request: Request, overseer: Overseer | None = None) -> Outcome:
         """Run a command; everything that it started is dead when this returns.
 
         Raise `CellProblem` where no cell could be made: then nothing was run.

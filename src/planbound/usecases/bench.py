@@ -28,3 +28,5 @@ class Bench(NamedTuple):
     exposed: tuple[str, ...]
     held_out: Callable[[Script], tuple[Laid, ...]]
     """The judges that are laid into the contract's cell only."""
+    bare: bool = False
+    """Whether there is no cell: the tree is not looked at, and nothing is protected."""

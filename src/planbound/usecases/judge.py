@@ -25,6 +25,7 @@ from planbound.plan.command import read_script
 from planbound.plan.digest import contract_digest
 from planbound.plan.model import Command, Evidence
 from planbound.ports.cell import Laid, Request
+from planbound.source.pattern import lazy_pattern
 from planbound.usecases.bench import Bench
 from planbound.usecases.contract_request import contract_request
 from planbound.usecases.corroborate import Corroboration, corroborate
@@ -32,6 +33,11 @@ from planbound.usecases.frozen_judges import judges_of, read_frozen
 
 LANGUAGES = frozenset({"", "shell", "bash", "sh", "console", "shell-session", "shellscript"})
 _SHOWN = 20
+_UNSEEN = Manifest({}, digest="")
+"""Of a tree that nobody looked at."""
+_NO_PARSE = lazy_pattern(
+    r"(?m)^/bin/bash: -c: (line \d{1,9}: (?:syntax error|unexpected EOF)[^\n]{0,300})$"
+)
 
 
 class Setting(NamedTuple):
@@ -52,11 +58,14 @@ def judge(bench: Bench, cases: Iterable[Case], setting: Setting) -> Iterator[Ver
         known = setting.frozen.manifest.entries.items()
         folders = frozenset(path for path, entry in known if entry.type is EntryType.DIRECTORY)
         bench = bench._replace(rules=bench.rules._replace(not_caches=folders))
-    before = bench.tree.manifest(bench.rules)
+    before = _UNSEEN if bench.bare else bench.tree.manifest(bench.rules)
     for case in cases:
         if not isinstance(case.contract, Command):
             continue
         verdict = _Judgement(bench, case, case.contract, setting, before).verdict()
+        if bench.bare:
+            yield verdict
+            continue
         after = bench.tree.manifest(bench.rules)
         yield _void(verdict, before, after) if after.digest != before.digest else verdict
         before = after
@@ -113,7 +122,7 @@ class _Judgement:
 
     def _judges(self) -> Judges:
         frozen = self.setting.frozen
-        if frozen is None or self.before.truncated:
+        if frozen is None or self.bench.bare or self.before.truncated:
             return Judges(frozenset(), frozenset(), frozenset())
         return judges_of([self.case], frozen.manifest, self._read)
 
@@ -129,7 +138,7 @@ class _Judgement:
 
     def _protection(self) -> Protection:
         frozen = self.setting.frozen
-        if frozen is None or self.before.truncated:
+        if frozen is None or self.bench.bare or self.before.truncated:
             return Protection()
         found = (*changes(frozen.manifest, self.before), *new_caches(frozen.manifest, self.before))
         return protect(found, self.judges, self.setting.scope)
@@ -183,6 +192,8 @@ class _Judgement:
             )
         if self.command.language not in LANGUAGES:
             return Finding(VerdictKind.UNRUNNABLE, f"`{self.command.language}` is not run by bash")
+        if self.bench.bare:
+            return None  # a process for bash's opinion takes longer than most contracts
         fault = self.bench.syntax.faults([self.command.text]).get(self.command.text)
         if fault is not None:
             return Finding(VerdictKind.UNRUNNABLE, f"line {fault.line + 1}: {fault.message}")
@@ -194,7 +205,7 @@ class _Judgement:
         for number in range(self.case.repeat):
             outcome = self.bench.cell.run(self.request)
             summary = read_summary(_said(outcome))
-            finding = meaning(outcome, self.expectations, summary)
+            finding = self._parsed(meaning(outcome, self.expectations, summary), outcome)
             kinds.append(finding.kind)
             if finding.kind is not VerdictKind.PASS and number and VerdictKind.PASS in kinds:
                 break
@@ -203,15 +214,23 @@ class _Judgement:
             finding = Finding(
                 VerdictKind.FLAKY, f"{passed} of {len(kinds)} runs passed on one tree"
             )
-        elif finding.kind is VerdictKind.PASS:
+        elif finding.kind is VerdictKind.PASS and not self.bench.bare:
             earlier = self.setting.earlier(self.digest, self.before.digest)
             if VerdictKind.FAIL.value in earlier:
                 finding = Finding(VerdictKind.FLAKY, "passed, and failed before on the same tree")
         return outcome, finding, summary, len(kinds)
 
+    def _parsed(self, finding: Finding, outcome: Outcome) -> Finding:
+        """Return the finding, or that bash could not parse the contract, where nobody asked it."""
+        if not self.bench.bare or finding.kind is not VerdictKind.FAIL or not outcome.exit_code:
+            return finding
+        fault = _NO_PARSE.search(outcome.stderr.text())
+        return Finding(VerdictKind.UNRUNNABLE, fault[1]) if fault else finding
+
     def _corroborate(self, summary: Summary | None) -> Corroboration:
         runner = self._runner(summary)
-        if runner is None or not self.bench.configuration.judging.canary:
+        wanted = self.bench.configuration.judging.canary and not self.bench.bare
+        if runner is None or not wanted:
             return Corroboration()
         judges = self.left_judges
         held_out = {item.path: item.content for item in self.held_out}

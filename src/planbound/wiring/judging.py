@@ -14,6 +14,7 @@ from planbound.errors import Refused
 from planbound.journal.event import EventKind
 from planbound.ports.cell import Cell
 from planbound.ports.journal import Query
+from planbound.shell.cell.bare import BareCell
 from planbound.shell.cell.choose import choose
 from planbound.shell.cell.scratch import Scratch
 from planbound.shell.syntax import BashSyntax
@@ -55,8 +56,9 @@ def make_bench(parts: Parts, cell: Cell | None = None) -> Bench:
     configuration = parts.configuration
     tree = RealTree(os.path.realpath(parts.root))
     own = (parts.state.folder, os.path.dirname(parts.state.anchor))
+    bare = cell is None and configuration.judging.bare
     return Bench(
-        cell=cell or choose(scratch(parts), demanded=configuration.judging.isolation),
+        cell=cell or _cell(parts),
         tree=tree,
         vault=vault(parts),
         syntax=BashSyntax(),
@@ -66,7 +68,13 @@ def make_bench(parts: Parts, cell: Cell | None = None) -> Bench:
         masked=(*secret_places(os.environ), *own),
         exposed=exposed_places(configuration, tree.root),
         held_out=held_out_files(tree.root, configuration.judging.held_out),
+        bare=bare,
     )
+
+
+def _cell(parts: Parts) -> Cell:
+    judging = parts.configuration.judging
+    return BareCell() if judging.bare else choose(scratch(parts), demanded=judging.isolation)
 
 
 def hide_harness() -> None:

@@ -52,6 +52,8 @@ def meaning(
             return Finding(VerdictKind.TIMEOUT, outcome.reason or "it ran past its limit")
         case Ending.EXHAUSTED:
             return Finding(VerdictKind.KILLED, outcome.reason or "it used up what it may")
+        case Ending.STOPPED:
+            return Finding(VerdictKind.KILLED, f"stopped: {outcome.reason}")
         case Ending.SIGNALLED:
             return Finding(VerdictKind.KILLED, f"ended by {_signal(outcome.signal)}")
         case Ending.EXITED:

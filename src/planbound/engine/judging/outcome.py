@@ -16,6 +16,8 @@ class Ending(enum.Enum):
     EXHAUSTED = "exhausted"
     """Memory, processes or temporary space were used up."""
     NOT_STARTED = "not started"
+    STOPPED = "stopped"
+    """Whoever oversaw it said so."""
 
 
 class Captured(NamedTuple):
@@ -63,4 +65,4 @@ class Outcome(NamedTuple):
     collected: Mapping[str, bytes] = {}
     """The content of the files that were asked for, where they were there."""
     reason: str = ""
-    """Why it was not started, or what it used up."""
+    """Why it was not started or was stopped, or what it used up."""

@@ -9,7 +9,7 @@ from planbound.engine.judging.canary.model import Project
 from planbound.plan.command import Script
 from planbound.plan.command.runner import runner_of
 
-_NAMES = {
+NAMES = {
     "pytest": "pytest",
     "py.test": "pytest",
     "unittest": "unittest",
@@ -23,6 +23,7 @@ _NAMES = {
     "phpunit": "phpunit",
     "ctest": "ctest",
 }
+"""By the program that is called: what its summary is called."""
 
 
 def runner_named(
@@ -36,7 +37,7 @@ def runner_named(
     """
     project = Project(paths, read, "") if read is not None else None
     for call in all_calls(script, project) if project is not None else script.calls:
-        name = _NAMES.get(call.program)
+        name = NAMES.get(call.program)
         if name is not None and runner_of(call) is not None:
             return name
     return None

@@ -11,11 +11,12 @@ import sys
 
 from planbound.engine.judging.level import Isolation
 from planbound.engine.judging.outcome import Outcome
-from planbound.ports.cell import Request
+from planbound.ports.cell import Overseer, Request
 from planbound.shell.cell.copied import copy_workspace, left_out
-from planbound.shell.cell.host import order_for, run_order
+from planbound.shell.cell.host import run_order
 from planbound.shell.cell.inside.order import ROOMS, Order
 from planbound.shell.cell.namespaces import HOME
+from planbound.shell.cell.orders import order_for
 from planbound.shell.cell.scratch import Scratch
 
 # By absolute path: Ubuntu's AppArmor profile knows only this one, and PATH is anybody's.
@@ -31,7 +32,7 @@ class BubblewrapCell:
     def __init__(self, scratch: Scratch) -> None:
         self.scratch = scratch
 
-    def run(self, request: Request) -> Outcome:
+    def run(self, request: Request, overseer: Overseer | None = None) -> Outcome:
         """Run a command; see `ports.cell.Cell`."""
         workspace = os.path.realpath(request.workspace)
         with (
@@ -51,8 +52,9 @@ class BubblewrapCell:
                 workspace=workspace,
                 scratch=large,
                 home=request.home or HOME,
+                shown_at=request.shown_at,
             )
-            return run_order(order, needles=request.needles, before=_arguments(order, tree))
+            return run_order(order, request, overseer, _arguments(order, tree))
 
 
 _PACKAGES = os.path.dirname(
@@ -78,28 +80,35 @@ def _arguments(order: Order, tree: str) -> tuple[str, ...]:
             words += ["--ro-bind", path, path]
     if order.home is not None:
         words += ["--bind", order.home, order.home]
-    inside = [path for path in order.masked if path.startswith(workspace + os.sep)]
-    outside = [path for path in order.masked if path not in inside]
-    words += [*_masks(outside), "--bind", tree, workspace, *_masks(inside)]
+    masked = [_on_host(order, path) for path in order.masked]
+    inside = [path for path in masked if path.startswith(order.source + os.sep)]
+    outside = [path for path in masked if path not in inside]
+    words += [*_masks(order, outside), "--bind", tree, workspace, *_masks(order, inside)]
     for path in order.pinned:
-        words += ["--bind", path, path]
+        words += ["--bind", path, order.shown(path)]
     for path in order.read_only:
-        words += ["--ro-bind", path, path]
+        words += ["--ro-bind", path, order.shown(path)]
     for path in order.absent:
-        words += ["--ro-bind", "/dev/null", path]
+        words += ["--ro-bind", "/dev/null", order.shown(path)]
     words += ["--ro-bind", "/proc/sys", "/proc/sys"]
-    for path in order.masked:
+    for path in masked:
         # At the end: the workspace may lie in a folder that is masked.
         if os.path.isdir(path):
-            words += ["--remount-ro", path]
+            words += ["--remount-ro", order.shown(path)]
     return (*words, "--")
 
 
-def _masks(paths: list[str]) -> list[str]:
+def _on_host(order: Order, path: str) -> str:
+    """Return where the host has what the command would see at a path."""
+    inside = path.startswith(order.workspace + os.sep)
+    return order.source + path[len(order.workspace) :] if inside else path
+
+
+def _masks(order: Order, paths: list[str]) -> list[str]:
     words: list[str] = []
     for path in paths:
         if os.path.isdir(path):
-            words += ["--tmpfs", path]
+            words += ["--tmpfs", order.shown(path)]
         elif os.path.exists(path):
-            words += ["--ro-bind", "/dev/null", path]
+            words += ["--ro-bind", "/dev/null", order.shown(path)]
     return words

@@ -7,9 +7,10 @@ import os
 from planbound.engine.judging.level import Isolation
 from planbound.engine.judging.outcome import Outcome
 from planbound.errors import CellProblem
-from planbound.ports.cell import Request
+from planbound.ports.cell import Overseer, Request
 from planbound.shell.cell.copy import copy_tree
-from planbound.shell.cell.host import order_for, run_order
+from planbound.shell.cell.host import run_order
+from planbound.shell.cell.orders import order_for
 from planbound.shell.cell.scratch import Scratch
 
 _OWN = ("tmp", "home")
@@ -24,7 +25,7 @@ class CopyCell:
     def __init__(self, scratch: Scratch) -> None:
         self.scratch = scratch
 
-    def run(self, request: Request) -> Outcome:
+    def run(self, request: Request, overseer: Overseer | None = None) -> Outcome:
         """Run a command; see `ports.cell.Cell`."""
         with self.scratch.large_room() as room:
             workspace = os.path.realpath(request.workspace)
@@ -45,7 +46,7 @@ class CopyCell:
                 scratch=room,
                 home=request.home or os.path.join(room, "home"),
             )
-            return run_order(order, needles=request.needles)
+            return run_order(order, request, overseer)
 
 
 class LandlockCell(CopyCell):

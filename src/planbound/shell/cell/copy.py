@@ -1,12 +1,18 @@
-"""A copy of the workspace, where no overlay can be laid over it."""
+"""A copy of the workspace: for a cell that has no overlay, or for a step of its own."""
 
 from __future__ import annotations
 
+import errno
+import fcntl
 import os
 import stat
 from collections.abc import Iterator
 
 _LINKED = frozenset({".git", ".venv", "venv", "node_modules"})
+_FICLONE = 0x40049409
+_NO_ROOM = frozenset({errno.ENOSPC, errno.EDQUOT, errno.EIO})
+"""Why a plain copy would not do either."""
+_NOTHING: frozenset[str] = frozenset()
 
 
 def copy_tree(source: str, target: str, *, whole: bool, hidden: frozenset[str]) -> None:
@@ -16,6 +22,7 @@ def copy_tree(source: str, target: str, *, whole: bool, hidden: frozenset[str]) 
     which nothing can be written through it.
     """
     os.mkdir(target, 0o700)
+    copier = _Copier()
     # What is hidden cannot be left out of a folder that is only linked to.
     opened = {parent for path in hidden for parent in _parents(path)}
     pending = [""]
@@ -37,7 +44,37 @@ def copy_tree(source: str, target: str, *, whole: bool, hidden: frozenset[str]) 
                     os.mkdir(to, stat.S_IMODE(entry.stat().st_mode) | 0o700)
                     pending.append(name)
             elif entry.is_file():
-                _copy_file(entry.path, to)
+                copier.copy(entry.path, to)
+
+
+def copy_exactly(source: str, target: str, *, hidden: frozenset[str] = _NOTHING) -> None:
+    """Copy files, folders and links, with the modes of all and the times of files.
+
+    What is none of these, what cannot be read and what is hidden is left out.
+    """
+    copier = _Copier()
+    os.mkdir(target, 0o700)
+    folders: list[tuple[str, int]] = [(target, stat.S_IMODE(os.stat(source).st_mode))]
+    pending = [(source, target)]
+    while pending:
+        below, copied = pending.pop()
+        with os.scandir(below) as entries:
+            found = list(entries)
+        for entry in found:
+            to = f"{copied}/{entry.name}"
+            if entry.path in hidden:
+                continue
+            if entry.is_symlink():
+                os.symlink(os.readlink(entry.path), to)
+            elif entry.is_dir():
+                os.mkdir(to, 0o700)
+                folders.append((to, stat.S_IMODE(entry.stat().st_mode)))
+                pending.append((entry.path, to))
+            elif entry.is_file():
+                copier.copy(entry.path, to)
+    # At the end: nothing could be put into some of them any more.
+    for folder, mode in reversed(folders):
+        os.chmod(folder, mode)
 
 
 def _parents(path: str) -> Iterator[str]:
@@ -68,6 +105,46 @@ def has_strangers(source: str) -> bool:
     return False
 
 
+class _Copier:
+    """Copies files; where the file system can, the copy shares its blocks with the original."""
+
+    def __init__(self) -> None:
+        self._clones = True
+
+    def copy(self, source: str, target: str) -> None:
+        """Copy one file with its mode and times."""
+        try:
+            reading = os.open(source, os.O_RDONLY | os.O_NOFOLLOW | os.O_NONBLOCK | os.O_CLOEXEC)
+        except OSError:
+            return  # what cannot be read cannot be judged by either
+        try:
+            state = os.fstat(reading)
+            if not stat.S_ISREG(state.st_mode):
+                return
+            writing = os.open(target, os.O_WRONLY | os.O_CREAT | os.O_EXCL | os.O_CLOEXEC, 0o600)
+            try:
+                if not self._clone(reading, writing):
+                    _copy_data(reading, writing, state.st_size)
+                os.fchmod(writing, stat.S_IMODE(state.st_mode))
+                # `make` goes by the times.
+                os.utime(writing, ns=(state.st_atime_ns, state.st_mtime_ns))
+            finally:
+                os.close(writing)
+        finally:
+            os.close(reading)
+
+    def _clone(self, reading: int, writing: int) -> bool:
+        if not self._clones:
+            return False
+        try:
+            fcntl.ioctl(writing, _FICLONE, reading)
+        except OSError as error:
+            if error.errno in _NO_ROOM:
+                raise
+            self._clones = False
+        return self._clones
+
+
 def _copy_data(reading: int, writing: int, size: int) -> None:
     """Copy what is in a file, its holes left as holes."""
     place = 0
@@ -90,24 +167,3 @@ def _is_linked(entry: os.DirEntry[str]) -> bool:
     # Somebody's own folder may have that name too.
     is_venv = os.path.isfile(os.path.join(entry.path, "pyvenv.cfg"))
     return is_venv or not entry.name.endswith("venv")
-
-
-def _copy_file(source: str, target: str) -> None:
-    try:
-        reading = os.open(source, os.O_RDONLY | os.O_NOFOLLOW | os.O_NONBLOCK | os.O_CLOEXEC)
-    except OSError:
-        return  # what cannot be read cannot be judged by either
-    try:
-        state = os.fstat(reading)
-        if not stat.S_ISREG(state.st_mode):
-            return
-        writing = os.open(target, os.O_WRONLY | os.O_CREAT | os.O_EXCL | os.O_CLOEXEC, 0o600)
-        try:
-            _copy_data(reading, writing, state.st_size)
-            os.fchmod(writing, stat.S_IMODE(state.st_mode))
-            # `make` goes by the times.
-            os.utime(writing, ns=(state.st_atime_ns, state.st_mtime_ns))
-        finally:
-            os.close(writing)
-    finally:
-        os.close(reading)

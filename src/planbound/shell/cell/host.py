@@ -5,123 +5,69 @@ from __future__ import annotations
 import contextlib
 import os
 import selectors
-import signal
 import subprocess
 import sys
 import time
-from collections.abc import Iterable
+from collections.abc import Iterator
 
 import planbound
 from planbound.engine.judging.outcome import Ending, Outcome
 from planbound.errors import CellProblem
-from planbound.ports.cell import Request
-from planbound.shell.cell.inside.order import ROOMS, Order, Report
+from planbound.plan.model import Stream
+from planbound.ports.cell import Overseer, Request
+from planbound.shell.cell.inside.order import Order, Report
 from planbound.shell.cell.output import Ring
 
 _PACKAGES = os.path.dirname(os.path.dirname(os.path.abspath(planbound.__file__)))
 _PIPE = 1 << 20
 _GRACE = 30.0
 """How long a cell may need beyond its command's limit: to start, and to end everything."""
+LOOK = 0.1
+"""How often an overseer is asked, in seconds."""
+_PATIENCE = 15.0
+"""How long a cell that is let go may take to end everything."""
 _F_SETPIPE_SZ = 1031
+_F_ADD_SEALS = 1033
+_ALL_SEALS = 0b1111
 
 
 def launcher(order: int, report: int) -> list[str]:
     """Return the command that starts a cell's own process."""
-    start = (
-        f"import sys; sys.path.append({_PACKAGES!r}); "
-        "from planbound.shell.cell.inside.launch import main; "
-        f"main({order}, {report})"
+    return python_that(
+        f"from planbound.shell.cell.inside.launch import main; main({order}, {report})"
     )
+
+
+def python_that(code: str) -> list[str]:
+    """Return the command of an interpreter for a line of our own code."""
+    start = f"import sys; sys.path.append({_PACKAGES!r}); {code}"
     # Isolated, and without site-packages: nothing that a user installed runs here.
     return [sys.executable, "-I", "-S", "-c", start]
 
 
-def order_for(request: Request, *, level: str, workspace: str, scratch: str, home: str) -> Order:
-    """Return what the cell's own process is told."""
-    limits = request.limits
-    places = {"{workspace}": workspace, "{home}": os.path.realpath(home)}
-    kept = protected_paths(workspace, request.read_only) if request.writable else []
-    absent = protected_paths(workspace, request.absent) if request.writable else []
-    return Order(
-        level=level,
-        command=request.command,
-        environment={name: _filled(value, places) for name, value in request.environment.items()},
-        folder=workspace,
-        workspace=workspace,
-        scratch=scratch,
-        timeout=limits.seconds,
-        memory=limits.memory,
-        processes=limits.processes,
-        file_size=limits.file_size,
-        temporary=limits.temporary,
-        inodes=limits.inodes,
-        network=request.network,
-        stand_in=None,
-        writable=request.writable,
-        lay=tuple((item.path, item.content, item.mode) for item in request.lay),
-        remove=request.remove,
-        pinned=tuple(_above(workspace, (*kept, *absent))),
-        read_only=tuple(kept),
-        absent=tuple(absent),
-        masked=tuple(dict.fromkeys(os.path.realpath(path) for path in request.masked)),
-        exposed=tuple(in_rooms(request.exposed)),
-        home=request.home and os.path.realpath(request.home),
-        watched=request.watched,
-        collect=request.collect,
-    )
-
-
-def in_rooms(paths: Iterable[str]) -> list[str]:
-    """Return what lies in a folder that a cell has of its own.
-
-    Everything else can be read anyway; and `/` over the cell's own root would bury its rooms.
-    """
-    real = dict.fromkeys(os.path.realpath(path) for path in paths)
-    return [path for path in real if any(path.startswith(f"{room}/") for room in ROOMS)]
-
-
-def protected_paths(workspace: str, names: tuple[str, ...]) -> list[str]:
-    """Return what names of the workspace are really, where that is in the workspace and there.
-
-    A link cannot be protected, only what it leads to; that it was replaced is seen afterwards.
-    """
-    real = (os.path.realpath(os.path.join(workspace, name)) for name in names)
-    return [
-        path
-        for path in dict.fromkeys(real)
-        if path.startswith(workspace + os.sep) and os.path.exists(path)
-    ]
-
-
-def _above(workspace: str, paths: tuple[str, ...]) -> list[str]:
-    """Return the folders between the workspace and the paths, the upper ones first."""
-    found: set[str] = set()
-    for path in paths:
-        folder = os.path.dirname(path)
-        while folder != workspace and folder not in found:
-            found.add(folder)
-            folder = os.path.dirname(folder)
-    return sorted(found)
-
-
-def _filled(value: str, places: dict[str, str]) -> str:
-    for name, path in places.items():
-        value = value.replace(name, path)
-    return value
-
-
 class Started:
-    """A cell that runs: its process, its three pipes."""
+    """A cell that runs: its process, its pipes."""
 
-    def __init__(self, order: Order, needles: tuple[bytes, ...], before: tuple[str, ...]) -> None:
-        self.order = order
-        self.rings = (Ring(needles), Ring(needles))
+    def __init__(
+        self,
+        order: Order,
+        request: Request,
+        overseer: Overseer | None,
+        before: tuple[str, ...],
+    ) -> None:
+        self.overseer = overseer
+        self.stopped: str | None = None
+        """Why the overseer ended it."""
+        self.rings = {stream: Ring(request.needles) for stream in Stream}
         with contextlib.ExitStack() as stack:
-            given = os.memfd_create("planbound-order")
+            leash, self.leash = os.pipe2(os.O_CLOEXEC)
+            stack.callback(os.close, leash)
+            stdin = given_input(request.stdin)
+            if stdin is not None:
+                stack.callback(os.close, stdin)
+            self.order = order.but(stdin=stdin, leash=leash, harness=os.getpid())
+            given = _memory_file(self.order.encode())
             stack.callback(os.close, given)
-            os.write(given, b"")
-            _write_all(given, order.encode())
-            os.lseek(given, 0, os.SEEK_SET)
             self.report, report = os.pipe2(os.O_CLOEXEC)
             stack.callback(os.close, report)
             pipes = [os.pipe2(os.O_CLOEXEC) for _ in range(2)]
@@ -136,7 +82,7 @@ class Started:
                     stdin=subprocess.DEVNULL,
                     stdout=pipes[0][1],
                     stderr=pipes[1][1],
-                    pass_fds=(given, report),
+                    pass_fds=(given, report, leash, *(() if stdin is None else (stdin,))),
                     start_new_session=True,
                     env={"LC_ALL": "C.UTF-8"},
                     cwd="/",
@@ -161,8 +107,8 @@ class Started:
         """Read output and report; return the report when all that could write is gone."""
         said = bytearray()
         with selectors.DefaultSelector() as selector:
-            for reading, ring in zip(self.outputs, self.rings, strict=True):
-                selector.register(reading, selectors.EVENT_READ, ring)
+            for reading, stream in zip(self.outputs, Stream, strict=True):
+                selector.register(reading, selectors.EVENT_READ, stream)
             selector.register(self.report, selectors.EVENT_READ, None)
             reported = False
             # The report is closed when the last process that is not the command's has ended, and
@@ -171,27 +117,42 @@ class Started:
                 left = deadline - time.monotonic()
                 if left <= 0:
                     self._kill()
+                left = min(left, LOOK) if self.overseer else left
                 for key, _ in selector.select(max(0.0, left)):
                     data = os.read(key.fd, _PIPE)
                     if key.data is not None and data:
-                        key.data.feed(data)
+                        self._take(key.data, data)
                     elif data:
                         said += data
                     else:
                         selector.unregister(key.fd)
                         reported = reported or key.data is None
+                if not reported and self._has_to_stop():
+                    self._kill()
+                    break
         self.process.wait()
-        for reading, ring in zip(self.outputs, self.rings, strict=True):
-            _rest(reading, ring)
+        for reading, stream in zip(self.outputs, Stream, strict=True):
+            for data in rest(reading):
+                self._take(stream, data)
         return bytes(said)
 
+    def _take(self, stream: Stream, data: bytes) -> None:
+        self.rings[stream].feed(data)
+        if self.overseer is not None:
+            self.overseer.saw(stream, data)
+
+    def _has_to_stop(self) -> bool:
+        self.stopped = (self.overseer and self.overseer.stop()) or None
+        return self.stopped is not None
+
     def _kill(self) -> None:
-        """End the cell's own process; what is in the cell dies with it."""
-        if self.order.level in {"I0", "I1"}:
-            # It has to end its family first, and says so by ending itself.
-            self.process.send_signal(signal.SIGTERM)
-            with contextlib.suppress(subprocess.TimeoutExpired):
-                self.process.wait(timeout=15)
+        """Let go of the cell: its own process ends its family, and then itself.
+
+        Whoever waits for that one is our child, and ends when all of them are dead.
+        """
+        self._let_go()
+        with contextlib.suppress(subprocess.TimeoutExpired):
+            self.process.wait(timeout=_PATIENCE)
         self.process.kill()
         self.process.wait()
         # Its first process in the namespace holds the report open until it is dead.
@@ -199,14 +160,28 @@ class Started:
             while os.read(self.report, _PIPE):
                 pass
 
+    def _let_go(self) -> None:
+        if self.leash >= 0:
+            os.close(self.leash)
+        self.leash = -1
+
     def close(self) -> None:
         """Close the pipes."""
+        self._let_go()
         for descriptor in (self.report, *self.outputs):
             with contextlib.suppress(OSError):
                 os.close(descriptor)
 
     def _outcome(self, said: bytes, elapsed: float) -> Outcome:
-        stdout, stderr = (ring.captured() for ring in self.rings)
+        stdout, stderr = (self.rings[stream].captured() for stream in Stream)
+        if self.stopped is not None:
+            return Outcome(
+                ending=Ending.STOPPED,
+                duration=elapsed,
+                stdout=stdout,
+                stderr=stderr,
+                reason=self.stopped,
+            )
         try:
             report = Report.decode(said)
         except ValueError:
@@ -239,10 +214,10 @@ class Started:
 
 
 def run_order(
-    order: Order, *, needles: tuple[bytes, ...] = (), before: tuple[str, ...] = ()
+    order: Order, request: Request, overseer: Overseer | None, before: tuple[str, ...] = ()
 ) -> Outcome:
     """Run a cell to its end; `before` is a program that starts the cell's own process."""
-    return Started(order, needles, before).finish()
+    return Started(order, request, overseer, before).finish()
 
 
 def _ending(report: Report) -> tuple[Ending, int | None, int | None]:
@@ -257,10 +232,26 @@ def _ending(report: Report) -> tuple[Ending, int | None, int | None]:
     return Ending.EXITED, os.waitstatus_to_exitcode(report.status), None
 
 
-def _write_all(descriptor: int, data: bytes) -> None:
-    rest = memoryview(data)
-    while rest:
-        rest = rest[os.write(descriptor, rest) :]
+def given_input(data: bytes) -> int | None:
+    """Return a descriptor that the data can be read from; None where there is none."""
+    return _memory_file(data) if data else None
+
+
+def _memory_file(data: bytes) -> int:
+    """Return a file that is only in memory, and that nobody can write to any more."""
+    import fcntl  # noqa: PLC0415 - only where a cell runs
+
+    descriptor = os.memfd_create("planbound", os.MFD_CLOEXEC | os.MFD_ALLOW_SEALING)
+    try:
+        unwritten = memoryview(data)
+        while unwritten:
+            unwritten = unwritten[os.write(descriptor, unwritten) :]
+        os.lseek(descriptor, 0, os.SEEK_SET)
+        fcntl.fcntl(descriptor, _F_ADD_SEALS, _ALL_SEALS)
+    except BaseException:
+        os.close(descriptor)
+        raise
+    return descriptor
 
 
 def _widen(descriptor: int) -> None:
@@ -270,9 +261,9 @@ def _widen(descriptor: int) -> None:
         fcntl.fcntl(descriptor, _F_SETPIPE_SZ, _PIPE)
 
 
-def _rest(descriptor: int, ring: Ring) -> None:
-    """Read what is still in a pipe, without waiting for anybody who might hold it."""
+def rest(descriptor: int) -> Iterator[bytes]:
+    """Yield what is still in a pipe, without waiting for anybody who might hold it."""
     os.set_blocking(descriptor, False)
     with contextlib.suppress(BlockingIOError):
         while data := os.read(descriptor, _PIPE):
-            ring.feed(data)
+            yield data

@@ -7,10 +7,11 @@ import os
 from planbound.engine.judging.level import Isolation
 from planbound.engine.judging.outcome import Outcome
 from planbound.errors import CellProblem
-from planbound.ports.cell import Request
+from planbound.ports.cell import Overseer, Request
 from planbound.shell.cell.copied import copy_workspace, left_out
 from planbound.shell.cell.copy import has_strangers
-from planbound.shell.cell.host import order_for, run_order
+from planbound.shell.cell.host import run_order
+from planbound.shell.cell.orders import order_for
 from planbound.shell.cell.scratch import Scratch
 
 HOME = "/tmp/home"  # noqa: S108 - of the cell's own /tmp
@@ -25,7 +26,7 @@ class NamespaceCell:
     def __init__(self, scratch: Scratch) -> None:
         self.scratch = scratch
 
-    def run(self, request: Request) -> Outcome:
+    def run(self, request: Request, overseer: Overseer | None = None) -> Outcome:
         """Run a command; see `ports.cell.Cell`."""
         workspace = os.path.realpath(request.workspace)
         with (
@@ -39,11 +40,12 @@ class NamespaceCell:
                 workspace=workspace,
                 scratch=room,
                 home=request.home or HOME,
+                shown_at=request.shown_at,
             )
             overlay = request.writable or not has_strangers(workspace)
             if overlay:
                 try:
-                    return run_order(order, needles=request.needles)
+                    return run_order(order, request, overseer)
                 except CellProblem as problem:
                     # Not every file system can lie under an overlay.
                     if "mount overlay" not in problem.message:
@@ -51,4 +53,4 @@ class NamespaceCell:
             with self.scratch.large_room() as large:
                 tree = os.path.join(large, "tree")
                 copy_workspace(workspace, tree, whole=True, hidden=left_out(request))
-                return run_order(order.but(stand_in=tree), needles=request.needles)
+                return run_order(order.but(stand_in=tree), request, overseer)

@@ -85,14 +85,15 @@ class Keeper:
                 signal.signal(number, signal.SIG_DFL)
         signal.pthread_sigmask(signal.SIG_SETMASK, set())
         os.umask(0o022)
-        os.chdir(order.folder)
+        os.chdir(order.workspace)
         _limit(resource.RLIMIT_CORE, 0)
         _limit(resource.RLIMIT_FSIZE, order.file_size)
         if self.alone:
             # Counted in this namespace only; and the host's root is not bound by it at all.
             _limit(resource.RLIMIT_NPROC, order.processes * 4)
-        null = os.open("/dev/null", os.O_RDONLY)
-        os.dup2(null, 0)  # everything else is closed by `exec`
+        given = order.stdin
+        os.dup2(os.open("/dev/null", os.O_RDONLY) if given is None else given, 0)
+        os.set_inheritable(0, True)  # noqa: FBT003 - it has no name; all else is closed by `exec`
         self._walls()
 
     def _walls(self) -> None:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import _signal as signal
+import fcntl
 import os
 import sys
 
@@ -18,7 +19,9 @@ def main(order_descriptor: int, report_descriptor: int) -> None:
     try:
         with open(order_descriptor, "rb") as file:
             order = Order.decode(file.read())
-        os.set_inheritable(report_descriptor, False)  # noqa: FBT003 - it has no name
+        for descriptor in (report_descriptor, order.leash, order.stdin):
+            if descriptor is not None:
+                os.set_inheritable(descriptor, False)  # noqa: FBT003 - it has no name
         if order.level == "I2":
             _in_namespaces(order, report_descriptor)
         else:
@@ -40,7 +43,7 @@ def _in_namespaces(order: Order, report: int) -> None:
         _write("/proc/self/setgroups", "deny")
         _write("/proc/self/uid_map", f"{user} {user} 1")
         _write("/proc/self/gid_map", f"{group} {group} 1")
-    _die_with_harness()
+    _die_with_harness(order)
     child = os.fork()
     if child:
         os.close(report)
@@ -53,7 +56,9 @@ def _in_namespaces(order: Order, report: int) -> None:
         kernel.keep_no_privileges()
         kernel.hide_memory()
         kernel.die_with_parent()
-        _report(report, Keeper(order, alone=True, room=root.upper, space=root.space).run())
+        keeper = Keeper(order, alone=True, room=root.upper, space=root.space)
+        _heed_harness(keeper)
+        _report(report, keeper.run())
     except BaseException as error:  # noqa: BLE001 - as above
         _report(report, Report(made=False, reason=_sentence(error)))
     os._exit(0)
@@ -113,7 +118,8 @@ def _in_place(order: Order, report: int) -> None:
     if not alone:
         # Told by a signal that can be answered: what was started has to end first.
         signal.signal(signal.SIGTERM, lambda *_: _end(keeper))
-        _die_with_harness(signal.SIGTERM)
+        _die_with_harness(order, signal.SIGTERM)
+    _heed_harness(keeper)
     kernel.hide_memory()
     try:
         said = keeper.run()
@@ -127,12 +133,35 @@ def _end(keeper: Keeper) -> None:
     # Ended by a signal, and not because no cell could be made.
     signal.signal(signal.SIGTERM, signal.SIG_DFL)
     os.kill(os.getpid(), signal.SIGTERM)
+    os._exit(0)  # the first process of a namespace cannot be killed from inside
 
 
-def _die_with_harness(number: int = signal.SIGKILL) -> None:
-    harness = os.getppid()
+def _heed_harness(keeper: Keeper) -> None:
+    """End everything as soon as the harness lets go, or is no more, however it ended.
+
+    The signal that one is sent when a parent ends is not enough: it comes too early where the
+    parent ended before it was asked for, and through bubblewrap it does not say so.
+    """
+    leash = keeper.order.leash
+    os.set_blocking(leash, False)
+    # Whoever is in the cell may send the signal, too: what counts is the pipe.
+    signal.signal(signal.SIGIO, lambda *_: _end(keeper) if _is_let_go(leash) else None)
+    fcntl.fcntl(leash, fcntl.F_SETOWN, os.getpid())
+    fcntl.fcntl(leash, fcntl.F_SETFL, fcntl.fcntl(leash, fcntl.F_GETFL) | os.O_ASYNC)
+    if _is_let_go(leash):
+        _end(keeper)
+
+
+def _is_let_go(leash: int) -> bool:
+    try:
+        return not os.read(leash, 1)
+    except BlockingIOError:
+        return False
+
+
+def _die_with_harness(order: Order, number: int = signal.SIGKILL) -> None:
     kernel.die_with_parent(number)
-    if os.getppid() != harness:
+    if os.getppid() != order.harness:
         os._exit(1)  # it ended just before
 
 

@@ -29,9 +29,10 @@ class Order(_Value):
     """`I2`: make namespaces; `inner`: they are made already; `I1`, `I0`: none."""
     command: tuple[str, ...]
     environment: dict[str, str]
-    folder: str
-    """Where the command starts."""
     workspace: str
+    """Where the command sees the workspace, and starts."""
+    source: str
+    """Where the host has it: elsewhere, where it is shown at another path."""
     scratch: str
     timeout: float
     memory: int
@@ -56,6 +57,18 @@ class Order(_Value):
     home: str | None
     watched: tuple[str, ...]
     collect: tuple[str, ...]
+    stdin: int | None = None
+    """A descriptor of what the command reads; None: nothing."""
+    leash: int = -1
+    """A pipe whose other end the harness alone holds: when that is closed, everything ends."""
+    harness: int = 0
+    """The number of its process."""
+
+    def shown(self, path: str) -> str:
+        """Return where the command sees what the host has at a path."""
+        if path == self.source or path.startswith(self.source.rstrip("/") + "/"):
+            return self.workspace + path[len(self.source) :]
+        return path
 
     def but(self, **fields: object) -> Order:
         """Return the order with other fields."""

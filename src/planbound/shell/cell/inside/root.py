@@ -50,8 +50,9 @@ class Root:
         if self.order.home is not None:
             self._bind(self.order.home, read_only=False)
         workspace = self.order.workspace
-        inside = [path for path in self.order.masked if _is_below(path, workspace)]
-        for path in self.order.masked:
+        masked = dict.fromkeys([*self.order.masked, *map(self.order.shown, self.order.masked)])
+        inside = [path for path in masked if _is_below(path, workspace)]
+        for path in masked:
             if path not in inside:
                 self._mask(path)
         self._workspace()
@@ -132,23 +133,25 @@ class Root:
         if not self.order.writable:
             self._overlay(workspace)
             return
-        self._bind(workspace, read_only=False)
+        self._show(self.order.source, read_only=False)
         for path in self.order.pinned:
             # What is mounted on cannot be moved away with what it holds.
-            self._bind(path, read_only=False)
+            self._show(path, read_only=False)
         for path in self.order.read_only:
-            self._bind(path, read_only=True)
+            self._show(path, read_only=True)
         for path in self.order.absent:
             # The harness put a placeholder there.
-            kernel.mount("/dev/null", self._inside(path), None, kernel.MS_BIND)
-            kernel.make_read_only(self._inside(path), recursive=False)
+            target = self._inside(self.order.shown(path))
+            kernel.mount("/dev/null", target, None, kernel.MS_BIND)
+            kernel.make_read_only(target, recursive=False)
 
     def _overlay(self, workspace: str) -> None:
+        source = self.order.source
         target = self._place(workspace, folder=True)
         upper, work = (os.path.join(self.scratch, name) for name in ("upper", "work"))
-        os.chmod(upper, stat.S_IMODE(os.stat(workspace).st_mode))
+        os.chmod(upper, stat.S_IMODE(os.stat(source).st_mode))
         # By descriptor: a path may hold `:` and `,`, which mean something here.
-        lower = os.open(workspace, os.O_PATH | os.O_CLOEXEC)
+        lower = os.open(source, os.O_PATH | os.O_CLOEXEC)
         options = f"lowerdir=/proc/self/fd/{lower},upperdir={upper},workdir={work},userxattr"
         kernel.mount("planbound", target, "overlay", kernel.MS_NOSUID | kernel.MS_NODEV, options)
         os.close(lower)
@@ -170,9 +173,16 @@ class Root:
         return target
 
     def _bind(self, path: str, *, read_only: bool) -> None:
-        if not os.path.exists(path):
-            return
-        target = self._place(path, folder=os.path.isdir(path))
+        """Put something of the host at its own path."""
+        if os.path.exists(path):
+            self._put(path, path, read_only=read_only)
+
+    def _show(self, path: str, *, read_only: bool) -> None:
+        """Put a part of the workspace where the command is to see it."""
+        self._put(path, self.order.shown(path), read_only=read_only)
+
+    def _put(self, path: str, place: str, *, read_only: bool) -> None:
+        target = self._place(place, folder=os.path.isdir(path))
         kernel.mount(path, target, None, kernel.MS_BIND | kernel.MS_REC)
         if read_only:
             kernel.make_read_only(target, recursive=True)
