@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 import os
 import pty
+import shutil
 import subprocess
 import sys
 from pathlib import Path
@@ -259,11 +260,13 @@ def test_a_change_that_breaks_the_order_is_refused(project: Project) -> None:
 
 
 @pytest.mark.requirement("invariant.only-the-harness-proves")
-def test_nothing_is_approved_from_inside_a_cell(project: Project) -> None:
-    inside = f"{sys.executable} -m planbound --workspace . approve it --as me || echo code $?"
+@pytest.mark.parametrize("command", ["approve it --as me", "approve it --policy p", "gate it"])
+def test_nothing_is_approved_from_inside_a_cell(project: Project, command: str) -> None:
+    inside = f"{sys.executable} -m planbound --workspace . {command} || echo code $?"
     project.plan("it", plan_text(inside))
     found = project.first()
     assert "code 2" in found["stdout"]["head"]
+    assert "inside of a cell" in found["stderr"]["head"]
 
 
 class Signer:
@@ -368,3 +371,181 @@ def test_a_signature_that_does_not_hold_approves_nothing(
     done = project.run("approve", "it", "--signature", given, "--as", by)
     assert done.code == 2, done.out
     assert events(project, "GATE_APPROVED") == []
+
+
+# -- policies ----------------------------------------------------------------------------------
+
+POLICY = '[gate.policies.small]\ntouches = ["src/**"]\ntargets = ["coder"]\nsteps = 3\n'
+
+
+def test_a_policy_approves_what_it_matches_and_is_named_in_the_record(project: Project) -> None:
+    project.write("planbound.toml", POLICY)
+    done = project.run("approve", "it", "--policy", "small")
+    assert done.code == 0, done.err
+    assert "approval by policy: a rule of the configuration" in done.out
+    assert "by policy small (policy; a rule of the configuration; nobody looked)" in done.out
+    (approved,) = events(project, "GATE_APPROVED")
+    details = approved["details"]
+    assert (details["method"], details["policy"]) == ("policy", "small")
+    assert (details["by"], details["strength"]) == ("policy small", "rule")
+    assert status(project) == "approved"
+
+
+def test_a_policy_is_used_only_where_it_is_asked_for(project: Project) -> None:
+    project.write("planbound.toml", POLICY)
+    assert project.run("approve", "it").code == 4
+    assert events(project, "GATE_APPROVED") == []
+
+
+@pytest.mark.parametrize(
+    ("configured", "arguments", "said"),
+    [
+        (POLICY.replace("src", "docs"), ["--policy", "small"], "step 3 may touch `src/**`"),
+        (POLICY.replace("coder", "tester"), ["--policy", "small"], "step 1 is for `coder`"),
+        (POLICY + 'contracts = ["pytest"]\n', ["--policy", "small"], "of the kind command"),
+        (POLICY + "max_tokens = 5\n", ["--policy", "small"], "sets no tokens"),
+        (POLICY, ["--policy", "large"], "there is no policy `large`"),
+        (POLICY, ["--policy", "small", "--as", "mara"], "a policy approves, or a person does"),
+        (POLICY + "[gate]\nsigned = true\n", ["--policy", "small"], "only a signature"),
+        ('[gate.policies.all]\ntouches = ["**"]\n', ["--policy", "all"], "approve every plan"),
+        ("[gate.policies.all]\n", ["--policy", "all"], "approve every plan"),
+        ("[gate.policies.all]\ntuches = []\n", ["--policy", "all"], "did you mean `touches`?"),
+    ],
+)
+def test_a_policy_that_does_not_match_or_cannot_be_meant_is_refused(
+    project: Project, configured: str, arguments: list[str], said: str
+) -> None:
+    project.write("planbound.toml", configured)
+    done = project.run("approve", "it", *arguments)
+    assert done.code == 2
+    assert said in done.err
+    (project.workspace / "planbound.toml").unlink()
+    assert events(project, "GATE_APPROVED") == []
+
+
+# -- what is shown -----------------------------------------------------------------------------
+
+
+def test_the_sheet_shows_all_that_will_run_and_all_that_is_passed(project: Project) -> None:
+    project.write(
+        "planbound.toml",
+        '[contracts]\nenv = ["LANG"]\n\n[agents.coder]\ncommand = ["true"]\n'
+        'env = ["MODEL_KEY"]\nnetwork = false\nhome = "pass"\n',
+    )
+    text = plan_text(
+        "test -e src/one", fields="**evidence:** E1\n**repeat:** 2", expect="tests >= 3"
+    )
+    text = text.replace(
+        "## Steps",
+        "**Budget:** max 5k tokens\n\n## Preconditions\n\n1. The folder is there\n"
+        "   ```shell\n   test -d src\n   ```\n\n## Steps",
+    )
+    project.plan(
+        "it", f"{text}\n## Postconditions\n\n1. All is there\n   ```shell\n   ls src/x\n   ```\n"
+    )
+    done = project.run("approve", "it")
+    assert done.code == 4, done.err
+    for line in (
+        "before the start: The folder is there",
+        "   $ test -d src",
+        "   expects tests >= 3, evidence E1, 2 passes",
+        "at the end: All is there",
+        "   $ ls src/x",
+        "passed to contracts: LANG; network off",
+        "passed to the agent `coder`: MODEL_KEY; network off; home pass",
+        "budget: 5,000 tokens, $20.00, 8h wall clock; the plan sets no dollars and no time",
+        "approval by digest: somebody's word, and no proof of who it was",
+    ):
+        assert f"{line}\n" in done.out, line
+    assert done.out.count("red now") == 3
+
+
+@pytest.mark.requirement("gate.weakened")
+def test_what_became_weaker_comes_first(project: Project) -> None:
+    text = plan_text("test -e src/one", expect='stdout contains "x"')
+    project.plan("it", text)
+    project.run("approve", "it", "--digest", digest_of(project)[:12], "--as", "mara")
+    project.plan("it", text.replace('stdout contains "x"', "").replace("src/**", "**"))
+    lines = project.run("approve", "it").out.splitlines()
+    weaker = 'step 1 does not expect stdout contains "x" any more'
+    wider = "step 1 may touch `**` now"
+    assert lines.index(weaker) < lines.index(wider) < lines.index('  -stdout contains "x"')
+
+
+@pytest.mark.requirement("gate.bound")
+def test_an_approval_of_another_repository_does_not_hold(project: Project, tmp_path: Path) -> None:
+    given = ["--digest", digest_of(project)[:12], "--as", "mara"]
+    shared = ["--state", str(tmp_path / "state")]
+    assert project.run("approve", "it", *given, *shared).code == 0
+    copied = Project.__new__(Project)
+    copied.workspace, copied.home = tmp_path / "copy", project.home
+    shutil.copytree(project.workspace, copied.workspace)
+    done = copied.run("approve", "it", *shared)
+    assert done.code == 4, done.out
+    assert "other repository: it was given in workspace-" in done.err
+
+
+# -- other texts for steps ---------------------------------------------------------------------
+
+STEP = """\
+### 7. Make it new
+
+**target:** coder
+**task:** Write `src/new`, with one line in it.
+
+**contract:**
+```shell
+test -e src/new
+```
+"""
+
+
+@pytest.mark.requirement("command.decide", "language.revise")
+@pytest.mark.parametrize(
+    ("said", "expected"),
+    [
+        ("edit step 2", ["one", "new", "three"]),
+        ("approved, but edit 2", ["one", "new", "three"]),
+        ("add a step after 2", ["one", "two", "new", "three"]),
+        ("add a new step first", ["new", "one", "two", "three"]),
+        ("insert a step before 2 and remove 3", ["one", "new", "two"]),
+    ],
+)
+def test_a_step_is_edited_or_added_from_a_file(
+    project: Project, said: str, expected: list[str]
+) -> None:
+    done = project.run("decide", "it", said, "--with", "-", "--as", "mara", stdin=STEP)
+    assert done.code == 4, done.err
+    assert "is not approved yet" in done.err
+    steps = project.run("show", "it", "--json").json["steps"]
+    assert [step["contract"]["command"] for step in steps] == [
+        f"test -e src/{name}" for name in expected
+    ]
+    assert [step["number"] for step in steps] == list(range(1, len(expected) + 1))
+    assert events(project, "GATE_APPROVED") == []
+    (rewritten,) = events(project, "PLAN_REWRITTEN")
+    assert rewritten["details"]["by"] == "mara"
+
+
+@pytest.mark.requirement("command.decide")
+@pytest.mark.parametrize(
+    ("said", "text", "reason"),
+    [
+        ("edit step 2", None, "--with FILE"),
+        ("edit step 2 and add a step after 3", STEP, "at a time"),
+        ("skip 2", STEP, "approved with that change"),
+        ("approved, but skip 2", STEP, "`--with` is for"),
+        ("edit step 2", "no heading", "begins with its heading"),
+        ("edit step 2", STEP.replace("coder", "nobody-knows"), "it would have errors"),
+        ("edit step 2", STEP.replace("new\n", "new (depends on 3)\n", 1), "wait for each other"),
+    ],
+)
+def test_a_text_that_is_no_step_leaves_the_plan_as_it_is(
+    project: Project, said: str, text: str | None, reason: str
+) -> None:
+    before = digest_of(project)
+    given = [] if text is None else ["--with", str(project.write("../step.md", text))]
+    done = project.run("decide", "it", said, *given, "--as", "mara")
+    assert done.code in {2, 4}
+    assert reason in done.err
+    assert digest_of(project) == before

@@ -13,9 +13,11 @@ from hypothesis import strategies as st
 
 from planbound.engine.gate.decision import (
     MAX_LENGTH,
+    Add,
     Approve,
     Ask,
     Decision,
+    Edit,
     Modification,
     Move,
     Reject,
@@ -24,6 +26,7 @@ from planbound.engine.gate.decision import (
     Skip,
     Swap,
     Unclear,
+    read_changes,
     read_decision,
 )
 
@@ -43,6 +46,13 @@ PLAIN_LINES = ("ok\ngo", "Approved.\n\nThanks!", "ok\r\n", "\n approved \t\n")
 
 CHANGED: dict[str, tuple[Modification, ...]] = {
     "approved, but skip task 2": (Skip("2"),),
+    "approved, but edit step 2": (Edit("2"),),
+    "yes, edit the last one": (Edit("5"),),
+    "approved, add a step after 2": (Add("2"),),
+    "approved, and add one before task 3": (Add("3", after=False),),
+    "approved, insert a new task first": (Add("first", after=False),),
+    "approved, add a step at the end": (Add("last"),),
+    "approved, add last, and skip 2": (Add("last"), Skip("2")),
     "approved skip 2": (Skip("2"),),
     "ok but omit #3": (Skip("3"),),
     "yes, leave out step 4 please": (Skip("4"),),
@@ -425,3 +435,32 @@ def test_the_page_says_truly_what_is_asked_back(row: str) -> None:
     examples = _documented(row)
     assert examples
     assert {type(read(example)) for example in examples} == {Unclear}
+
+
+@pytest.mark.parametrize(
+    ("text", "expected"),
+    [
+        ("skip 2", (Skip("2"),)),
+        ("Edit step 2", (Edit("2"),)),
+        ("add a step after 4", (Add("4"),)),
+        ("remove 1, then move 5 before 4", (Remove("1"), Move("5", "4", after=False))),
+        ("skip 2, ok", ()),
+        ("approved, skip 2", ()),
+        ("skip 2 but", ()),
+        ("skip 9", ()),
+        ("skip 2 and edit 2", ()),
+        ("add after 2 and move 3 after 2", ()),
+        ("edit", ()),
+        ("add a step", ()),
+        ("skip 2?", ()),
+        ("skip\u200b 2", ()),
+        ("", ()),
+        ("skip 1-5", ()),
+    ],
+)
+def test_changes_alone_are_read_where_nothing_else_is_said(
+    text: str, expected: tuple[Modification, ...]
+) -> None:
+    assert read_changes(text, LABELS) == expected
+    if expected:
+        assert isinstance(read_decision(text, LABELS), Unclear)

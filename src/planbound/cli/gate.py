@@ -1,24 +1,22 @@
-"""What the commands of the gate share: the plan, the sheet that is approved, and the signature."""
+"""What the commands of the gate share: the plan, the sheet that is approved, and the consent."""
 
 from __future__ import annotations
 
 import argparse
-import os
 import secrets
-import sys
-from collections.abc import Iterator
+from collections.abc import Sequence
 
+from planbound.cli.gate_arguments import SHORTEST, Given, prompt
 from planbound.cli.inputs import read_plan
-from planbound.cli.reports import text
+from planbound.cli.reports import gate_sheet, text
 from planbound.cli.terminal import Terminal
 from planbound.engine.gate.approval import Approval, Method, Standing, mismatch
 from planbound.engine.judging.case import cases
-from planbound.engine.judging.verdict import Verdict, VerdictKind
-from planbound.errors import ExitCode, NothingToDo, Refused, UsageError
-from planbound.plan.digest import contract_digest, digest
-from planbound.plan.limits import format_budget
-from planbound.plan.model import Attest, Command, Plan, PlanStatus, Step
-from planbound.plan.parse import parse
+from planbound.errors import ConcurrentModification, ExitCode, NothingToDo, Refused, UsageError
+from planbound.plan.digest import digest
+from planbound.plan.model import PlanStatus
+from planbound.plan.parse import parse, write
+from planbound.source import Diagnostic
 from planbound.source.visible import visible
 from planbound.usecases import gate
 from planbound.usecases.baseline import (
@@ -28,40 +26,13 @@ from planbound.usecases.baseline import (
     note_baseline,
     observe,
 )
-from planbound.usecases.bench import Bench
 from planbound.usecases.differences import difference
-from planbound.usecases.verify import verify
+from planbound.usecases.modify import TextChange, modify, new_errors, say_change
+from planbound.usecases.verify import Verified, verify
 from planbound.wiring.judging import make_bench, refuse_in_cell
 from planbound.wiring.parts import Parts
 
-_SHORTEST = 12
 _TYPED = 6
-_SHOWN = 8
-
-
-def configure(parser: argparse.ArgumentParser) -> None:
-    """Add what names a plan and who decides."""
-    parser.add_argument("plan", nargs="?", metavar="PLAN", help="a name or a file")
-    configure_person(parser)
-
-
-def configure_person(parser: argparse.ArgumentParser) -> None:
-    """Add who decides."""
-    parser.add_argument("--as", dest="by", metavar="NAME", help="who decides")
-
-
-def configure_approval(parser: argparse.ArgumentParser) -> None:
-    """Add what an approval needs without a terminal."""
-    parser.add_argument(
-        "--digest", metavar="PREFIX", help="12 or more digits: says that exactly this was seen"
-    )
-    parser.add_argument(
-        "--statement", action="store_true", help="print what is to be signed, and approve nothing"
-    )
-    parser.add_argument(
-        "--signature", metavar="FILE", help="what `ssh-keygen -Y sign` made of the statement"
-    )
-    parser.add_argument("--expires", metavar="DURATION", help="how long it holds, such as `7d`")
 
 
 class Gate:
@@ -69,40 +40,40 @@ class Gate:
 
     def __init__(self, arguments: argparse.Namespace, terminal: Terminal) -> None:
         refuse_in_cell()
-        self.arguments = arguments
+        self.given = Given.of(arguments)
         self.terminal = terminal
         self.parts = Parts(workspace=arguments.workspace, state=arguments.state)
         self.file, self.data = read_plan(arguments.plan, self.parts)
         if not self.parts.holds(self.file.path):
             raise UsageError("only a plan in `.harness/` goes through the gate")
         self.plan = parse(self.data, path=self.file.shown)
+        self.expires: str | None = None
 
-    @property
-    def statement_only(self) -> bool:
-        """Whether somebody only wants to see what is to be signed."""
-        return bool(getattr(self.arguments, "statement", False))
+    def read_again(self) -> None:
+        """Read the plan as it is now: somebody else wrote to it."""
+        self.data = self.parts.reader.read(self.file.path)
+        self.plan = parse(self.data, path=self.file.shown)
 
     @property
     def by(self) -> str:
         """Return who decides."""
-        if self.arguments.by:
-            return str(self.arguments.by)
-        if not _is_terminal():
-            raise UsageError("nobody decides", hint="without a terminal say who: `--as NAME`")
-        import getpass  # noqa: PLC0415 - only here
+        return self.given.person
 
-        return getpass.getuser()
+    @property
+    def method(self) -> Method:
+        """Return how the plan would be approved."""
+        return self.given.method(self.parts.configuration.gate)
+
+    # -- what is wrong with it -----------------------------------------------------------------
+
+    def verified(self, data: bytes) -> Verified:
+        """Return what is wrong with a text of the plan."""
+        return verify(data, path=self.file.shown, surroundings=self.parts.surroundings())
 
     def is_sound(self) -> bool:
         """Say whether the plan may be approved at all; tell what is wrong where it may not."""
-        surroundings = self.parts.surroundings()
-        found = verify(self.data, path=self.file.shown, surroundings=surroundings)
-        # A statement is all that standard output may hold: it is signed as it is.
-        say = self.terminal.note if self.statement_only else self.terminal.out
-        for item in found.diagnostics:
-            for line in text.render(found.plan.source, item, self.terminal):
-                say(line)
-            say("")
+        found = self.verified(self.data)
+        self._tell(found, found.diagnostics)
         templates = [step.label for step in self.plan.steps if step.is_template]
         if templates:
             self.terminal.problem(
@@ -112,32 +83,22 @@ class Gate:
             self.terminal.problem("the plan has errors, so it cannot be approved", "mend them")
         return not found.errors and not templates
 
+    def _tell(self, found: Verified, diagnostics: Sequence[Diagnostic]) -> None:
+        # A statement is all that standard output may hold: it is signed as it is.
+        say = self.terminal.note if self.given.statement else self.terminal.out
+        for item in diagnostics:
+            for line in text.render(found.plan.source, item, self.terminal):
+                say(line)
+            say("")
+
     def check(self) -> None:
         """Refuse what cannot become an approval, before anything is frozen or run."""
-        if self.statement_only:
-            return
-        prefix = (self.arguments.digest or "").lower()
-        if prefix and len(prefix) < _SHORTEST:
-            raise UsageError(f"`--digest` needs {_SHORTEST} digits or more")
-        now = digest(self.plan)
-        if not now.startswith(prefix):
-            raise Refused(
-                f"digest changed: `{prefix}` is not this plan, {now[:_SHORTEST]} is",
-                hint="look at the plan again before you approve it",
-            )
-        signature = self.arguments.signature
-        if signature and not os.path.isfile(signature):
-            raise UsageError(f"there is no signature `{signature}`")
-        if self.parts.configuration.gate.signed and prefix and not signature:
-            raise Refused(
-                "only a signature approves here (`gate.signed`)",
-                hint="`--statement` prints what to sign; docs/concepts/gate.md shows how",
-            )
-        if prefix or signature:
-            _ = self.by
-        self.expires = self._expires()
+        self.given.check(self.plan, self.parts.configuration)
+        self.expires = self.given.until()
 
-    def sheet(self) -> gate.Sheet:
+    # -- what is shown -------------------------------------------------------------------------
+
+    def sheet(self, skipped: Sequence[str] = ()) -> gate.Sheet:
         """Freeze the tree, look at every contract, and show what would be approved."""
         bench = make_bench(self.parts)
         self.bench = bench
@@ -156,37 +117,69 @@ class Gate:
         self.frozen = tree
         sheet = sheet._replace(baseline=tuple(observe(bench, found)))
         gate.request(self.parts.recorder(), sheet)
-        if not self.statement_only:
-            for line in self._lines(sheet, bench):
+        if not self.given.statement:
+            for line in gate_sheet.lines(self._view(sheet, skipped), self.terminal):
                 self.terminal.out(line)
         return sheet
+
+    def _view(self, sheet: gate.Sheet, skipped: Sequence[str]) -> gate_sheet.View:
+        journal = self.parts.existing_journal()
+        cell = self.bench.cell
+        return gate_sheet.View(
+            sheet=sheet,
+            shown=self.file.shown,
+            data=self.data,
+            before=gate.last_text(journal, self.bench.vault, sheet.slug) if journal else None,
+            configuration=self.parts.configuration,
+            cell=f"isolation {cell.isolation.value} ({cell.name})",
+            method=self.method,
+            skipped=tuple(skipped),
+        )
 
     def _refuse_again(self, sheet: gate.Sheet) -> None:
         journal = self.parts.existing_journal()
         approval = gate.last_approval(journal, sheet.slug) if journal else None
-        if approval is None:
+        if journal is None or approval is None:
             return
-        standing = Standing(sheet.digest, sheet.judges, sheet.configuration, self.parts.now())
+        standing = Standing(
+            sheet.digest,
+            sheet.judges,
+            sheet.configuration,
+            self.parts.now(),
+            project=self.parts.state.project,
+            used=gate.consumer(journal, sheet.slug, approval.nonce),
+        )
         reason = mismatch(approval, standing)
         if reason is None:
             raise NothingToDo(f"`{sheet.slug}` is approved already, by {approval.by}")
         self.terminal.note(f"note: the last approval does not hold: {reason}")
 
+    # -- what is decided -----------------------------------------------------------------------
+
     def decide(self, sheet: gate.Sheet, modifications: tuple[str, ...] = ()) -> ExitCode:
         """Ask for the approval, or take it from the arguments; record it."""
-        if self.statement_only:
+        if self.given.statement:
             self.terminal.raw(self._statement(sheet).decode("ascii"))
             return ExitCode.WAITING
-        method = self._consent(sheet)
-        if method is None:
-            name = sheet.slug
-            way = f"--digest {sheet.digest[:_SHORTEST]}"
-            if self.parts.configuration.gate.signed:
-                way = "--signature FILE"
-            self.terminal.note(
-                f"`{name}` waits for approval: `planbound approve {name} {way} --as NAME`"
+        if self._consents(sheet):
+            self.approve(sheet, modifications)
+            return ExitCode.DONE
+        name = sheet.slug
+        signed = self.parts.configuration.gate.signed
+        way = "--signature FILE" if signed else f"--digest {sheet.digest[:SHORTEST]}"
+        self.terminal.note(
+            f"`{name}` waits for approval: `planbound approve {name} {way} --as NAME`"
+        )
+        return ExitCode.WAITING
+
+    def approve(self, sheet: gate.Sheet, modifications: tuple[str, ...]) -> None:
+        """Record the approval of exactly what was shown."""
+        if self.parts.reader.read(self.file.path) != self.data:
+            raise ConcurrentModification(
+                "the plan was changed while it was looked at: nothing was approved",
+                hint="look at it again",
             )
-            return ExitCode.WAITING
+        method = self.method
         approval = Approval(
             nonce=secrets.token_hex(16),
             digest=sheet.digest,
@@ -196,6 +189,8 @@ class Gate:
             method=method.value,
             expires=self.expires,
             modifications=modifications,
+            project=self.parts.state.project,
+            policy=self.given.policy,
         )
         kept = gate.keep_text(self.bench.vault, self.data)
         recorder = self.parts.recorder()
@@ -207,129 +202,72 @@ class Gate:
         changes = f", with {', '.join(modifications)}" if modifications else ""
         self.parts.progress(sheet.slug, f"approved by {approval.by}{changes}")
         self.terminal.out(
-            f"approved {sheet.digest[:_SHORTEST]} by {visible(approval.by)}"
-            f" ({method.value}){changes}"
+            f"approved {sheet.digest[:SHORTEST]} by {visible(approval.by)}"
+            f" ({method.value}; {method.caution}){changes}"
         )
-        return ExitCode.DONE
 
     def _statement(self, sheet: gate.Sheet) -> bytes:
         return gate.statement(sheet, self.parts.state.project)
 
-    def _consent(self, sheet: gate.Sheet) -> Method | None:
-        if self.arguments.signature:
-            from planbound.shell.signature import check_signature  # noqa: PLC0415 - seldom
+    def _consents(self, sheet: gate.Sheet) -> bool:
+        match self.method:
+            case Method.POLICY:
+                return True
+            case Method.DIGEST:
+                return bool(self.given.digest)
+            case Method.TERMINAL:
+                return self.types_digest(sheet)
+            case Method.SIGNATURE:
+                return self._signs(sheet)
 
-            check_signature(
-                self._statement(sheet),
-                signature=self.arguments.signature,
-                signer=self.by,
-                namespace=gate.NAMESPACE,
-            )
-            return Method.SIGNATURE
-        if self.parts.configuration.gate.signed:
-            return None
-        if self.arguments.digest:
-            return Method.DIGEST
-        if not _is_terminal():
-            return None
-        sys.stderr.write(f"to approve, type the first {_TYPED} characters of the digest: ")
-        sys.stderr.flush()
-        return Method.TERMINAL if _typed() == sheet.digest[:_TYPED] else None
+    def _signs(self, sheet: gate.Sheet) -> bool:
+        if not self.given.signature:
+            return False
+        from planbound.shell.signature import check_signature  # noqa: PLC0415 - seldom
 
-    def _expires(self) -> str | None:
-        if not self.arguments.expires:
-            return None
-        from datetime import UTC, datetime, timedelta  # noqa: PLC0415 - only here
+        check_signature(
+            self._statement(sheet),
+            signature=self.given.signature,
+            signer=self.by,
+            namespace=gate.NAMESPACE,
+        )
+        return True
 
-        from planbound.plan.limits import LimitError, parse_duration  # noqa: PLC0415
+    def types_digest(self, sheet: gate.Sheet) -> bool:
+        """Say whether whoever sits at the terminal types the beginning of the digest."""
+        typed = prompt(f"to approve, type the first {_TYPED} characters of the digest: ")
+        return typed is not None and typed.lower() == sheet.digest[:_TYPED]
 
-        try:
-            seconds = float(parse_duration(self.arguments.expires))
-        except LimitError as error:
-            raise UsageError(f"`--expires`: {error.reason}", hint=error.hint) from error
-        until = datetime.now(UTC) + timedelta(seconds=seconds)
-        return until.strftime("%Y-%m-%dT%H:%M:%S.%fZ")
+    # -- what is changed -----------------------------------------------------------------------
+
+    def change(self, changes: Sequence[TextChange], step_text: str | None = None) -> list[str]:
+        """Change the plan's text and show the difference; return what was done, in words.
+
+        A change that cannot be made, or that brings errors, leaves the file as it is.
+        """
+        by = self.by
+        plan = modify(self.plan, changes, step_text)
+        data = write(plan)
+        after = self.verified(data)
+        wrong = new_errors(self.verified(self.data), after)
+        if wrong:
+            self._tell(after, wrong)
+            raise Refused("the plan cannot be changed like that: it would have errors")
+        self.parts.files.replace(self.file.path, data, expected=self.data)
+        said = [say_change(change) for change in changes]
+        gate.rewrite(
+            self.parts.recorder(),
+            self.file.slug,
+            digest(self.plan),
+            digest(plan),
+            by=by,
+            how=", ".join(said),
+        )
+        for line in difference(self.file.shown, self.data, data).splitlines():
+            self.terminal.out(visible(line))
+        self.plan, self.data = plan, data
+        return said
 
     def show(self, status: PlanStatus) -> None:
         """Write the status into the file, for people."""
         gate.show_status(self.parts.files, self.file, self.data, self.plan, status)
-
-    # -- the sheet -----------------------------------------------------------------------------
-
-    def _lines(self, sheet: gate.Sheet, bench: Bench) -> Iterator[str]:
-        plan, terminal = sheet.plan, self.terminal
-        title = visible(plan.objective.value) if plan.objective else sheet.slug
-        yield terminal.style(title, "bold")
-        yield f"digest {sheet.digest[:_SHORTEST]}, tree {sheet.tree[:_SHORTEST]}"
-        yield from self._differences(sheet)
-        yield ""
-        colours = {(item.subject.value, item.number): item for item in sheet.baseline}
-        for step in plan.steps:
-            yield from _step(step, plan, colours.get(("step", step.label)), terminal)
-        for condition in plan.postconditions:
-            found = colours.get(("postcondition", str(condition.number)))
-            yield f"at the end: {visible(condition.statement)} {_now(found, terminal)}".rstrip()
-        yield ""
-        contracts = bench.configuration.contracts
-        judges = list(sheet.judges)
-        named = ", ".join(visible(path) for path in judges[:_SHOWN])
-        more = f" and {len(judges) - _SHOWN} more" if len(judges) > _SHOWN else ""
-        count = f"{len(judges)} file{'' if len(judges) == 1 else 's'}"
-        yield f"judged by {count}: {named}{more}" if judges else "judged by no file"
-        passed = ", ".join(contracts.env) or "nothing"
-        yield f"passed to contracts: {passed}; network {'on' if contracts.network else 'off'}"
-        yield f"budget: {format_budget(plan.budget.value) if plan.budget else 'none is set'}"
-        wanted = bench.configuration.judging.evidence
-        level = f"isolation {bench.cell.isolation.value} ({bench.cell.name})"
-        yield f"{level}, evidence {wanted.value if wanted else 'as it comes'}"
-        yield ""
-
-    def _differences(self, sheet: gate.Sheet) -> Iterator[str]:
-        journal = self.parts.existing_journal()
-        before = gate.last_text(journal, self.bench.vault, sheet.slug) if journal else None
-        if before is None or before == self.data:
-            return
-        old = {step.id: step for step in parse(before, path="approved").steps}
-        for step in sheet.plan.steps:
-            was = old.get(step.id)
-            if was is not None and _contract(was) != _contract(step):
-                yield self.terminal.style(f"the contract of step {step.label} is another", "red")
-        for lost in old.keys() - {step.id for step in sheet.plan.steps}:
-            yield self.terminal.style(f"the step `{visible(lost)}` is gone", "red")
-        for line in difference(self.file.shown, before, self.data).splitlines():
-            yield f"  {visible(line)}"
-
-
-def _contract(step: Step) -> str | None:
-    return contract_digest(step.contract) if step.contract is not None else None
-
-
-def _step(step: Step, plan: Plan, found: Verdict | None, terminal: Terminal) -> Iterator[str]:
-    target = f" ({visible(step.target.value)})" if step.target else ""
-    yield f"{step.label}. {terminal.style(visible(step.title), 'bold')}{target}"
-    touches = ", ".join(visible(item.value) for item in plan.touches_of(step))
-    yield f"   may touch {touches or ('anything' if step.touches is None else 'nothing')}"
-    if isinstance(step.contract, Command):
-        for number, line in enumerate(step.contract.text.split("\n")):
-            yield f"   {'$' if number == 0 else ' '} {visible(line)}"
-        yield f"   {_now(found, terminal)}"
-    elif isinstance(step.contract, Attest):
-        yield f"   attested by a person: {visible(step.contract.statement)}"
-
-
-def _now(found: Verdict | None, terminal: Terminal) -> str:
-    if found is None:
-        return ""
-    if found.kind is VerdictKind.PASS:
-        return terminal.style("green already: passing proves nothing about the work", "yellow")
-    if found.kind in {VerdictKind.FAIL, VerdictKind.VACUOUS}:
-        return terminal.style(f"red now: {visible(found.reason)}", "dim")
-    return terminal.style(f"{found.kind.value} now: {visible(found.reason)}", "yellow")
-
-
-def _is_terminal() -> bool:
-    return sys.stdin.isatty() and sys.stderr.isatty()
-
-
-def _typed() -> str:
-    return sys.stdin.readline().strip().lower()

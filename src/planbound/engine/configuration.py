@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
+import enum
 from collections.abc import Mapping
-from typing import NamedTuple
+from typing import TYPE_CHECKING, NamedTuple
 
 from planbound.engine.configuration_table import Table
 from planbound.engine.judging.level import Isolation
@@ -11,10 +12,16 @@ from planbound.errors import ConfigurationError
 from planbound.plan.model import Evidence
 from planbound.verify.facts import DEFAULT_ROLES
 
+if TYPE_CHECKING:
+    from planbound.engine.agents import AgentRules
+    from planbound.engine.gate.policy import Policy
+    from planbound.engine.notify import Notify
+    from planbound.engine.recovery.recipe import Recipe
+
 PROFILES = ("default", "strict")
 _KEYS = (
     *("profile", "verify", "agents", "roles", "redact", "contracts", "judging", "workspace"),
-    "gate",
+    *("gate", "notify", "run", "recovery"),
 )
 
 
@@ -50,6 +57,8 @@ class Judging(NamedTuple):
     isolation: Isolation = Isolation.I0
     canary: bool = True
     held_out: tuple[HeldOut, ...] = ()
+    bare: bool = False
+    """Whether contracts run in the workspace itself, without a cell."""
 
 
 class TreeRules(NamedTuple):
@@ -64,6 +73,29 @@ class GateRules(NamedTuple):
 
     signed: bool = False
     """Whether only a signature counts."""
+    remind: float | None = None
+    """After how many seconds without an answer the question is asked again."""
+    policies: tuple[Policy, ...] = ()
+    """What approves plans beforehand, for who asks for it by name."""
+
+
+class Motor(enum.Enum):
+    """What drives a run."""
+
+    INLINE = "inline"
+    """This process."""
+    DBOS = "dbos"
+    """A DBOS workflow, with queues and workers."""
+
+
+class RunRules(NamedTuple):
+    """How plans are run."""
+
+    motor: Motor = Motor.INLINE
+    jobs: int = 1
+    """How many steps may run at once, where they cannot disturb each other."""
+    agent: str | None = None
+    """Who gets a step whose target is no agent's name."""
 
 
 class Configuration(NamedTuple):
@@ -77,8 +109,24 @@ class Configuration(NamedTuple):
     judging: Judging = Judging()
     tree: TreeRules = TreeRules()
     gate: GateRules = GateRules()
+    notify: tuple[Notify, ...] = ()
+    agents: Mapping[str, AgentRules] = {}
+    seats: Mapping[str, str] = {}
+    """For each role the agent that has it."""
+    run: RunRules = RunRules()
+    own_recipes: tuple[Recipe, ...] | None = None
+    """None: nothing is said about recovery; see `recipes`."""
     path: str | None = None
     """Where it was read from."""
+
+    @property
+    def recipes(self) -> tuple[Recipe, ...]:
+        """Return how failures are answered."""
+        if self.own_recipes is not None:
+            return self.own_recipes
+        from planbound.engine.recovery.recipe import DEFAULT_RECIPES  # noqa: PLC0415 - start-up
+
+        return DEFAULT_RECIPES
 
 
 def read_configuration(document: Mapping[str, object], *, path: str) -> Configuration:
@@ -101,19 +149,50 @@ def read_configuration(document: Mapping[str, object], *, path: str) -> Configur
         contracts=_contracts(top.table("contracts")),
         judging=_judging(top.table("judging")),
         tree=_tree(top.table("workspace")),
-        gate=_gate(top.table("gate")),
+        gate=_gate(top.table("gate"), named or DEFAULT_ROLES),
+        notify=_notify(top) if "notify" in document else (),
+        agents=(agents := _agents(top.table("agents"))),
+        seats=_seats(top.table("roles"), agents),
+        run=_run(top.table("run"), agents),
+        own_recipes=_recipes(top.table("recovery")) if "recovery" in document else None,
         path=path,
+    )
+
+
+def _agents(table: Table) -> Mapping[str, AgentRules]:
+    if not table.values:
+        return {}
+    from planbound.engine.agents import read_agents  # noqa: PLC0415 - start-up
+
+    return read_agents(table)
+
+
+def _seats(table: Table, agents: Mapping[str, AgentRules]) -> Mapping[str, str]:
+    if not table.values:
+        return {}
+    from planbound.engine.agents import read_roles  # noqa: PLC0415 - start-up
+
+    return read_roles(table, agents)
+
+
+def _run(table: Table, agents: Mapping[str, AgentRules]) -> RunRules:
+    table.allow(*RunRules._fields)
+    agent = table.values.get("agent")
+    if agent is not None and (not isinstance(agent, str) or agent not in agents):
+        known = ", ".join(agents) or "none"
+        table.refuse("agent", f"is {agent!r}", f"agents that are configured: {known}")
+    return RunRules(
+        motor=table.choice("motor", Motor, Motor.INLINE) or Motor.INLINE,
+        jobs=table.count("jobs", 1),
+        agent=agent if isinstance(agent, str) else None,
     )
 
 
 def _contracts(table: Table) -> Contracts:
     table.allow(*(name for name in Contracts._fields if name != "seconds"), "timeout")
     usual = Contracts()
-    for name in (names := table.texts("env", "a list of names of variables")):
-        if not name.replace("_", "a").isalnum() or name[:1].isdigit():
-            table.refuse("env", f"holds `{name}`", 'write names only, such as `env = ["LANG"]`')
     return Contracts(
-        env=names,
+        env=table.names("env"),
         path=table.texts("path", "a list of folders"),
         read=table.texts("read", "a list of paths"),
         network=table.flag("network", usual.network),
@@ -127,12 +206,26 @@ def _contracts(table: Table) -> Contracts:
 
 def _judging(table: Table) -> Judging:
     table.allow(*Judging._fields)
-    return Judging(
+    judging = Judging(
         evidence=table.choice("evidence", Evidence, None),
         isolation=table.choice("isolation", Isolation, Isolation.I0) or Isolation.I0,
         canary=table.flag("canary", default=True),
         held_out=tuple(_held_out(table)),
+        bare=table.flag("bare", default=False),
     )
+    if judging.bare:
+        for key, too_much in (
+            ("isolation", judging.isolation is not Isolation.I0),
+            ("evidence", judging.evidence not in {None, Evidence.E0, Evidence.E1}),
+            ("held_out", bool(judging.held_out)),
+        ):
+            if too_much:
+                table.refuse(
+                    "bare",
+                    f"is true, and `{key}` demands a cell",
+                    f"take `bare` or `{key}` out: without a cell there is I0 and E1 at best",
+                )
+    return judging
 
 
 def _held_out(table: Table) -> list[HeldOut]:
@@ -157,9 +250,31 @@ def _held_out(table: Table) -> list[HeldOut]:
     return found
 
 
-def _gate(table: Table) -> GateRules:
+def _gate(table: Table, roles: frozenset[str]) -> GateRules:
     table.allow(*GateRules._fields)
-    return GateRules(signed=table.flag("signed", default=False))
+    policies: tuple[Policy, ...] = ()
+    if (tables := table.table("policies")).values:
+        # Few have policies, and reading contracts costs a start.
+        from planbound.engine.gate.policy import read_policies  # noqa: PLC0415 - start-up
+
+        policies = read_policies(tables, roles)
+    return GateRules(
+        signed=table.flag("signed", default=False),
+        remind=table.seconds("remind", 0.0) or None,
+        policies=policies,
+    )
+
+
+def _notify(top: Table) -> tuple[Notify, ...]:
+    from planbound.engine.notify import read_notify  # noqa: PLC0415 - few are told anything
+
+    return read_notify(top)
+
+
+def _recipes(table: Table) -> tuple[Recipe, ...]:
+    from planbound.engine.recovery.configuration import read_recipes  # noqa: PLC0415 - start-up
+
+    return read_recipes(table)
 
 
 def _tree(table: Table) -> TreeRules:

@@ -49,12 +49,30 @@ class Table:
             self.refuse(key, "is not a table", f"write `[{self._key(key)}]`")
         return Table(value, self._key(key), self.path)
 
+    def tables(self, key: str) -> tuple[Table, ...]:
+        """Return the tables of a list `[[key]]`; none where there is no such list."""
+        value = self.values.get(key, [])
+        if not isinstance(value, list) or not all(isinstance(item, dict) for item in value):
+            self.refuse(key, "is not a list of tables", f"write `[[{self._key(key)}]]`")
+        name = self._key(key)
+        return tuple(
+            Table(item, f"{name}[{number}]", self.path) for number, item in enumerate(value, 1)
+        )
+
     def texts(self, key: str, what: str) -> tuple[str, ...]:
         """Return a list of texts."""
         value = self.values.get(key, [])
         if not isinstance(value, list) or not all(isinstance(item, str) for item in value):
             self.refuse(key, f"is not {what}", f'write `{key} = ["..."]`')
         return tuple(value)
+
+    def names(self, key: str) -> tuple[str, ...]:
+        """Return names of variables."""
+        found = self.texts(key, "a list of names of variables")
+        for name in found:
+            if not name.replace("_", "a").isalnum() or name[:1].isdigit():
+                self.refuse(key, f"holds `{name}`", f'write names only, such as `{key} = ["LANG"]`')
+        return found
 
     def flag(self, key: str, default: bool) -> bool:  # noqa: FBT001 - what a flag is by default
         """Return true or false."""

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Iterable
+from collections.abc import Iterable, Sequence
 from typing import NamedTuple
 
 from planbound.plan.headings import read_step_heading
@@ -40,21 +40,25 @@ def edit_plan(plan: Plan, edits: Iterable[Edit]) -> Plan:
 
 def set_plan_status(plan: Plan, status: PlanStatus) -> Plan:
     """Return the plan with another status in its frontmatter; only that line changes."""
+    return edit_plan(plan, [_plan_status(plan, status)])
+
+
+def _plan_status(plan: Plan, status: PlanStatus) -> Edit:
     front = plan.frontmatter
     if front.status is not None:
         written = plan.source.text[front.status.span.start : front.status.span.end]
         quote = written[0] if written[:1] in {'"', "'"} else ""
-        return edit_plan(plan, [Edit(front.status.span, f"{quote}{status.value}{quote}")])
+        return Edit(front.status.span, f"{quote}{status.value}{quote}")
     newline = plan.source.newline
     if front.span is None:
         start = 1 if plan.source.text.startswith("\ufeff") else 0
         block = f"---{newline}type: plan{newline}status: {status.value}{newline}---{newline}"
-        return edit_plan(plan, [Edit(Span(start, start), block + newline)])
+        return Edit(Span(start, start), block + newline)
     match = _STATUS_LINE.search(plan.source.text, front.span.start, front.span.end)
     if match:  # a status that is none, or none at all behind the colon
-        return edit_plan(plan, [Edit(Span(*match.span("value")), f" {status.value}")])
+        return Edit(Span(*match.span("value")), f" {status.value}")
     line = f"status: {status.value}{newline}"
-    return edit_plan(plan, [Edit(Span(front.span.start, front.span.start), line)])
+    return Edit(Span(front.span.start, front.span.start), line)
 
 
 _STATUS_LINE = lazy_pattern(r"^status:(?P<value>[^\r\n#]*?)(?=[ \t]*(?:#|\r|\n|$))", re.MULTILINE)
@@ -65,12 +69,24 @@ def set_step_status(plan: Plan, step: Step, status: StepStatus) -> Plan:
 
     The mark in the heading changes, and the `**status: …**` line where the step has one.
     """
+    return edit_plan(plan, _step_status(plan, step, status))
+
+
+def _step_status(plan: Plan, step: Step, status: StepStatus) -> list[Edit]:
     edits = [_mark(plan, step, status)]
     for field in step.fields:
         if field.name == "status":
             edits.append(Edit(_status_value(plan, field.span), f"**status: {status.value}**"))
             break
-    return edit_plan(plan, edits)
+    return edits
+
+
+def mark_progress(plan: Plan, status: PlanStatus, steps: Sequence[StepStatus]) -> Source:
+    """Return the text with the status of the plan and of each of its steps, in their order."""
+    edits = [_plan_status(plan, status)]
+    for step, wanted in zip(plan.steps, steps, strict=True):
+        edits.extend(_step_status(plan, step, wanted))
+    return apply(plan.source, edits)
 
 
 def _status_value(plan: Plan, span: Span) -> Span:

@@ -47,6 +47,21 @@ _PLACEHOLDERS = (
 )
 
 
+def step_skeleton(number: str) -> str:
+    """Return a step to fill in."""
+    _, touches, task, contract = _PLACEHOLDERS[0]
+    return (
+        _STEP.format(
+            number=number,
+            title="TODO: what is done",
+            touches=touches,
+            task=task,
+            contract=contract,
+        ).rstrip()
+        + "\n"
+    )
+
+
 def objective_line(objective: str | None, slug: str) -> str:
     """Return the objective of a new plan on one line; raise UsageError where it says nothing."""
     if objective is None:

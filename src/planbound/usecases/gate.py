@@ -8,7 +8,7 @@ from collections.abc import Mapping, Sequence
 from functools import partial
 from typing import NamedTuple
 
-from planbound.engine.gate.approval import Approval, approval_of
+from planbound.engine.gate.approval import Approval, Method, approval_of
 from planbound.engine.judging.case import Case
 from planbound.engine.judging.verdict import Verdict
 from planbound.engine.manifest import Manifest
@@ -81,15 +81,26 @@ def last_approval(journal: Journal, slug: str) -> Approval | None:
     return approval
 
 
+def consumer(journal: Journal, slug: str, nonce: str) -> str | None:
+    """Return the run that used an approval up; None where none did."""
+    for record in journal.read(Query(plan=slug, events=(EventKind.EXECUTION_STARTED,))):
+        if record.draft.details.get("nonce") == nonce:
+            return str(record.draft.details.get("run"))
+    return None
+
+
 def request(recorder: Recorder, sheet: Sheet) -> None:
-    """Note that somebody is asked."""
+    """Note that somebody is asked; the same question, until it is decided, is noted once."""
     details: dict[str, Json] = {
         "plan_id": sheet.slug,
         "digest": sheet.digest,
         "judges": dict(sheet.judges),
         "tree": sheet.tree,
     }
-    key = f"{sheet.digest} {sheet.tree}"
+    decided = 0
+    for record in recorder.journal.read(Query(plan=sheet.slug, events=_DECISIONS)):
+        decided = record.seq
+    key = f"{sheet.digest} {sheet.tree} {decided}"
     recorder.record(EventKind.GATE_APPROVAL_REQUESTED, sheet.slug, details, key=key)
 
 
@@ -120,13 +131,23 @@ def approve(
         "by": approval.by,
         "nonce": approval.nonce,
         "method": approval.method,
+        "strength": Method(approval.method).strength.value,
         "configuration": approval.configuration,
     }
-    if approval.expires is not None:
-        details["expires"] = approval.expires
-    if text is not None:
-        details["text"] = text
+    optional = {
+        "expires": approval.expires,
+        "project": approval.project,
+        "policy": approval.policy,
+        "text": text,
+    }
+    details.update({name: value for name, value in optional.items() if value is not None})
     recorder.record(EventKind.GATE_APPROVED, sheet.slug, details, key=approval.nonce)
+
+
+def rewrite(recorder: Recorder, slug: str, before: str, after: str, *, by: str, how: str) -> None:
+    """Note that somebody changed a plan at the gate: from one digest to another."""
+    details: dict[str, Json] = {"from": before, "to": after, "by": by, "reason": how}
+    recorder.record(EventKind.PLAN_REWRITTEN, slug, details)
 
 
 def reject(recorder: Recorder, slug: str, plan: Plan, *, by: str, reason: str) -> None:

@@ -7,7 +7,7 @@ import os
 import stat
 
 from planbound.cli.terminal import Terminal
-from planbound.errors import ExitCode, FileProblem
+from planbound.errors import ExitCode, FileProblem, PlanboundError
 from planbound.source.visible import visible
 from planbound.store.files import RealFiles
 from planbound.usecases.doctor import Check, Health, Probes, StateFolder, doctor, is_well
@@ -48,8 +48,22 @@ def _probes(parts: Parts) -> Probes:
         guarded=parts.guards_stand,
         state=lambda: _state(parts.state.folder),
         configuration=lambda: parts.configuration.path,
+        receivers=(lambda: _troubles(parts)) if _has_receivers(parts) else None,
         tools={tool: _is_there(tool) for tool in TOOLS},
     )
+
+
+def _has_receivers(parts: Parts) -> bool:
+    try:
+        return bool(parts.configuration.notify)
+    except PlanboundError:  # told by another check
+        return False
+
+
+def _troubles(parts: Parts) -> list[str]:
+    from planbound.wiring.notify import receiver_troubles  # noqa: PLC0415 - most have no receivers
+
+    return receiver_troubles(parts)
 
 
 def _is_there(tool: str) -> bool:

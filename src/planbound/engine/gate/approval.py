@@ -3,8 +3,19 @@
 from __future__ import annotations
 
 import enum
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
 from typing import NamedTuple
+
+
+class Strength(enum.Enum):
+    """How well it is known who approved."""
+
+    PROOF = "proof"
+    """A key that nobody else has."""
+    WORD = "word"
+    """Somebody said so; another program of the same user could have said it too."""
+    RULE = "rule"
+    """Nobody: a rule said so."""
 
 
 class Method(enum.Enum):
@@ -16,6 +27,32 @@ class Method(enum.Enum):
     """Somebody named the digest and themselves, without a terminal."""
     SIGNATURE = "signature"
     """A key that is allowed to signed the statement: proof of who it was."""
+    POLICY = "policy"
+    """A rule of the configuration allows plans like this one: nobody looked at it."""
+
+    @property
+    def strength(self) -> Strength:
+        """How well it is known who it was."""
+        return _STRENGTHS[self]
+
+    @property
+    def caution(self) -> str:
+        """What the method is worth, in a few words."""
+        return _CAUTIONS[self]
+
+
+_STRENGTHS = {
+    Method.TERMINAL: Strength.WORD,
+    Method.DIGEST: Strength.WORD,
+    Method.SIGNATURE: Strength.PROOF,
+    Method.POLICY: Strength.RULE,
+}
+_CAUTIONS = {
+    Method.TERMINAL: "anybody who can type as you could have done this",
+    Method.DIGEST: "anybody who can run a command as you could have done this",
+    Method.SIGNATURE: "the key proves who it was",
+    Method.POLICY: "a rule of the configuration; nobody looked",
+}
 
 
 class Approval(NamedTuple):
@@ -30,6 +67,9 @@ class Approval(NamedTuple):
     expires: str | None = None
     """In UTC, as the journal writes times."""
     modifications: tuple[str, ...] = ()
+    project: str | None = None
+    """The repository that it was given in; None in records that are older than that."""
+    policy: str | None = None
 
 
 class Standing(NamedTuple):
@@ -39,6 +79,9 @@ class Standing(NamedTuple):
     judges: Mapping[str, str]
     configuration: str
     now: str
+    project: str | None = None
+    used: str | None = None
+    """The run that consumed the approval, unless it is the one that asks."""
 
 
 def approval_of(details: Mapping[str, object]) -> Approval | None:
@@ -50,7 +93,7 @@ def approval_of(details: Mapping[str, object]) -> Approval | None:
     if not all(isinstance(text, str) for text in texts):
         return None
     nonce, digest, configuration, by, method = map(str, texts)
-    expires = details.get("expires")
+    expires, project, policy = (details.get(name) for name in ("expires", "project", "policy"))
     return Approval(
         nonce=nonce,
         digest=digest,
@@ -60,21 +103,30 @@ def approval_of(details: Mapping[str, object]) -> Approval | None:
         method=method,
         expires=expires if isinstance(expires, str) else None,
         modifications=tuple(str(change) for change in changes),
+        project=project if isinstance(project, str) else None,
+        policy=policy if isinstance(policy, str) else None,
     )
 
 
 def mismatch(approval: Approval, standing: Standing) -> str | None:
     """Return why an approval does not hold, None where it does."""
+    return next(_mismatches(approval, standing), None)
+
+
+def _mismatches(approval: Approval, standing: Standing) -> Iterator[str]:
+    """Yield every reason, the one that says most first."""
+    known = approval.project is not None and standing.project is not None
+    if known and approval.project != standing.project:
+        yield f"other repository: it was given in {approval.project}, this is {standing.project}"
+    if standing.used is not None:
+        yield f"already used: run {standing.used} has it"
     if approval.digest != standing.digest:
-        return (
-            f"digest changed: {approval.digest[:12]} was approved, this is {standing.digest[:12]}"
-        )
+        yield f"digest changed: {approval.digest[:12]} was approved, this is {standing.digest[:12]}"
     if approval.configuration != standing.configuration:
-        return "configuration changed: contracts would run otherwise than was approved"
+        yield "configuration changed: contracts would run otherwise than was approved"
     for path in sorted({*approval.judges, *standing.judges}):
         if approval.judges.get(path) != standing.judges.get(path):
-            return f"judge changed: {path}"
+            yield f"judge changed: {path}"
     # Both are in UTC and written alike.
     if approval.expires is not None and approval.expires <= standing.now:
-        return f"expired: it held until {approval.expires}"
-    return None
+        yield f"expired: it held until {approval.expires}"

@@ -10,7 +10,9 @@ from collections.abc import Sequence
 from typing import NamedTuple
 
 from planbound.engine.gate.decision_changes import (
+    Add,
     ChangeReader,
+    Edit,
     Modification,
     Move,
     NotUnderstoodError,
@@ -47,9 +49,11 @@ from planbound.engine.gate.decision_words import (
 
 __all__ = [
     "MAX_LENGTH",
+    "Add",
     "Approve",
     "Ask",
     "Decision",
+    "Edit",
     "Modification",
     "Move",
     "Reject",
@@ -58,6 +62,7 @@ __all__ = [
     "Skip",
     "Swap",
     "Unclear",
+    "read_changes",
     "read_decision",
 ]
 
@@ -120,6 +125,34 @@ def read_decision(text: str, labels: Sequence[str]) -> Decision:
         )
     except NotUnderstoodError as error:
         return Unclear(said, error.question)
+
+
+def read_changes(text: str, labels: Sequence[str]) -> tuple[Modification, ...]:
+    """Return the changes that a text names and nothing else; none where it says anything more.
+
+    That is no decision: who asks for it knows that the plan will be shown again.
+    """
+    tokens = tokenize(text.strip(" \t\r\n"))
+    if len(text) > MAX_LENGTH or holds_unseen(text) or not tokens:
+        return ()
+    reader = ChangeReader(tokens, labels)
+    found: list[Modification] = []
+    position, whole = 0, True
+    try:
+        while position < len(tokens):
+            joins = tokens[position].kind in _JOINING or tokens[position].text in JOINERS
+            if found and joins:
+                position, whole = position + 1, False
+                continue
+            changes = reader.read(position)
+            if not changes:
+                return ()
+            found += changes
+            position, whole = reader.position, True
+        demand_harmony(found, labels)
+    except NotUnderstoodError:
+        return ()
+    return tuple(found) if whole else ()
 
 
 def _read_question(text: str, tokens: Sequence[Token]) -> Ask | None:

@@ -1,4 +1,4 @@
-"""The changes to a plan that an approval may carry: skip, remove, move, swap, reorder."""
+"""The changes to a plan that people name: skip, remove, move, swap, reorder, edit, add."""
 
 from __future__ import annotations
 
@@ -42,7 +42,20 @@ class Reorder(NamedTuple):
     order: tuple[str, ...]
 
 
-Modification = Skip | Remove | Move | Swap | Reorder
+class Edit(NamedTuple):
+    """Give the step another text."""
+
+    step: str
+
+
+class Add(NamedTuple):
+    """Put a new step beside another one; `anchor` is a step, `first` or `last`."""
+
+    anchor: str
+    after: bool = True
+
+
+Modification = Skip | Remove | Move | Swap | Reorder | Edit | Add
 
 
 class NotUnderstoodError(ValueError):
@@ -104,8 +117,10 @@ class ChangeReader:
             **dict.fromkeys(("remove", "drop", "delete"), self._removes),
             **dict.fromkeys(("swap", "exchange"), self._swap),
             **dict.fromkeys(("reorder", "order"), self._reorder),
+            **dict.fromkeys(("add", "insert"), self._add),
             "move": self._move,
             "do": self._do,
+            "edit": self._edit,
         }.get(verb)
 
     def _skips(self) -> tuple[Modification, ...]:
@@ -114,31 +129,44 @@ class ChangeReader:
     def _removes(self) -> tuple[Modification, ...]:
         return tuple(Remove(step) for step in self._steps())
 
+    def _edit(self) -> tuple[Modification, ...]:
+        return (Edit(self._step()),)
+
+    def _add(self) -> tuple[Modification, ...]:
+        self._accept("a", "one")
+        self._accept("new")
+        self._accept("step", "task")
+        place = self._end_of_plan() if self._accept("at") else self._place()
+        return (Add(*place),)
+
     def _move(self) -> tuple[Modification, ...]:
         step = self._step()
-        if not self._accept("to"):
-            return (self._beside(step),)
+        place = self._end_of_plan() if self._accept("to") else self._place()
+        return (Move(step, *place),)
+
+    def _end_of_plan(self) -> tuple[str, bool]:
+        """Return the place that `the start` or `the end` is."""
         self._accept("the")
         match self._take():
             case word if word in _STARTS:
-                return (Move(step, "first", after=False),)
+                return "first", False
             case word if word in _ENDS:
-                return (Move(step, "last", after=True),)
+                return "last", True
         raise _Unread
 
     def _do(self) -> tuple[Modification, ...]:
-        return (self._beside(self._step()),)
+        return (Move(self._step(), *self._place()),)
 
-    def _beside(self, step: str) -> Move:
+    def _place(self) -> tuple[str, bool]:
         match self._take():
             case "first":
-                return Move(step, "first", after=False)
+                return "first", False
             case "last":
-                return Move(step, "last", after=True)
+                return "last", True
             case "before":
-                return Move(step, self._step(), after=False)
+                return self._step(), False
             case "after":
-                return Move(step, self._step(), after=True)
+                return self._step(), True
         raise _Unread
 
     def _swap(self) -> tuple[Modification, ...]:
@@ -256,7 +284,7 @@ def demand_harmony(changes: Sequence[Modification], labels: Sequence[str]) -> No
         if count > 1:
             raise NotUnderstoodError(f"Step {step} is changed twice; which change holds?")
     anchors = Counter(
-        (change.anchor, change.after) for change in changes if isinstance(change, Move)
+        (change.anchor, change.after) for change in changes if isinstance(change, Move | Add)
     )
     for (anchor, after), count in anchors.items():
         if Move(anchor, anchor, after) in changes:
@@ -288,8 +316,10 @@ def _demand_full_order(
 
 def _subjects(change: Modification) -> Iterator[str]:
     match change:
-        case Skip(step) | Remove(step) | Move(step):
+        case Skip(step) | Remove(step) | Move(step) | Edit(step):
             yield step
+        case Add():
+            pass
         case Swap(first, second):
             yield first
             yield second

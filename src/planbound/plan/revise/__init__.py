@@ -1,4 +1,4 @@
-"""Changes that a person makes to a plan at the gate: a step goes, or steps change places.
+"""Changes that a person makes to a plan at the gate: steps go, come, change places or text.
 
 Each change is made in the plan's text. A step moves with its whole block, its status marks and
 its own words; numbers of steps are written anew in headings, in `(depends on …)` and in
@@ -20,8 +20,11 @@ from typing import NamedTuple, assert_never
 
 from planbound.plan.labels import normalise_label
 from planbound.plan.model import Plan
+from planbound.plan.parse import parse_source
 from planbound.plan.revise.error import RevisionError, name_of
 from planbound.plan.revise.rewrite import arrange, remove
+from planbound.plan.revise.step_text import append, replace
+from planbound.source import Source
 
 __all__ = [
     "Change",
@@ -30,9 +33,11 @@ __all__ = [
     "ReorderSteps",
     "RevisionError",
     "SwapSteps",
+    "add_step",
     "move_step",
     "remove_step",
     "reorder_steps",
+    "replace_step",
     "revise",
     "swap_steps",
 ]
@@ -117,6 +122,26 @@ def move_step(
     else:
         slot = _slot(plan, after, moved, behind=1)
     return arrange(plan, [*others[:slot], moved, *others[slot:]])
+
+
+def replace_step(plan: Plan, label: str, text: str) -> str:
+    """Return the plan's text with another text for a step; its number stays.
+
+    The text is one step with its heading, and names other steps by the numbers that they have.
+    """
+    return replace(plan, _place(plan, label), text)
+
+
+def add_step(plan: Plan, text: str, *, before: str | None = None, after: str | None = None) -> str:
+    """Return the plan's text with one more step, and all steps renumbered.
+
+    The place is said as for `move_step`. Whatever number the text has, it gets the one of its
+    place; it names other steps by the numbers that they have before it comes. The step behind it
+    depends on it, unless it says otherwise.
+    """
+    added = parse_source(Source(path=plan.source.path, text=append(plan, text)))
+    own = added.steps[-1]
+    return move_step(added, own.label or own.id, before=before, after=after)
 
 
 def swap_steps(plan: Plan, first: str, second: str) -> str:

@@ -35,9 +35,9 @@ def arrange(plan: Plan, order: Sequence[int]) -> str:
     """Return the plan's text with its steps in another order."""
     if list(order) == list(range(len(plan.steps))):
         return plan.source.text
-    _check_labels(plan)
+    check_labels(plan)
     moved = [new for new, old in enumerate(order) if new != old]
-    _check_templates(plan, range(moved[0], moved[-1] + 1))
+    check_templates(plan, range(moved[0], moved[-1] + 1))
     links = read_links(plan)
     check_forward(plan, links, order)
     return _rewrite(plan, _Target(tuple(order), links, read_layout(plan)))
@@ -47,14 +47,15 @@ def remove(plan: Plan, place: int) -> str:
     """Return the plan's text without a step."""
     if len(plan.steps) == 1:
         raise RevisionError(f"{name_of(plan.steps[0])} is the only step: reject the plan instead")
-    _check_labels(plan)
-    _check_templates(plan, range(place, len(plan.steps)))
+    check_labels(plan)
+    check_templates(plan, range(place, len(plan.steps)))
     order = tuple(other for other in range(len(plan.steps)) if other != place)
     links = without(read_links(plan), place)
     return _rewrite(plan, _Target(order, links, read_layout(plan).without(place), place))
 
 
-def _check_labels(plan: Plan) -> None:
+def check_labels(plan: Plan) -> None:
+    """Refuse a plan in which a number means two steps."""
     for label, count in Counter(step.label for step in plan.steps).items():
         if label and count > 1:
             raise RevisionError(
@@ -63,7 +64,8 @@ def _check_labels(plan: Plan) -> None:
             )
 
 
-def _check_templates(plan: Plan, places: range) -> None:
+def check_templates(plan: Plan, places: range) -> None:
+    """Refuse a change of steps that are still to be written out."""
     for place in places:
         if plan.steps[place].is_template:
             raise RevisionError(
@@ -104,30 +106,31 @@ def _rewrite(plan: Plan, target: _Target) -> str:
     )
 
 
-class _Number(NamedTuple):
+class StepNumber(NamedTuple):
     """The number of a step: as written in its heading, and as it is referred to."""
 
     written: str
     label: str
 
 
-def _new_numbers(plan: Plan, order: Sequence[int]) -> dict[int, _Number]:
+def _new_numbers(plan: Plan, order: Sequence[int]) -> dict[int, StepNumber]:
     """Return the new number of each step that has one.
 
     The numbers that are there stay in their order, so that plans that begin at 0 or leave one out
     go on to do so; without as many steps the last ones are left out.
     """
-    numbers = [_number(plan, step) for step in plan.steps if step.label]
+    numbers = [number_of(plan, step) for step in plan.steps if step.label]
     return dict(zip((place for place in order if plan.steps[place].label), numbers, strict=False))
 
 
-def _number(plan: Plan, step: Step) -> _Number:
+def number_of(plan: Plan, step: Step) -> StepNumber:
+    """Return the number of a step, as written too."""
     text = plan.source.text[step.heading.start : step.heading.end]
     heading = read_step_heading(text)
-    return _Number(text[slice(*heading.number_range)] if heading else step.label, step.label)
+    return StepNumber(text[slice(*heading.number_range)] if heading else step.label, step.label)
 
 
-def _blocks(plan: Plan, target: _Target, numbers: dict[int, _Number]) -> list[str]:
+def _blocks(plan: Plan, target: _Target, numbers: dict[int, StepNumber]) -> list[str]:
     """Return the text of each step that stays, in the new order, with the new numbers in it."""
     renaming = _renaming(plan, target, numbers)
     links = read_links(plan)
@@ -151,7 +154,7 @@ def _blocks(plan: Plan, target: _Target, numbers: dict[int, _Number]) -> list[st
     return blocks
 
 
-def _renaming(plan: Plan, target: _Target, numbers: dict[int, _Number]) -> Renaming:
+def _renaming(plan: Plan, target: _Target, numbers: dict[int, StepNumber]) -> Renaming:
     names = {plan.steps[place].label: number.label for place, number in numbers.items()}
     place = target.removed
     if place is None:
@@ -177,7 +180,7 @@ def _difference(plan: Plan, after: Plan, target: _Target) -> str | None:
         wanted = target.links[place].places
         if found != (None if wanted is None else set(wanted)):
             return f"{name_of(plan.steps[place])} would depend on other steps"
-    if _around(plan) != _around(after):
+    if around(plan) != around(after):
         return "the text around the steps would mean something else"
     more = Counter(fault.rule for fault in after.faults)
     more.subtract(Counter(fault.rule for fault in plan.faults))
@@ -185,7 +188,7 @@ def _difference(plan: Plan, after: Plan, target: _Target) -> str | None:
     return f"new faults: {', '.join(new)}" if new else None
 
 
-def _around(plan: Plan) -> tuple[object, ...]:
+def around(plan: Plan) -> tuple[object, ...]:
     """Return what a plan says outside its steps, without the places."""
     conditions = (*plan.preconditions, *plan.postconditions)
     return (

@@ -1,0 +1,202 @@
+"""The sheet: everything that somebody approves, from the very bytes that will run."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping, Sequence
+from typing import NamedTuple, assert_never
+
+from planbound.cli.terminal import Terminal
+from planbound.engine.configuration import Configuration
+from planbound.engine.gate.approval import Method, Strength
+from planbound.engine.gate.weakening import say_expectation, weakenings
+from planbound.engine.judging.verdict import Verdict, VerdictKind
+from planbound.engine.run.budget import SAFE
+from planbound.plan.limits import Budget, format_budget
+from planbound.plan.model import Attest, Baseline, Command, Condition, Contract, Plan, Step
+from planbound.plan.parse import parse
+from planbound.source.visible import visible
+from planbound.usecases.differences import difference
+from planbound.usecases.gate import Sheet
+
+DIGITS = 12
+"""How many digits of a digest are shown."""
+_SHOWN = 8
+
+_Baseline = Mapping[tuple[str, str], Verdict]
+
+
+class View(NamedTuple):
+    """What the sheet is made of."""
+
+    sheet: Sheet
+    shown: str
+    """How the plan's file is called."""
+    data: bytes
+    before: bytes | None
+    """The text that was approved last."""
+    configuration: Configuration
+    cell: str
+    """What contracts run in."""
+    method: Method
+    """How it would be approved."""
+    skipped: tuple[str, ...] = ()
+    """Steps that stay in the plan and are not done."""
+
+
+def lines(view: View, terminal: Terminal) -> Iterator[str]:
+    """Yield the lines of the sheet."""
+    sheet, plan = view.sheet, view.sheet.plan
+    title = visible(plan.objective.value) if plan.objective else sheet.slug
+    yield terminal.style(title, "bold")
+    yield f"digest {sheet.digest[:DIGITS]}, tree {sheet.tree[:DIGITS]}"
+    yield from _differences(view, terminal)
+    yield ""
+    found = {(item.subject.value, item.number): item for item in sheet.baseline}
+    yield from _conditions("before the start", "precondition", plan.preconditions, found, terminal)
+    for step in plan.steps:
+        yield from _step(step, plan, found.get(("step", step.label)), terminal)
+        if step.label in view.skipped:
+            yield f"   {terminal.style('skipped: it stays in the plan and is not done', 'yellow')}"
+    yield from _conditions("at the end", "postcondition", plan.postconditions, found, terminal)
+    yield ""
+    yield _judges(sheet)
+    contracts = view.configuration.contracts
+    yield f"passed to contracts: {_names(contracts.env)}; network {_switch(on=contracts.network)}"
+    yield from _agents(plan, view.configuration)
+    yield _budget(plan)
+    wanted = view.configuration.judging.evidence
+    yield f"{view.cell}, evidence {wanted.value if wanted else 'as it comes'}"
+    yield f"approval by {view.method.value}: {_worth(view.method.strength)}"
+    yield ""
+
+
+def _differences(view: View, terminal: Terminal) -> Iterator[str]:
+    if view.before is None or view.before == view.data:
+        return
+    for line in weakenings(parse(view.before, path="approved"), view.sheet.plan):
+        yield terminal.style(visible(line), "red")
+    for line in difference(view.shown, view.before, view.data).splitlines():
+        yield f"  {visible(line)}"
+
+
+def _step(step: Step, plan: Plan, found: Verdict | None, terminal: Terminal) -> Iterator[str]:
+    target = f" ({visible(step.target.value)})" if step.target else ""
+    yield f"{step.label}. {terminal.style(visible(step.title), 'bold')}{target}"
+    touches = _names(item.value for item in plan.touches_of(step))
+    anything = step.touches is None and not plan.touches_of(step)
+    yield f"   may touch {'anything' if anything else touches}"
+    if step.budget:
+        yield f"   may spend {format_budget(step.budget.value)}"
+    red = step.baseline is not None and step.baseline.value is Baseline.RED
+    yield from _contract(step.contract, _demands(step, red=red), found, terminal)
+
+
+def _conditions(
+    when: str, kind: str, conditions: Sequence[Condition], found: _Baseline, terminal: Terminal
+) -> Iterator[str]:
+    for condition in conditions:
+        yield f"{when}: {visible(condition.statement)}"
+        verdict = found.get((kind, str(condition.number)))
+        yield from _contract(condition.contract, _demands(condition), verdict, terminal)
+
+
+def _contract(
+    contract: Contract | None, demands: list[str], found: Verdict | None, terminal: Terminal
+) -> Iterator[str]:
+    match contract:
+        case None:
+            yield "   no contract"
+        case Attest():
+            yield f"   attested by a person: {visible(contract.statement)}"
+        case Command():
+            for number, line in enumerate(contract.text.split("\n")):
+                yield f"   {'$' if number == 0 else ' '} {visible(line)}"
+            expected = [say_expectation(item.value) for item in contract.expectations]
+            told = [visible(item) for item in expected if item != "exit_code == 0"]
+            if told + demands:
+                yield f"   expects {', '.join(told + demands)}"
+            if found is not None:
+                yield f"   {_now(found, terminal)}"
+        case _:
+            assert_never(contract)
+
+
+def _demands(item: Step | Condition, *, red: bool = False) -> list[str]:
+    """Return what is demanded of a verdict besides the expectations."""
+    demands = [f"evidence {item.evidence.value.value}"] if item.evidence else []
+    if red:
+        demands.append("a red baseline")
+    if item.repeat and item.repeat.value > 1:
+        demands.append(f"{item.repeat.value} passes")
+    return demands
+
+
+def _now(found: Verdict, terminal: Terminal) -> str:
+    if found.kind is VerdictKind.PASS:
+        return terminal.style("green already: passing proves nothing about the work", "yellow")
+    if found.kind in {VerdictKind.FAIL, VerdictKind.VACUOUS}:
+        return terminal.style(f"red now: {visible(found.reason)}", "dim")
+    return terminal.style(f"{found.kind.value} now: {visible(found.reason)}", "yellow")
+
+
+def _judges(sheet: Sheet) -> str:
+    judges = list(sheet.judges)
+    if not judges:
+        return "judged by no file"
+    more = f" and {len(judges) - _SHOWN} more" if len(judges) > _SHOWN else ""
+    count = f"{len(judges)} file{'' if len(judges) == 1 else 's'}"
+    return f"judged by {count}: {_names(judges[:_SHOWN])}{more}"
+
+
+def _agents(plan: Plan, configuration: Configuration) -> Iterator[str]:
+    """Yield what the agents get that the plan's steps go to."""
+    targets = dict.fromkeys(step.target.value for step in plan.steps if step.target)
+    names = dict.fromkeys(_agent_of(target, configuration) for target in targets)
+    for name in names:
+        agent = configuration.agents.get(name) if name is not None else None
+        if agent is not None:
+            network, home = _switch(on=agent.network), agent.home.value
+            passed = f"{_names(agent.env)}; network {network}; home {home}"
+            yield f"passed to the agent `{visible(agent.name)}`: {passed}"
+
+
+def _agent_of(target: str, configuration: Configuration) -> str | None:
+    seated = configuration.seats.get(target)
+    return seated or (target if target in configuration.agents else configuration.run.agent)
+
+
+def _budget(plan: Plan) -> str:
+    given = plan.budget.value if plan.budget else Budget()
+    whole = Budget(
+        tokens=SAFE.tokens if given.tokens is None else given.tokens,
+        dollars=SAFE.dollars if given.dollars is None else given.dollars,
+        seconds=SAFE.seconds if given.seconds is None else given.seconds,
+    )
+    unset = [
+        name
+        for name, value in zip(("tokens", "dollars", "time"), given, strict=True)
+        if value is None
+    ]
+    said = "none" if len(unset) == len(given) else f"no {' and no '.join(unset)}"
+    note = f"; the plan sets {said}" if unset else ""
+    return f"budget: {format_budget(whole)}{note}"
+
+
+def _worth(strength: Strength) -> str:
+    match strength:
+        case Strength.PROOF:
+            return "a proof of who it was"
+        case Strength.WORD:
+            return "somebody's word, and no proof of who it was"
+        case Strength.RULE:
+            return "a rule of the configuration; nobody looks at the plan"
+        case _:
+            assert_never(strength)
+
+
+def _names(names: Iterator[str] | Sequence[str]) -> str:
+    return ", ".join(visible(name) for name in names) or "nothing"
+
+
+def _switch(*, on: bool) -> str:
+    return "on" if on else "off"

@@ -1,0 +1,192 @@
+"""What a new text of a plan demands less than the one that was approved, or allows more."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from typing import NamedTuple, TypeVar, assert_never
+
+from planbound.plan.digest import contract_digest
+from planbound.plan.glob import Glob, GlobError, parse_glob
+from planbound.plan.glob.containment import within
+from planbound.plan.model import (
+    Attest,
+    Baseline,
+    Command,
+    Condition,
+    Contains,
+    Contract,
+    Evidence,
+    ExitCodeIs,
+    Expectation,
+    MinimumTests,
+    OutputIs,
+    Plan,
+    Step,
+)
+from planbound.source import Located
+
+Value = TypeVar("Value")
+
+
+class _Demand(NamedTuple):
+    """What is demanded of one step or condition."""
+
+    name: str
+    contract: Contract | None
+    judges: tuple[str, ...]
+    evidence: Evidence | None
+    repeat: int
+    red: bool = False
+
+
+def weakenings(before: Plan, after: Plan) -> list[str]:
+    """Return what became weaker or another, a sentence each; contracts first."""
+    old = {step.id: step for step in before.steps}
+    new = {step.id: step for step in after.steps}
+    found: list[str] = []
+    for name, step in new.items():
+        if name in old:
+            found += _demands(_of_step(old[name]), _of_step(step))
+    found += _conditions(before.preconditions, after.preconditions, "precondition")
+    found += _conditions(before.postconditions, after.postconditions, "postcondition")
+    found += (f"the step `{step.title}` is gone" for name, step in old.items() if name not in new)
+    for name, step in new.items():
+        if name in old:
+            found += _widened(before, old[name], after, step)
+    return found
+
+
+def _conditions(
+    before: Sequence[Condition], after: Sequence[Condition], kind: str
+) -> Iterator[str]:
+    new = {condition.statement: condition for condition in after}
+    for old in before:
+        if old.statement in new:
+            now = new[old.statement]
+            yield from _demands(_of_condition(old, kind), _of_condition(now, kind))
+        else:
+            yield f"the {kind} `{old.statement}` is gone"
+
+
+def _of_step(step: Step) -> _Demand:
+    return _Demand(
+        name=f"step {step.label}" if step.label else f"step `{step.title}`",
+        contract=step.contract,
+        judges=_texts(step.judges),
+        evidence=_value(step.evidence),
+        repeat=_value(step.repeat) or 1,
+        red=_value(step.baseline) is Baseline.RED,
+    )
+
+
+def _of_condition(condition: Condition, kind: str) -> _Demand:
+    return _Demand(
+        name=f"{kind} {condition.number}",
+        contract=condition.contract,
+        judges=_texts(condition.judges),
+        evidence=_value(condition.evidence),
+        repeat=_value(condition.repeat) or 1,
+    )
+
+
+def _demands(old: _Demand, new: _Demand) -> Iterator[str]:
+    name = new.name
+    yield from _contracts(name, old.contract, new.contract)
+    if old.evidence is not None and (
+        new.evidence is None or new.evidence.value < old.evidence.value
+    ):
+        now = new.evidence.value if new.evidence else "none"
+        yield f"{name} demanded evidence {old.evidence.value}, now {now}"
+    if old.red and not new.red:
+        yield f"{name} demanded a red baseline, now any"
+    if new.repeat < old.repeat:
+        yield f"{name} had to pass {old.repeat} times, now {new.repeat}"
+    for judge in old.judges:
+        if judge not in new.judges:
+            yield f"{name} does not name `{judge}` as a judge any more"
+
+
+def _contracts(name: str, old: Contract | None, new: Contract | None) -> Iterator[str]:
+    if old is None or (new is not None and contract_digest(old) == contract_digest(new)):
+        return
+    match new:
+        case None:
+            yield f"{name} has no contract any more"
+        case Attest():
+            became = "states something else" if isinstance(old, Attest) else "became an attestation"
+            yield f"the contract of {name} {became}"
+        case Command():
+            if isinstance(old, Attest) or old.text != new.text or old.language != new.language:
+                yield f"the contract of {name} is another"
+            if isinstance(old, Command):
+                yield from _expectations(name, old, new)
+        case _:
+            assert_never(new)
+
+
+def _expectations(name: str, old: Command, new: Command) -> Iterator[str]:
+    then = [item.value for item in old.expectations]
+    now = [item.value for item in new.expectations]
+    before, after = _exit_code(then), _exit_code(now)
+    if before != after:
+        yield f"{name} expected exit code {before}, now {after}"
+    tests, fewer = _tests(then), _tests(now)
+    if fewer < tests:
+        yield f"{name} expected at least {tests} tests, now {fewer or 'any number'}"
+    for item in then:
+        if isinstance(item, Contains | OutputIs) and item not in now:
+            yield f"{name} does not expect {say_expectation(item)} any more"
+
+
+def _exit_code(expectations: Sequence[Expectation]) -> int:
+    codes = [item.code for item in expectations if isinstance(item, ExitCodeIs)]
+    return codes[0] if codes else 0
+
+
+def _tests(expectations: Sequence[Expectation]) -> int:
+    return max((item.minimum for item in expectations if isinstance(item, MinimumTests)), default=0)
+
+
+def say_expectation(expectation: Expectation) -> str:
+    """Return an expectation as it is written in a plan."""
+    match expectation:
+        case ExitCodeIs():
+            return f"exit_code == {expectation.code}"
+        case Contains():
+            return f'{expectation.stream.value} contains "{expectation.text}"'
+        case OutputIs():
+            return f'stdout == "{expectation.text}"'
+        case MinimumTests():
+            return f"tests >= {expectation.minimum}"
+        case _:
+            assert_never(expectation)
+
+
+def _widened(before: Plan, old: Step, after: Plan, new: Step) -> Iterator[str]:
+    """Yield what a step may touch now and could not before."""
+    then, now = _texts(before.touches_of(old)), _texts(after.touches_of(new))
+    if not then and old.touches is None:
+        return  # it could touch anything
+    name = f"step {new.label}" if new.label else f"step `{new.title}`"
+    if not now and new.touches is None:
+        yield f"{name} may touch anything now"
+    allowed = [glob for glob in map(_glob, then) if glob is not None]
+    for text in now:
+        glob = _glob(text)
+        if text not in then and (glob is None or not within(glob, allowed)):
+            yield f"{name} may touch `{text}` now"
+
+
+def _glob(text: str) -> Glob | None:
+    try:
+        return parse_glob(text)
+    except GlobError:
+        return None
+
+
+def _value(item: Located[Value] | None) -> Value | None:
+    return item.value if item is not None else None
+
+
+def _texts(items: Sequence[Located[str]]) -> tuple[str, ...]:
+    return tuple(item.value for item in items)

@@ -1,0 +1,155 @@
+"""What is done about a failure: another attempt, a question, or the end."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from typing import NamedTuple
+
+from planbound.engine.recovery.classified import Classified
+from planbound.engine.recovery.failure import FailureClass
+from planbound.engine.recovery.guidance import GUIDANCE
+from planbound.engine.recovery.recipe import Action, Recipe
+from planbound.plan.model import Exhausted, OnFail
+
+NO_PROGRESS = 3
+"""So often the same failure on the same tree, and another attempt is in vain."""
+_JITTER = 0.25
+"""The share by which a wait is made longer at most, so that many do not come back at once."""
+_UNANSWERED = Recipe(FailureClass.UNKNOWN.value, frozenset(), actions=(Action.ESCALATE,))
+
+
+class History(NamedTuple):
+    """What was tried for a step since a person last answered."""
+
+    recovered: Mapping[FailureClass, int]
+    """How often a failure of each class was answered by a retry."""
+    total_retries: int = 0
+    repeated: int = 1
+    """How often in a row this failure happened on this tree, this time included."""
+
+
+class Retry(NamedTuple):
+    """The step is tried again."""
+
+    recipe: str
+    number: int
+    """Which retry of this class it is."""
+    of: int
+    backoff: float
+    """The seconds to wait before."""
+    restore: bool
+    """Whether what the attempt must not have changed is put back first."""
+    guidance: str
+    """What the agent is told; empty where there is nothing to tell."""
+
+
+class Escalate(NamedTuple):
+    """A person is asked."""
+
+    recipe: str
+    reason: str
+    exhausted: bool
+    """Whether retries were tried in vain; False: none was tried."""
+
+
+class Abort(NamedTuple):
+    """The plan fails."""
+
+    recipe: str
+    reason: str
+
+
+class AskPermission(NamedTuple):
+    """A person is told to configure what is missing; each answer allows one more attempt."""
+
+    recipe: str
+    reason: str
+    credential: str | None
+
+
+Decision = Retry | Escalate | Abort | AskPermission
+
+
+def answer(
+    classified: Classified,
+    history: History,
+    on_fail: OnFail,
+    recipes: Sequence[Recipe],
+    jitter: float,
+) -> Decision:
+    """Return what is done about a failure; `jitter` is a number from 0 to 1."""
+    recipe = _recipe_for(classified, recipes)
+    if (at_once := _at_once(recipe, classified, on_fail)) is not None:
+        return at_once
+    kind = classified.kind
+    used = history.recovered.get(kind, 0)
+    allowed = on_fail.retries if recipe.max is None else recipe.max
+    if used >= allowed:
+        return _give_up(recipe, kind, used, history, on_fail)
+    # Who waits for something else to change makes no progress meanwhile, and need not.
+    if history.repeated >= NO_PROGRESS and not recipe.backoff:
+        reason = f"no progress: the same failure on the same tree {history.repeated} times"
+        return Escalate(recipe.name, reason, exhausted=True)
+    return Retry(
+        recipe.name,
+        number=used + 1,
+        of=allowed,
+        backoff=_wait(recipe, used, classified.retry_after, jitter),
+        restore=Action.RESTORE in recipe.actions,
+        guidance=GUIDANCE[kind] if Action.WARN in recipe.actions else "",
+    )
+
+
+def _at_once(recipe: Recipe, classified: Classified, on_fail: OnFail) -> Decision | None:
+    """Return the answer where nothing is tried again; None where something may be."""
+    if on_fail.retries == 0 and on_fail.then is Exhausted.ABORT:
+        return Abort(recipe.name, "`on_fail: abort`: the plan ends at the first failure")
+    if Action.ASK in recipe.actions:
+        return AskPermission(recipe.name, _permission(classified), classified.credential)
+    if not recipe.retries:
+        reason = f"failures of the class `{classified.kind.value}` are not retried"
+        if Action.ABORT in recipe.actions:
+            return Abort(recipe.name, reason)
+        return Escalate(recipe.name, reason, exhausted=False)
+    if on_fail.retries == 0:
+        return Escalate(recipe.name, "`on_fail: escalate`: nothing is retried", exhausted=False)
+    return None
+
+
+def _recipe_for(classified: Classified, recipes: Sequence[Recipe]) -> Recipe:
+    for recipe in recipes:
+        if recipe.name == classified.recipe:
+            return recipe
+    for recipe in recipes:
+        if classified.kind in recipe.classes:
+            return recipe
+    return _UNANSWERED
+
+
+def _give_up(
+    recipe: Recipe, kind: FailureClass, used: int, history: History, on_fail: OnFail
+) -> Escalate | Abort:
+    if used == 0:
+        reason = f"the recipe `{recipe.name}` allows no retry"
+    else:
+        what = "1 retry" if used == 1 else f"{used} retries"
+        reason = f"{what} after `{kind.value}` failures did not help"
+        if history.total_retries > used:
+            reason += f" ({history.total_retries} retries of the step in all)"
+    if recipe.escalate and on_fail.then is Exhausted.ESCALATE:
+        return Escalate(recipe.name, reason, exhausted=used > 0)
+    return Abort(recipe.name, reason)
+
+
+def _permission(classified: Classified) -> str:
+    if classified.credential is not None:
+        return (
+            f"`{classified.credential}` is missing or refused:"
+            " set it in the environment or in a vault"
+        )
+    return "a permission is missing: configure the credential in the environment or in a vault"
+
+
+def _wait(recipe: Recipe, used: int, retry_after: float | None, jitter: float) -> float:
+    own = recipe.backoff[min(used, len(recipe.backoff) - 1)] if recipe.backoff else 0.0
+    return max(own, retry_after or 0.0) * (1 + _JITTER * jitter)

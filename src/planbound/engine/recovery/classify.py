@@ -1,0 +1,148 @@
+"""Which kind of failure it is: by verdict, by how the agent ended, by what it printed.
+
+A verdict about the judging itself wins over everything. What a recipe of the configuration looks
+for comes next. Then the agent: where it did not come to its end, its failure is the reason that
+the contract fails. At last, what the contract came to.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+from planbound.engine.judging.outcome import Ending
+from planbound.engine.judging.verdict import VerdictKind
+from planbound.engine.recovery.agent_error import error_kind
+from planbound.engine.recovery.classified import Classified, Failure, Pattern
+from planbound.engine.recovery.credential import credential_near
+from planbound.engine.recovery.failure import FailureClass
+from planbound.engine.recovery.output import find_sign, lines_of, pieces_of
+from planbound.engine.recovery.retry_after import retry_after
+from planbound.source.pattern import lazy_pattern
+
+_DECISIVE = {
+    VerdictKind.TAMPERED: FailureClass.TAMPERED,
+    VerdictKind.OUT_OF_SCOPE: FailureClass.OUT_OF_SCOPE,
+    VerdictKind.VACUOUS: FailureClass.VACUOUS,
+    VerdictKind.FLAKY: FailureClass.FLAKY,
+    VerdictKind.UNRUNNABLE: FailureClass.UNRUNNABLE,
+}
+_CONTRACT = {
+    VerdictKind.FAIL: Classified(FailureClass.LOGIC, "contract-failed"),
+    VerdictKind.TIMEOUT: Classified(FailureClass.HUNG, "contract-timed-out"),
+    VerdictKind.KILLED: Classified(FailureClass.TRANSIENT, "contract-killed"),
+}
+_ENDINGS = {
+    Ending.TIMED_OUT: Classified(FailureClass.HUNG, "agent-timed-out"),
+    Ending.EXHAUSTED: Classified(FailureClass.TRANSIENT, "agent-exhausted"),
+    Ending.NOT_STARTED: Classified(FailureClass.UNRUNNABLE, "agent-not-started"),
+}
+_KILLED = Classified(FailureClass.TRANSIENT, "agent-killed")
+_STOPPED = Classified(FailureClass.TRANSIENT, "agent-stopped")
+_CRASHED = Classified(FailureClass.UNRECOVERABLE, "agent-crashed")
+_STOPPING_SIGNALS = {9: _KILLED, 1: _STOPPED, 2: _STOPPED, 13: _STOPPED, 15: _STOPPED}
+"""Somebody else ended it: what it printed is not about that."""
+_CRASHES = dict.fromkeys((4, 5, 6, 7, 8, 11, 25, 31), _CRASHED)
+"""It ended itself: what it printed may say more, such as that memory was used up."""
+_TELLING_EXITS = {
+    124: Classified(FailureClass.HUNG, "agent-exit-124"),
+    126: Classified(FailureClass.UNRUNNABLE, "agent-exit-126"),
+    127: Classified(FailureClass.UNRUNNABLE, "agent-exit-127"),
+}
+_LAST_EXITS = {
+    code: Classified(kind, f"agent-exit-{code}")
+    for code, kind in {
+        64: FailureClass.INVALID_INPUT,
+        65: FailureClass.INVALID_INPUT,
+        66: FailureClass.INVALID_INPUT,
+        69: FailureClass.TRANSIENT,
+        75: FailureClass.TRANSIENT,
+        77: FailureClass.PERMISSION,
+        78: FailureClass.INVALID_INPUT,
+    }.items()
+}
+"""The codes of sysexits, for agents that print nothing that tells more."""
+_UNKNOWN = Classified(FailureClass.UNKNOWN, "unknown")
+
+
+def classify(failure: Failure, patterns: Sequence[Pattern] = ()) -> Classified:
+    """Return the kind of a failure, with the rule that says so.
+
+    `patterns` are those of the recipes, see `patterns_of`.
+    """
+    if failure.verdict in _DECISIVE:
+        return Classified(_DECISIVE[failure.verdict], f"verdict-{failure.verdict.value}")
+    found = (_of_agent(failure) if failure.is_of_agent else None) or _of_contract(failure)
+    if (pattern := _matching(failure, patterns)) is not None:
+        found = found._replace(kind=pattern.kind or found.kind, rule=pattern.rule)
+    return found if found.kind is not FailureClass.TRANSIENT else _with_wait(found, failure)
+
+
+def _of_contract(failure: Failure) -> Classified:
+    if failure.verdict in _CONTRACT:
+        return _CONTRACT[failure.verdict]
+    if failure.verdict is not None:
+        return _UNKNOWN
+    if failure.contract_signal is not None:
+        return _CONTRACT[VerdictKind.KILLED]
+    if failure.contract_exit in {126, 127}:
+        return Classified(FailureClass.UNRUNNABLE, f"contract-exit-{failure.contract_exit}")
+    return _CONTRACT[VerdictKind.FAIL] if failure.contract_exit else _UNKNOWN
+
+
+def _of_agent(failure: Failure) -> Classified | None:
+    """Return what the agent failed of; None where nothing tells."""
+    if failure.missing_credential is not None:
+        name = failure.missing_credential
+        return Classified(FailureClass.PERMISSION, "credential-missing", credential=name)
+    if failure.exhausted_memory:
+        return Classified(FailureClass.TRANSIENT, "memory-exhausted")
+    if failure.agent_ending in _ENDINGS:
+        return _ENDINGS[failure.agent_ending]
+    signal, code = failure.agent_signal, failure.agent_exit
+    if signal is None and code is not None and 128 < code < 160:
+        signal = code - 128  # how a shell tells of a signal
+    return (
+        _STOPPING_SIGNALS.get(signal or 0)
+        or _of_report(failure)
+        or _TELLING_EXITS.get(code or 0)
+        or _of_output(failure)
+        or _CRASHES.get(signal or 0)
+        or _LAST_EXITS.get(code or 0)
+    )
+
+
+def _of_report(failure: Failure) -> Classified | None:
+    known = error_kind(failure.agent_error) if failure.agent_error else None
+    if known is None:
+        return None
+    name = None
+    if known.kind is FailureClass.PERMISSION and (lines := lines_of(failure.agent_output)):
+        name = credential_near(lines, len(lines) - 1)
+    return Classified(known.kind, known.rule, credential=name)
+
+
+def _of_output(failure: Failure) -> Classified | None:
+    # What the agent itself names as its error comes before everything that it printed.
+    for lines in (lines_of(failure.agent_error), lines_of(failure.agent_output)):
+        if (seen := find_sign(lines)) is not None:
+            asks = seen.sign.kind is FailureClass.PERMISSION
+            name = credential_near(lines, seen.line) if asks else None
+            return Classified(seen.sign.kind, seen.sign.rule, credential=name)
+    return None
+
+
+def _matching(failure: Failure, patterns: Sequence[Pattern]) -> Pattern | None:
+    if not patterns:
+        return None
+    lines = lines_of(failure.agent_error, failure.agent_output, failure.contract_output)
+    pieces = pieces_of(lines)
+    for pattern in patterns:
+        search = lazy_pattern(pattern.text).search
+        if any(search(piece) for piece in pieces):
+            return pattern
+    return None
+
+
+def _with_wait(found: Classified, failure: Failure) -> Classified:
+    lines = lines_of(failure.agent_output, failure.agent_error)
+    return found._replace(retry_after=retry_after(lines))

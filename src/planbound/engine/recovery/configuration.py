@@ -1,0 +1,178 @@
+"""Recipes as a configuration writes them: `[recovery.NAME]`."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Mapping
+
+from planbound.engine.configuration_table import Table
+from planbound.engine.recovery.failure import FailureClass
+from planbound.engine.recovery.recipe import DEFAULT_RECIPES, Action, Recipe
+from planbound.engine.recovery.repetition import repeats_a_repetition
+from planbound.plan.limits import LimitError, parse_duration
+from planbound.plan.suggest import nearest
+from planbound.source.pattern import lazy_pattern
+
+MAX_RETRIES = 100
+_KEYS = ("match", "actions", "backoff", "max", "escalate")
+_NAME = lazy_pattern(r"[A-Za-z0-9][A-Za-z0-9_-]{0,63}")
+_LONGEST_PATTERN = 500
+_MOST_WAITS = 100
+
+
+def read_recipes(table: Table) -> tuple[Recipe, ...]:
+    """Return the recipes of `[recovery]`: its own first, then the defaults as it changes them."""
+    defaults = {recipe.name: recipe for recipe in DEFAULT_RECIPES}
+    own: dict[str, Recipe] = {}
+    for name in table.values:
+        if not _NAME.fullmatch(name):
+            table.refuse(name, "is not a name", "write letters, digits and hyphens")
+        recipe = _recipe(table.table(name), name, defaults.get(name))
+        (defaults if name in defaults else own)[name] = recipe
+    recipes = (*own.values(), *defaults.values())
+    _demand_one_answer_each(table, recipes)
+    return recipes
+
+
+def _recipe(table: Table, name: str, default: Recipe | None) -> Recipe:
+    table.allow(*_KEYS)
+    usual = default or Recipe(name, frozenset())
+    classes, patterns = usual.classes, usual.patterns
+    if "match" in table.values or default is None:
+        classes, patterns = _match(table)
+    actions = _actions(table) if "actions" in table.values else usual.actions
+    # What never tried has no maximum to keep when it begins to.
+    kept = usual.max if usual.retries == (Action.RETRY in actions) else None
+    recipe = Recipe(
+        name,
+        classes,
+        patterns,
+        actions,
+        _backoff(table) if "backoff" in table.values else usual.backoff,
+        _max(table) if "max" in table.values else kept,
+        table.flag("escalate", usual.escalate and Action.ABORT not in actions),
+    )
+    _demand_sense(table, recipe)
+    return recipe
+
+
+def _match(table: Table) -> tuple[frozenset[FailureClass], tuple[str, ...]]:
+    example = 'write `match = ["transient", "/some pattern/"]`'
+    items = table.texts("match", "a list of classes and patterns")
+    if not items:
+        table.refuse("match", "holds nothing", example)
+    names = {kind.value: kind for kind in FailureClass}
+    classes, patterns = set(), []
+    for item in items:
+        if item in names:
+            classes.add(names[item])
+        elif len(item) > 2 and item[0] == item[-1] == "/":
+            patterns.append(_pattern(table, item[1:-1]))
+        else:
+            near = nearest(item, names)
+            known = f"the classes are {', '.join(names)}; a pattern stands between slashes"
+            hint = f"did you mean `{near}`?" if near else known
+            table.refuse("match", f"holds `{item}`, which is no class", hint)
+    return frozenset(classes), tuple(patterns)
+
+
+def _pattern(table: Table, text: str) -> str:
+    if len(text) > _LONGEST_PATTERN:
+        table.refuse(
+            "match",
+            "holds a pattern that is too long",
+            f"use at most {_LONGEST_PATTERN} characters",
+        )
+    try:
+        re.compile(text)
+    except (re.error, OverflowError, RecursionError) as error:
+        table.refuse("match", f"holds `/{text}/`: {error}", "write a regular expression of Python")
+    if repeats_a_repetition(text):
+        # What an agent prints could keep such a pattern busy for ever.
+        table.refuse(
+            "match",
+            f"holds `/{text}/`, which repeats what repeats itself",
+            "write it without `+`, `*` or `{2,}` around a group that holds one",
+        )
+    if re.search(text, ""):
+        table.refuse("match", f"holds `/{text}/`, which is found in any output", "demand something")
+    return text
+
+
+def _actions(table: Table) -> tuple[Action, ...]:
+    names = {action.value: action for action in Action}
+    items = table.texts("actions", "a list of actions")
+    for item in items:
+        if item not in names:
+            near = nearest(item, names)
+            hint = f"did you mean `{near}`?" if near else f"the actions are {', '.join(names)}"
+            table.refuse("actions", f"holds `{item}`", hint)
+    actions = tuple(dict.fromkeys(names[item] for item in items))
+    if not actions:
+        table.refuse("actions", "holds nothing", 'write `actions = ["retry", "escalate"]`')
+    if {Action.ESCALATE, Action.ABORT} <= {*actions}:
+        table.refuse("actions", "holds both `escalate` and `abort`", "write one of them")
+    if Action.ASK in actions and len(actions) > 1:
+        table.refuse(
+            "actions", "holds more than `ask`", "a person's answer says what comes after `ask`"
+        )
+    if {Action.RESTORE, Action.WARN} & {*actions} and Action.RETRY not in actions:
+        table.refuse("actions", "prepares a retry and holds none", "add `retry`")
+    return actions
+
+
+def _backoff(table: Table) -> tuple[float, ...]:
+    items = table.texts("backoff", "a list of durations")
+    if len(items) > _MOST_WAITS:
+        table.refuse("backoff", f"holds {len(items)} waits", f"write at most {_MOST_WAITS}")
+    waits = []
+    for item in items:
+        try:
+            waits.append(float(parse_duration(item)))
+        except LimitError as error:
+            table.refuse(
+                "backoff",
+                f"holds `{item}`: {error.reason}",
+                'write `backoff = ["5s", "30s", "5m"]`',
+            )
+    return tuple(waits)
+
+
+def _max(table: Table) -> int:
+    value = table.values["max"]
+    if isinstance(value, bool) or not isinstance(value, int) or not 0 <= value <= MAX_RETRIES:
+        table.refuse("max", f"is {value!r}", f"write a number from 0 to {MAX_RETRIES}")
+    return value
+
+
+def _demand_sense(table: Table, recipe: Recipe) -> None:
+    """Refuse what would have no effect, or two."""
+    values: Mapping[str, object] = table.values
+    for key in ("max", "backoff"):
+        if key in values and not recipe.retries:
+            table.refuse(key, "is for retries, and there are none", 'write `actions = ["retry"]`')
+    if "escalate" not in values:
+        return
+    if not recipe.retries:
+        what = 'write `actions = ["abort"]` or `actions = ["escalate"]`'
+        table.refuse("escalate", "says what follows retries, and there are none", what)
+    if recipe.escalate and Action.ABORT in recipe.actions:
+        table.refuse("escalate", "is true, and `actions` says `abort`", "write one of them")
+    if not recipe.escalate and Action.ESCALATE in recipe.actions:
+        table.refuse("escalate", "is false, and `actions` says `escalate`", "write one of them")
+
+
+def _demand_one_answer_each(table: Table, recipes: tuple[Recipe, ...]) -> None:
+    written = [recipe for recipe in recipes if recipe.name in table.values]
+    for kind in FailureClass:
+        claims = [recipe.name for recipe in written if kind in recipe.classes]
+        if len(claims) > 1:
+            table.refuse(
+                claims[1],
+                f"answers `{kind.value}`, and so does `{table.name}.{claims[0]}`,",
+                "name each class in one table",
+            )
+        if not any(kind in recipe.classes for recipe in recipes):
+            table.refuse(
+                kind.value, "does not answer its class any more", f'add "{kind.value}" to `match`'
+            )

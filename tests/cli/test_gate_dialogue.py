@@ -1,0 +1,307 @@
+"""`planbound gate`: the whole dialogue on a terminal."""
+
+from __future__ import annotations
+
+import contextlib
+import os
+import pty
+import select
+import signal
+import subprocess
+import sys
+import time
+from pathlib import Path
+
+import pytest
+
+from tests.cli.test_gate import digest_of, events, status
+from tests.cli.test_judge import Project, plan_text
+
+pytestmark = pytest.mark.requirement("command.gate")
+
+QUESTION = "reject, quit? "
+DIGEST = "characters of the digest: "
+SECONDS = 60
+
+
+@pytest.fixture
+def project(tmp_path: Path) -> Project:
+    made = Project(tmp_path)
+    made.plan("it", plan_text("test -e src/one", "test -e src/two", "test -e src/three"))
+    return made
+
+
+class Dialogue:
+    """Somebody at a terminal."""
+
+    def __init__(self, project: Project, *arguments: str, editor: str = "false") -> None:
+        self.main, side = pty.openpty()
+        self.process = subprocess.Popen(
+            [sys.executable, "-m", "planbound", "gate", *(arguments or ("it",))],
+            cwd=project.workspace,
+            env=project.environment(VISUAL=editor, NO_COLOR="1"),
+            stdin=side,
+            stdout=side,
+            stderr=side,
+        )
+        os.close(side)
+        self.seen = ""
+
+    def until(self, text: str) -> str:
+        """Return what was printed up to a text."""
+        end = time.monotonic() + SECONDS
+        while text not in self.seen:
+            assert time.monotonic() < end, f"{text!r} is not in {self.seen!r}"
+            if select.select([self.main], [], [], 1.0)[0]:
+                self.seen += self._read()
+        before, self.seen = self.seen.split(text, 1)
+        return before.replace("\r\n", "\n")
+
+    def _read(self) -> str:
+        try:
+            data = os.read(self.main, 65536)
+        except OSError:  # the other end is closed
+            data = b""
+        assert data, f"it ended after {self.seen!r}"
+        return data.decode()
+
+    def say(self, text: str, then: str = QUESTION) -> str:
+        """Type a line; return what is printed up to the next question."""
+        os.write(self.main, f"{text}\n".encode())
+        return self.until(then)
+
+    def end(self, text: str | None = None) -> tuple[int, str]:
+        """Type the last line; return the exit code and what else was printed."""
+        if text is not None:
+            os.write(self.main, f"{text}\n".encode())
+        with contextlib.suppress(OSError, AssertionError):
+            while True:
+                self.seen += self._read()
+        code = self.process.wait(timeout=SECONDS)
+        os.close(self.main)
+        return code, self.seen.replace("\r\n", "\n")
+
+
+def contracts(project: Project) -> list[str]:
+    steps = project.run("show", "it", "--json").json["steps"]
+    return [step["contract"]["command"] for step in steps]
+
+
+def test_who_types_the_digest_approves(project: Project) -> None:
+    dialogue = Dialogue(project)
+    sheet = dialogue.until(QUESTION)
+    assert "$ test -e src/one" in sheet
+    assert "approval by terminal: somebody's word" in sheet
+    dialogue.say("approve", DIGEST)
+    code, printed = dialogue.end(digest_of(project)[:6])
+    assert code == 0, printed
+    assert "(terminal; anybody who can type as you could have done this)" in printed
+    (approved,) = events(project, "GATE_APPROVED")
+    assert approved["details"]["method"] == "terminal"
+    assert approved["details"]["strength"] == "word"
+    assert approved["details"]["modifications"] == []
+    assert status(project) == "approved"
+
+
+def test_another_digest_approves_nothing_and_may_be_typed_again(project: Project) -> None:
+    dialogue = Dialogue(project)
+    dialogue.until(QUESTION)
+    dialogue.say("yes", DIGEST)
+    assert "nothing was approved" in dialogue.say("000000")
+    dialogue.say("yes", DIGEST)
+    assert dialogue.end(digest_of(project)[:6])[0] == 0
+    assert len(events(project, "GATE_APPROVED")) == 1
+
+
+def test_changes_are_shown_again_and_recorded_with_the_approval(project: Project) -> None:
+    dialogue = Dialogue(project)
+    dialogue.until(QUESTION)
+    shown = dialogue.say("remove 2")
+    assert "-test -e src/two" in shown
+    assert "$ test -e src/three" in shown
+    assert contracts(project) == ["test -e src/one", "test -e src/three"]
+    assert events(project, "GATE_APPROVED") == []
+    assert "skipped" in dialogue.say("approved, but skip 2")
+    dialogue.say("approve", DIGEST)
+    code, printed = dialogue.end(digest_of(project)[:6])
+    assert code == 0, printed
+    (approved,) = events(project, "GATE_APPROVED")
+    assert approved["details"]["modifications"] == ["remove 2", "skip 2"]
+    assert approved["details"]["digest"] == digest_of(project)
+    (rewritten,) = events(project, "PLAN_REWRITTEN")
+    assert rewritten["details"]["to"] == digest_of(project)
+
+
+def test_a_skipped_step_stays_skipped_when_numbers_change(project: Project) -> None:
+    dialogue = Dialogue(project)
+    dialogue.until(QUESTION)
+    dialogue.say("skip 3")
+    dialogue.say("move 3 before 1")
+    dialogue.say("approve", DIGEST)
+    assert dialogue.end(digest_of(project)[:6])[0] == 0
+    (approved,) = events(project, "GATE_APPROVED")
+    assert approved["details"]["modifications"] == ["move 3 before 1", "skip 1"]
+
+
+def test_an_order_that_makes_a_circle_is_refused_and_the_text_stays(project: Project) -> None:
+    text = plan_text("test -e src/one", "test -e src/two", "test -e src/three")
+    project.plan("it", text.replace("### 3. Do part 3", "### 3. Do part 3 (depends on 2)"))
+    path = project.workspace / ".harness/PLAN-it.md"
+    before = path.read_bytes()
+    new = project.home / "new.md"
+    new.write_text(
+        "### 2. Do part 2 (depends on 3)\n\n**target:** coder\n**task:** Write `src/two`.\n\n"
+        "**contract:**\n```shell\ntest -e src/two\n```\n"
+    )
+    dialogue = Dialogue(project, editor=f"cp {new}")
+    dialogue.until(QUESTION)
+    assert "step 3 depends on step 2" in dialogue.say("swap 2 and 3")
+    assert "would wait for" in dialogue.say("edit 2")
+    assert path.read_bytes() == before
+    code, printed = dialogue.end("quit")
+    assert code == 4
+    assert "nothing was approved" in printed
+
+
+@pytest.mark.parametrize(
+    ("said", "expected"),
+    [
+        ("edit 2", ["test -e src/one", "test -e src/new", "test -e src/three"]),
+        (
+            "add after 1",
+            ["test -e src/one", "test -e src/new", "test -e src/two", "test -e src/three"],
+        ),
+    ],
+)
+def test_a_step_is_written_in_the_editor(project: Project, said: str, expected: list[str]) -> None:
+    new = project.home / "new.md"
+    new.write_text(
+        "### 7. Make it new\n\n**target:** coder\n**task:** Write `src/new`, one line.\n\n"
+        "**contract:**\n```shell\ntest -e src/new\n```\n"
+    )
+    dialogue = Dialogue(project, editor=f"cp {new}")
+    dialogue.until(QUESTION)
+    assert "$ test -e src/new" in dialogue.say(said)
+    assert contracts(project) == expected
+    assert events(project, "GATE_APPROVED") == []
+    assert dialogue.end("quit")[0] == 4
+
+
+def test_a_text_with_errors_is_refused_and_kept_for_the_next_time(project: Project) -> None:
+    path = project.workspace / ".harness/PLAN-it.md"
+    before = path.read_bytes()
+    log = project.home / "edited.log"
+    editor = project.home / "editor"
+    editor.write_text(f'#!/bin/sh\ncat "$1" >> {log}\nsed -i "s/coder/nobody-knows/" "$1"\n')
+    editor.chmod(0o755)
+    dialogue = Dialogue(project, editor=str(editor))
+    dialogue.until(QUESTION)
+    shown = dialogue.say("edit 2")
+    assert "PB204" in shown
+    assert "it would have errors" in shown
+    assert path.read_bytes() == before
+    dialogue.say("edit 2")
+    assert "**target:** nobody-knows" in log.read_text()
+    assert dialogue.end("quit")[0] == 4
+
+
+def test_an_editor_that_fails_or_changes_nothing_changes_nothing(project: Project) -> None:
+    path = project.workspace / ".harness/PLAN-it.md"
+    before = path.read_bytes()
+    for editor, said in (("false", "the editor ended with 1"), ("true", "nothing was changed")):
+        dialogue = Dialogue(project, editor=editor)
+        dialogue.until(QUESTION)
+        assert said in dialogue.say("edit 1")
+        assert said in dialogue.say("add after 2")
+        assert dialogue.end("quit")[0] == 4
+    assert path.read_bytes() == before
+
+
+def test_a_plan_that_was_changed_meanwhile_is_shown_again(project: Project) -> None:
+    dialogue = Dialogue(project)
+    dialogue.until(QUESTION)
+    path = project.workspace / ".harness/PLAN-it.md"
+    seen = digest_of(project)
+    path.write_text(path.read_text().replace("src/two", "src/zwei"))
+    dialogue.say("approve", DIGEST)
+    shown = dialogue.say(seen[:6])
+    assert "changed while it was looked at" in shown
+    assert "$ test -e src/zwei" in shown
+    assert dialogue.end("quit")[0] == 4
+    assert events(project, "GATE_APPROVED") == []
+
+
+@pytest.mark.parametrize(
+    ("typed", "code", "kind"),
+    [
+        ("reject: too broad", 0, "GATE_REJECTED"),
+        ("reject\ntoo broad", 0, "GATE_REJECTED"),
+        ("ask why three files?", 4, "GATE_CLARIFICATION_ASKED"),
+        ("ask\nwhy three files?", 4, "GATE_CLARIFICATION_ASKED"),
+    ],
+)
+def test_a_refusal_and_a_question_end_the_dialogue(
+    project: Project, typed: str, code: int, kind: str
+) -> None:
+    dialogue = Dialogue(project)
+    dialogue.until(QUESTION)
+    found, printed = dialogue.end(typed)
+    assert found == code, printed
+    assert len(events(project, kind)) == 1
+    assert events(project, "GATE_APPROVED") == []
+
+
+def test_what_is_not_understood_is_asked_back(project: Project) -> None:
+    dialogue = Dialogue(project)
+    dialogue.until(QUESTION)
+    assert "no step 9" in dialogue.say("skip 9")
+    assert "does not sound sure" in dialogue.say("probably yes")
+    dialogue.say("")
+    assert dialogue.end("q")[0] == 4
+
+
+def test_a_plan_with_errors_can_be_mended_and_not_approved(project: Project) -> None:
+    project.plan("it", plan_text("pytest || true"))
+    dialogue = Dialogue(project)
+    assert "it cannot be approved" in dialogue.until(QUESTION)
+    assert "cannot be approved" in dialogue.say("approve")
+    assert "$ test -d ." in dialogue.say("remove 1")
+    assert dialogue.end("quit")[0] == 4
+
+
+def test_the_end_of_the_input_and_an_interrupt_approve_nothing(project: Project) -> None:
+    dialogue = Dialogue(project)
+    dialogue.until(QUESTION)
+    os.write(dialogue.main, b"\x04")
+    assert dialogue.end()[0] == 4
+    dialogue = Dialogue(project)
+    dialogue.until(QUESTION)
+    dialogue.process.send_signal(signal.SIGINT)
+    assert dialogue.end()[0] == 130
+    assert events(project, "GATE_APPROVED") == []
+
+
+def test_without_a_terminal_the_other_way_is_named(project: Project) -> None:
+    done = project.run("gate", "it")
+    assert done.code == 2
+    assert "planbound approve it --digest" in done.err
+
+
+def test_where_signatures_are_demanded_the_dialogue_approves_nothing(project: Project) -> None:
+    project.write("planbound.toml", "[gate]\nsigned = true\n")
+    dialogue = Dialogue(project)
+    assert "approval by signature: a proof" in dialogue.until(QUESTION)
+    assert "only a signature" in dialogue.say("approve")
+    assert dialogue.end("quit")[0] == 4
+
+
+def test_who_waits_too_long_is_asked_again(project: Project) -> None:
+    project.write("planbound.toml", '[gate]\nremind = "1ms"\n')
+    assert project.run("approve", "it").code == 4
+    dialogue = Dialogue(project)
+    assert "`it` still waits for approval" in dialogue.until(QUESTION)
+    assert dialogue.end("quit")[0] == 4
+    found = events(project, "GATE_APPROVAL_REQUESTED")
+    assert [item["details"].get("reminder") for item in found] == [None, 1]
+    assert found[0]["details"]["digest"] == found[1]["details"]["digest"]
+    assert events(project, "GATE_APPROVED") == []

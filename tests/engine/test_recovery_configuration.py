@@ -1,0 +1,213 @@
+"""Recipes in a configuration."""
+
+from __future__ import annotations
+
+import tomllib
+from pathlib import Path
+
+import pytest
+
+from planbound.engine.configuration import Configuration, read_configuration
+from planbound.engine.judging.outcome import Ending
+from planbound.engine.judging.verdict import VerdictKind
+from planbound.engine.recovery.answer import History, Retry, answer
+from planbound.engine.recovery.classified import Failure, patterns_of
+from planbound.engine.recovery.classify import classify
+from planbound.engine.recovery.failure import FailureClass
+from planbound.engine.recovery.recipe import DEFAULT_RECIPES, Action, Recipe
+from planbound.engine.recovery.repetition import repeats_a_repetition
+from planbound.errors import ConfigurationError
+from planbound.plan.model import OnFail
+from tests.program import Program
+
+pytestmark = pytest.mark.requirement("recovery.configuration")
+
+PAGE = Path(__file__).parents[2] / "docs/reference/recovery.md"
+
+
+def read(text: str) -> tuple[Recipe, ...]:
+    return read_configuration(tomllib.loads(text), path="planbound.toml").recipes
+
+
+def named(recipes: tuple[Recipe, ...], name: str) -> Recipe:
+    return next(recipe for recipe in recipes if recipe.name == name)
+
+
+@pytest.mark.parametrize("text", ["", "[recovery]", 'profile = "strict"'])
+def test_without_a_word_about_recovery_the_defaults_hold(text: str) -> None:
+    assert read(text) == DEFAULT_RECIPES
+    assert Configuration().recipes == DEFAULT_RECIPES
+
+
+def test_a_table_named_like_a_default_changes_only_the_keys_that_it_gives() -> None:
+    recipes = read('[recovery.transient]\nmax = 5\nbackoff = ["1s", "1m30s"]')
+    usual = named(DEFAULT_RECIPES, "transient")
+    assert named(recipes, "transient") == usual._replace(max=5, backoff=(1.0, 90.0))
+    assert [recipe.name for recipe in recipes] == [recipe.name for recipe in DEFAULT_RECIPES]
+    assert recipes[1:] == DEFAULT_RECIPES[1:]
+
+
+def test_own_recipes_come_before_the_defaults_in_their_order() -> None:
+    recipes = read(
+        """
+        [recovery.proxy]
+        match = ["/upstream (hiccup|burp)/"]
+        actions = ["retry", "escalate"]
+        backoff = ["10s"]
+        max = 4
+        [recovery.crash]
+        match = ["unrecoverable", "unknown"]
+        actions = ["abort"]
+        """
+    )
+    assert recipes[2:] == DEFAULT_RECIPES
+    assert recipes[0] == Recipe(
+        "proxy",
+        frozenset(),
+        ("upstream (hiccup|burp)",),
+        (Action.RETRY, Action.ESCALATE),
+        (10.0,),
+        4,
+        escalate=True,
+    )
+    assert recipes[1].classes == {FailureClass.UNRECOVERABLE, FailureClass.UNKNOWN}
+    assert recipes[1].actions == (Action.ABORT,)
+
+
+def test_a_pattern_of_the_configuration_is_found_and_its_recipe_answers() -> None:
+    recipes = read('[recovery.proxy]\nmatch = ["/hiccup/"]\nbackoff = ["10s"]\nmax = 4')
+    failure = Failure(VerdictKind.FAIL, Ending.EXITED, 0, contract_output="a hiccup")
+    found = classify(failure, patterns_of(recipes))
+    assert answer(found, History({}), OnFail(), recipes, 0.0) == Retry(
+        "proxy", 1, 4, 10.0, restore=False, guidance=""
+    )
+
+
+def test_a_pattern_next_to_the_only_class_widens_that_class() -> None:
+    recipes = read('[recovery.transient]\nmatch = ["transient", "/hiccup/"]')
+    failure = Failure(VerdictKind.FAIL, Ending.EXITED, 0, contract_output="a hiccup")
+    assert classify(failure, patterns_of(recipes)).kind is FailureClass.TRANSIENT
+
+
+def test_without_a_maximum_on_fail_says_how_often() -> None:
+    assert read('[recovery.mine]\nmatch = ["/x/"]')[0].max is None
+    recipes = read('[recovery.unknown]\nactions = ["retry"]')
+    assert named(recipes, "unknown").max is None
+    assert named(read('[recovery.hung]\nactions = ["retry"]'), "hung").max == 1
+
+
+def test_what_follows_used_up_retries_may_be_the_end() -> None:
+    assert not named(read("[recovery.hung]\nescalate = false"), "hung").escalate
+    assert not named(read('[recovery.hung]\nactions = ["retry", "abort"]'), "hung").escalate
+    assert named(read('[recovery.hung]\nactions = ["retry", "escalate"]'), "hung").escalate
+
+
+def test_no_retry_at_all_can_be_asked_for() -> None:
+    assert named(read("[recovery.transient]\nmax = 0"), "transient").max == 0
+    assert named(read("[recovery.transient]\nbackoff = []"), "transient").backoff == ()
+
+
+@pytest.mark.parametrize(
+    ("text", "message", "hint"),
+    [
+        ("recovery = 3", "`recovery` is not a table", "write `[recovery]`"),
+        ("[recovery]\ntransient = 3", "`recovery.transient` is not a table", "[recovery.tr"),
+        ("[recovery.hung]\nmaxx = 3", "unknown key `recovery.hung.maxx`", "`max`"),
+        ("[recovery.hung]\nmax = 101", "`recovery.hung.max` is 101", "from 0 to 100"),
+        ("[recovery.hung]\nmax = -1", "`recovery.hung.max` is -1", "from 0 to 100"),
+        ("[recovery.hung]\nmax = true", "`recovery.hung.max` is True", "from 0 to 100"),
+        ('[recovery.hung]\nmax = "3"', "`recovery.hung.max` is '3'", "from 0 to 100"),
+        ("[recovery.x]\nmax = 3", "`recovery.x.match` holds nothing", "write `match ="),
+        ('[recovery.x]\nmatch = "/a/"', "is not a list of classes", "write `match ="),
+        ('[recovery.x]\nmatch = ["transent"]', "holds `transent`", "`transient`?"),
+        ('[recovery.x]\nmatch = ["zzz"]', "holds `zzz`", "between slashes"),
+        ('[recovery.x]\nmatch = ["/(/"]', "holds `/(/`: missing )", "regular expression"),
+        ('[recovery.x]\nmatch = ["/(a+)+$/"]', "repeats what repeats itself", "without"),
+        ('[recovery.x]\nmatch = ["/a*/"]', "found in any output", "demand something"),
+        (f'[recovery.x]\nmatch = ["/{"a" * 501}/"]', "too long", "500 characters"),
+        ('[recovery.hung]\nactions = ["retri"]', "holds `retri`", "`retry`?"),
+        ("[recovery.hung]\nactions = []", "`recovery.hung.actions` holds nothing", "write"),
+        ('[recovery.hung]\nactions = ["escalate", "abort"]', "both", "one of them"),
+        ('[recovery.hung]\nactions = ["ask", "retry"]', "more than `ask`", "answer"),
+        ('[recovery.hung]\nactions = ["warn", "escalate"]', "holds none", "add `retry`"),
+        ('[recovery.hung]\nbackoff = ["5 apples"]', "unknown unit `apples`", "write `backoff"),
+        ("[recovery.hung]\nbackoff = [5]", "is not a list of durations", "write `backoff"),
+        ("[recovery.unknown]\nmax = 2", "is for retries, and there are none", "actions"),
+        ('[recovery.unknown]\nbackoff = ["5s"]', "is for retries", "actions"),
+        ("[recovery.unknown]\nescalate = false", "follows retries", "abort"),
+        ('[recovery.hung]\nactions = ["retry", "abort"]\nescalate = true', "is true", "one"),
+        ('[recovery.hung]\nactions = ["retry", "escalate"]\nescalate = false', "is false", "one"),
+        ('[recovery.hung]\nescalate = "yes"', "`recovery.hung.escalate` is 'yes'", "`true`"),
+        ('[recovery.hung]\nmatch = ["/a/"]', "`recovery.hung` does not answer", 'add "hung"'),
+        (
+            '[recovery.a]\nmatch = ["hung"]\n[recovery.b]\nmatch = ["hung"]',
+            "`recovery.b` answers `hung`, and so does `recovery.a`",
+            "one table",
+        ),
+        (
+            '[recovery.a]\nmatch = ["hung"]\n[recovery.hung]\nmax = 2',
+            "`recovery.hung` answers `hung`, and so does `recovery.a`",
+            "one table",
+        ),
+        ('[recovery."a b"]\nmatch = ["hung"]', "`recovery.a b` is not a name", "letters"),
+    ],
+)
+def test_what_cannot_be_meant_is_refused_with_the_cure(text: str, message: str, hint: str) -> None:
+    with pytest.raises(ConfigurationError) as caught:
+        read(text)
+    assert message in caught.value.message
+    assert "planbound.toml" in caught.value.message
+    assert hint in (caught.value.hint or "")
+
+
+def test_every_command_refuses_a_recipe_that_cannot_be_meant(program: Program) -> None:
+    program.plan("hello")
+    program.write("planbound.toml", "[recovery.hung]\nmax = 101\n")
+    done = program.run("verify", "hello")
+    assert done.code == 2
+    assert "`recovery.hung.max` is 101" in done.err
+    program.write("planbound.toml", "[recovery.hung]\nmax = 2\n")
+    assert program.run("verify", "hello").code == 0
+
+
+def test_a_start_without_recipes_of_its_own_does_not_pay_for_any(program: Program) -> None:
+    program.plan("hello")
+    program.write("planbound.toml", 'profile = "strict"\n')
+    done = program.run("verify", "hello", PYTHONPROFILEIMPORTTIME="1")
+    assert "planbound.engine.configuration" in done.err
+    assert "planbound.engine.recovery" not in done.err
+
+
+def test_the_page_shows_every_class_and_action_and_an_example_that_can_be_read() -> None:
+    page = PAGE.read_text("utf-8")
+    for word in (*FailureClass, *Action):
+        assert f"`{word.value}`" in page
+    example = page.partition("```toml\n")[2].partition("```")[0]
+    assert [recipe.name for recipe in read(example)][:2] == ["proxy", "broken"]
+
+
+@pytest.mark.parametrize(
+    "text",
+    ["(a+)+", "(a*)*b", "(?:x|y+)*", "((a+)b)+", "(a{2,})+", "(a+){2,}", "(a+){9}", "(.*,)*"],
+)
+def test_repetitions_of_repetitions_are_seen(text: str) -> None:
+    assert repeats_a_repetition(text)
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        "a+b*",
+        "(ab)+",
+        "(a+)b",
+        "(a+)?",
+        r"(\+)+",
+        "([+*])+",
+        r"[(a+)]+",
+        "(a|b)*c+",
+        "(a{3})+",
+        "x",
+    ],
+)
+def test_other_patterns_are_left_alone(text: str) -> None:
+    assert not repeats_a_repetition(text)
