@@ -21,13 +21,14 @@ from planbound.engine.judging.level import Isolation
 from planbound.engine.judging.verdict import Verdict, VerdictKind
 from planbound.plan.digest import digest
 from planbound.plan.parse import parse
+from planbound.ports.agent import Dispatch
 from planbound.ports.cell import Cell, Limits
 from planbound.shell.cell.copied import CopyCell, LandlockCell
 from planbound.shell.cell.inside.tree import remove_entry
 from planbound.shell.cell.namespaces import NamespaceCell
 from planbound.shell.cell.scratch import Scratch
 from planbound.usecases.baseline import configuration_digest, freeze, observe
-from planbound.usecases.confine import Dispatch, agent_request, protected
+from planbound.usecases.confine import agent_request, protected
 from planbound.usecases.judge import Setting, judge
 from planbound.wiring.judging import SYSTEM_PATH, make_bench, scratch
 from planbound.wiring.parts import Parts

@@ -66,6 +66,7 @@ _PLAN_STATUS = {
     EventKind.PLAN_AMENDED: JournalStatus.DRAFT,
     EventKind.GATE_APPROVED: JournalStatus.APPROVED,
     EventKind.GATE_REJECTED: JournalStatus.DRAFT,
+    EventKind.EXECUTION_STARTED: JournalStatus.IN_PROGRESS,
     EventKind.TASK_STARTED: JournalStatus.IN_PROGRESS,
 }
 _QUESTIONS = {
@@ -196,7 +197,9 @@ class _Plan:
         counts = [details.get(name) for name in ("completed", "skipped", "waived")]
         settled = sum(count for count in counts if isinstance(count, int))
         missing = self.task_count is not None and settled < self.task_count
-        named = details.get("status") in {"failed", "incomplete"}
+        named = details.get("status") in {"failed", "incomplete", "cancelled"}
+        if details.get("status") == "revised":
+            return JournalStatus.DRAFT
         if details.get("failed") or self.capped or missing or named:
             return JournalStatus.FAILED
         return JournalStatus.DONE_WITH_SKIPS if details.get("skipped") else JournalStatus.DONE

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Iterable, Sequence
 from functools import partial
 from typing import NamedTuple
 
@@ -12,7 +12,8 @@ from planbound.engine.judging.judges import Judges
 from planbound.engine.judging.scope import Scope, covers
 from planbound.engine.manifest import path_text
 from planbound.plan.glob import parse_glob
-from planbound.ports.cell import Limits, Request
+from planbound.ports.agent import Dispatch
+from planbound.ports.cell import Request
 from planbound.ports.tree import Vault
 from planbound.usecases.frozen_judges import judges_of, read_frozen
 
@@ -33,17 +34,6 @@ class Protected(NamedTuple):
     read_only: tuple[str, ...]
     absent: tuple[str, ...]
     """What is not there, and must not come to be."""
-
-
-class Dispatch(NamedTuple):
-    """A command that does a step, and what it gets."""
-
-    command: tuple[str, ...]
-    environment: Mapping[str, str]
-    limits: Limits = Limits(seconds=600.0)
-    network: bool = True
-    home: str | None = None
-    """A home that is passed; None: an empty one."""
 
 
 def protected(cases: Iterable[Case], frozen: Frozen, scope: Scope, vault: Vault) -> Protected:
@@ -83,8 +73,9 @@ def agent_request(
         read_only=keep.read_only,
         absent=keep.absent,
         masked=tuple(masked),
-        exposed=tuple(exposed),
+        exposed=(*exposed, *dispatch.exposed),
         home=dispatch.home,
+        stdin=dispatch.stdin,
     )
 
 

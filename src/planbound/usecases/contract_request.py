@@ -49,7 +49,7 @@ def contract_request(
         lay=lay,
         remove=(*remove, *_caches(before)),
         masked=bench.masked,
-        exposed=(*bench.exposed, *_programs(read_script(command.text))),
+        exposed=() if bench.bare else (*bench.exposed, *_programs(read_script(command.text))),
         needles=needles([item.value for item in command.expectations]),
     )
 

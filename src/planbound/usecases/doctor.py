@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import enum
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from itertools import islice
 from typing import NamedTuple
 
@@ -59,6 +59,8 @@ class Probes(NamedTuple):
     state: Callable[[], StateFolder] | None = None
     configuration: Callable[[], str | None] | None = None
     """Returns where the configuration was read from; raises ConfigurationError."""
+    receivers: Callable[[], Sequence[str]] | None = None
+    """Returns what is wrong with those who are told of events."""
     tools: Mapping[str, bool] | None = None
     """For each tool whether it is there."""
 
@@ -95,6 +97,7 @@ def doctor(
     checks += _journal(journal, probes, readable=opened.health is Health.OK)
     checks.append(_state(probes))
     checks.append(_configuration(probes))
+    checks += _receivers(probes)
     checks += _tools(probes)
     checks.append(Check("hooks", Health.OK, "none installed"))
     return checks
@@ -288,6 +291,22 @@ def _configuration(probes: Probes) -> Check:
         looked = "looked for `planbound.toml` and `[tool.planbound]` in `pyproject.toml`"
         return Check(name, Health.OK, f"found nothing, the defaults hold; {looked}")
     return Check(name, Health.OK, f"read from {path}")
+
+
+def _receivers(probes: Probes) -> Iterator[Check]:
+    if probes.receivers is None:  # nobody is told of anything
+        return
+    name = "notify"
+    try:
+        found = probes.receivers()
+    except PlanboundError as error:
+        yield _failed(name, error)
+        return
+    if not found:
+        yield Check(name, Health.OK, "everybody takes what they are told")
+    cure = "mend the receiver, then `planbound notify`; `planbound log` has what it missed"
+    for trouble in found[:MAX_FAULTS]:
+        yield Check(name, Health.WARN, trouble, cure)
 
 
 def _tools(probes: Probes) -> Iterator[Check]:

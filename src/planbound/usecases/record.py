@@ -29,7 +29,7 @@ class Recorder:
         self.now = now
         self.provenance = provenance
 
-    def record(
+    def draft(
         self,
         kind: EventKind,
         plan: str,
@@ -37,8 +37,8 @@ class Recorder:
         *,
         key: str | None = None,
         task: tuple[str, str] | None = None,
-    ) -> Record:
-        """Append one event; the same `key` is appended once only.
+    ) -> Draft:
+        """Return an event that is to be appended, without its secrets.
 
         `task` is the id and the title of the step that it is about.
         """
@@ -48,7 +48,7 @@ class Recorder:
         cleaned = self.redactor.redact_json(dict(details))
         assert isinstance(cleaned.value, dict)
         now = self.now()
-        draft = Draft(
+        return Draft(
             id=_identity(plan, kind, key if key is not None else now),
             timestamp=now,
             event=kind,
@@ -59,7 +59,18 @@ class Recorder:
             provenance=self.provenance,
             redactions=cleaned.redactions,
         )
-        return self.journal.append([draft])[0]
+
+    def record(
+        self,
+        kind: EventKind,
+        plan: str,
+        details: Mapping[str, Json],
+        *,
+        key: str | None = None,
+        task: tuple[str, str] | None = None,
+    ) -> Record:
+        """Append one event; the same `key` is appended once only."""
+        return self.journal.append([self.draft(kind, plan, details, key=key, task=task)])[0]
 
     def created(self, slug: str, plan: Plan, *, path: str, origin: str) -> Record:
         """Note that a plan was written for the first time."""
@@ -93,14 +104,18 @@ class Recorder:
             details["status"] = status
         return self.record(kind, slug, details)
 
-    def _shape(self, plan: Plan) -> dict[str, Json]:
+    def step_ids(self, plan: Plan) -> dict[str, str]:
+        """Return by label how the journal calls the steps."""
         # An id is made of the title's words: where these hold a secret, so does the id.
-        ids = {
+        return {
             step.label: f"step-{step.label}"
             if self.redactor.redact(step.title).redactions
             else step.id
             for step in reversed(plan.steps)
         }
+
+    def _shape(self, plan: Plan) -> dict[str, Json]:
+        ids = self.step_ids(plan)
         dependencies: dict[str, Json] = {
             ids[step.label]: [ids[label] for label in labels if label in ids]
             for step, labels in zip(plan.steps, plan.dependencies(), strict=True)

@@ -7,7 +7,7 @@ from collections.abc import Mapping
 
 from planbound.engine.judging.verdict import Verdict
 from planbound.journal.event import EventKind
-from planbound.journal.record import Json
+from planbound.journal.record import Draft, Json
 from planbound.usecases.record import Recorder
 
 _TAIL = 4000
@@ -22,11 +22,22 @@ def note_verdict(
     extra: Mapping[str, Json] | None = None,
 ) -> None:
     """Put a verdict with its evidence into the journal."""
+    recorder.journal.append([verdict_draft(recorder, kind, slug, verdict, extra)])
+
+
+def verdict_draft(
+    recorder: Recorder,
+    kind: EventKind,
+    slug: str,
+    verdict: Verdict,
+    extra: Mapping[str, Json] | None = None,
+) -> Draft:
+    """Return a verdict with its evidence as an event that is to be appended."""
     details = {**_common(verdict, recorder), **(extra or {})}
     if kind is EventKind.CONTRACT_EVALUATED:
         details |= _judged(verdict)
     task = (verdict.id, verdict.title) if verdict.id else None
-    recorder.record(kind, slug, details, key=secrets.token_hex(16), task=task)
+    return recorder.draft(kind, slug, details, key=secrets.token_hex(16), task=task)
 
 
 def _common(verdict: Verdict, recorder: Recorder) -> dict[str, Json]:

@@ -4,7 +4,8 @@ from __future__ import annotations
 
 import argparse
 
-from planbound.cli import gate
+from planbound.cli.gate import Gate
+from planbound.cli.gate_arguments import configure_person
 from planbound.cli.terminal import Terminal
 from planbound.errors import ExitCode, UsageError
 from planbound.source.visible import visible
@@ -14,16 +15,16 @@ from planbound.usecases.gate import ask
 def configure(parser: argparse.ArgumentParser) -> None:
     """Add the command's arguments."""
     parser.add_argument("plan", metavar="PLAN", help="a name or a file")
-    gate.configure_person(parser)
+    configure_person(parser)
     parser.add_argument("question", metavar="QUESTION", help="what is not clear")
 
 
 def run(arguments: argparse.Namespace, terminal: Terminal) -> ExitCode:
     """Ask the owner of a plan before deciding."""
-    return question(gate.Gate(arguments, terminal), arguments.question, terminal)
+    return question(Gate(arguments, terminal), arguments.question, terminal)
 
 
-def question(before: gate.Gate, text: str, terminal: Terminal) -> ExitCode:
+def question(before: Gate, text: str, terminal: Terminal) -> ExitCode:
     """Record a question; the plan waits."""
     if not text.strip():
         raise UsageError("there is no question")

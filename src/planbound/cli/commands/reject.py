@@ -4,7 +4,8 @@ from __future__ import annotations
 
 import argparse
 
-from planbound.cli import gate
+from planbound.cli.gate import Gate
+from planbound.cli.gate_arguments import configure_plan
 from planbound.cli.terminal import Terminal
 from planbound.errors import ExitCode, UsageError
 from planbound.plan.model import PlanStatus
@@ -14,16 +15,16 @@ from planbound.usecases.gate import reject
 
 def configure(parser: argparse.ArgumentParser) -> None:
     """Add the command's arguments."""
-    gate.configure(parser)
+    configure_plan(parser)
     parser.add_argument("--reason", required=True, metavar="TEXT", help="why")
 
 
 def run(arguments: argparse.Namespace, terminal: Terminal) -> ExitCode:
     """Refuse a plan: back to draft."""
-    return refuse(gate.Gate(arguments, terminal), arguments.reason, terminal)
+    return refuse(Gate(arguments, terminal), arguments.reason, terminal)
 
 
-def refuse(before: gate.Gate, reason: str, terminal: Terminal) -> ExitCode:
+def refuse(before: Gate, reason: str, terminal: Terminal) -> ExitCode:
     """Record a refusal with its reason."""
     if not reason.strip():
         raise UsageError("a refusal needs a reason", hint='write `--reason "..."`')

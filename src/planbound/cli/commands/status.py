@@ -1,0 +1,45 @@
+"""`planbound status`."""
+
+from __future__ import annotations
+
+import argparse
+
+from planbound.cli.inputs import read_plan
+from planbound.cli.reports.status import state_data, status_lines
+from planbound.cli.running import question_lines
+from planbound.cli.terminal import Terminal
+from planbound.errors import ExitCode
+from planbound.wiring.parts import Parts
+from planbound.wiring.people import run_state
+
+
+def configure(parser: argparse.ArgumentParser) -> None:
+    """Add the command's arguments."""
+    parser.add_argument("plan", nargs="?", metavar="PLAN", help="a name or a file")
+    parser.add_argument("--json", action="store_true", help="for programs")
+
+
+def run(arguments: argparse.Namespace, terminal: Terminal) -> ExitCode:
+    """Say where a plan is: its steps, what waits, who drives it."""
+    parts = Parts(workspace=arguments.workspace, state=arguments.state)
+    file, data = read_plan(arguments.plan, parts)
+    state = run_state(parts, file, data)
+    holder = next(
+        (
+            held.claim.holder
+            for held in (parts.leases().held() if parts.existing_journal() else ())
+            if held.claim.plan == file.slug and not held.expired
+        ),
+        None,
+    )
+    if arguments.json:
+        terminal.json(state_data(file.slug, state) | {"holder": holder})
+        return ExitCode.DONE
+    for line in status_lines(file.slug, state, terminal):
+        terminal.out(line)
+    if holder is not None:
+        terminal.out(f"  driven by {holder}")
+    for question in state.questions.values():
+        for line in question_lines(question):
+            terminal.out(line)
+    return ExitCode.DONE

@@ -1,0 +1,47 @@
+"""Runs of this repository that were stopped before their end."""
+
+from __future__ import annotations
+
+from planbound.cli.terminal import Terminal
+from planbound.journal.event import EventKind
+from planbound.journal.record import Provenance
+from planbound.ports.journal import Query
+from planbound.wiring.parts import Parts
+
+_KINDS = (
+    EventKind.EXECUTION_STARTED,
+    EventKind.EXECUTION_COMPLETE,
+    EventKind.PLAN_AMENDED,
+    EventKind.PLAN_REWRITTEN,
+    EventKind.PLAN_CREATED,
+    EventKind.PLAN_ARCHIVED,
+)
+
+
+def pending(parts: Parts) -> list[str]:
+    """Return the plans whose run has begun and not ended, and that nobody drives."""
+    journal = parts.existing_journal()
+    if journal is None:
+        return []
+    begun: dict[str, None] = {}
+    for record in journal.read(Query(events=_KINDS)):
+        draft = record.draft
+        if draft.provenance is not Provenance.LIVE:
+            continue
+        if draft.event is EventKind.EXECUTION_STARTED:
+            begun[draft.plan] = None
+        else:
+            begun.pop(draft.plan, None)
+    if not begun:
+        return []
+    held = {each.claim.plan for each in parts.leases().held() if not each.expired}
+    return [plan for plan in begun if plan not in held]
+
+
+def note_pending(parts: Parts, slug: str, terminal: Terminal) -> None:
+    """Say which other runs could go on."""
+    for other in pending(parts):
+        if other != slug:
+            terminal.note(
+                f"note: a run of `{other}` stopped before its end: `planbound resume {other}`"
+            )

@@ -1,0 +1,179 @@
+"""A run as lines: `[Task N/M] ✓ title: detail`. Made from events, so that anybody can follow."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping
+
+from planbound.cli.terminal import Terminal
+from planbound.journal.event import EventKind
+from planbound.journal.record import Json, Record
+from planbound.source.visible import visible
+
+_STYLES = {"✓": "green", "✗": "red", "↻": "yellow", "…": "dim"}
+_CLASSES = {
+    "logic": "logic error",
+    "transient": "transient failure",
+    "invalid-input": "invalid input",
+    "hung": "ran past its limit",
+    "tampered": "judges were edited and put back",
+    "out-of-scope": "files out of scope were put back",
+}
+
+
+class ProgressReport:
+    """Turns the events of one plan into lines."""
+
+    def __init__(self, terminal: Terminal, *, steps: int = 0, conditions: int = 0) -> None:
+        self.terminal = terminal
+        self.steps = steps
+        self.conditions = conditions
+        self._verdicts: dict[str, Mapping[str, Json]] = {}
+        self._order: dict[str, int] = {}
+
+    def lines(self, record: Record) -> Iterator[str]:
+        """Yield what is to be said about an event."""
+        kind, details = record.draft.event, record.draft.details
+        count = details.get("task_count")
+        if kind is EventKind.EXECUTION_STARTED and isinstance(count, int):
+            self.steps = count
+        elif kind is EventKind.CONTRACT_EVALUATED:
+            yield from self._evaluated(record)
+        elif kind is EventKind.EXECUTION_COMPLETE:
+            yield summary(details, self.steps)
+        else:
+            yield from self._other(record)
+
+    def _other(self, record: Record) -> Iterator[str]:
+        kind, details = record.draft.event, record.draft.details
+        if kind is EventKind.TASK_STARTED:
+            agent = details.get("agent")
+            by = f", {agent}" if agent else ""
+            yield self._line("…", record, f"attempt {details.get('attempt')}{by}")
+        elif kind is EventKind.TASK_COMPLETED:
+            yield self._line("✓", record, self._passed(record))
+        elif kind is EventKind.ATTESTED and record.draft.task_id is not None:
+            yield self._line("✓", record, f"attested by {details.get('by')}")
+        elif kind is EventKind.WAIVED and record.draft.task_id is not None:
+            yield self._line("✓", record, f"waived by {details.get('by')}: {details.get('reason')}")
+        elif kind is EventKind.TASK_FAILED:
+            yield self._line("✗", record, f"failed: {details.get('error_message')}")
+        elif kind is EventKind.TASK_SKIPPED:
+            yield self._line("…", record, f"skipped by {details.get('by')}")
+        elif kind is EventKind.RECOVERY_APPLIED:
+            yield self._line("↻", record, _retry(details))
+        elif kind is EventKind.ATTEMPT_ENDED and details.get("ending") == "interrupted":
+            yield self._line("…", record, "interrupted")
+        elif kind is EventKind.RECOVERY_ESCALATION and details.get("user_decision") is None:
+            yield self._line("…", record, f"waits for a person: {details.get('reason')}")
+        elif kind is EventKind.BUDGET_RAISED:
+            yield f"budget raised by {visible(str(details.get('by')))}"
+
+    def _evaluated(self, record: Record) -> Iterator[str]:
+        details = record.draft.details
+        verdict = details.get("verdict")
+        subject = str(details.get("subject"))
+        if subject == "step":
+            if record.draft.task_id is not None:
+                self._verdicts[record.draft.task_id] = details
+            if details.get("final") and verdict != "pass":
+                yield self._line("✗", record, f"regressed: {details.get('reason')}")
+            elif verdict != "pass":
+                yield self._line("✗", record, _verdict(details))
+            return
+        number = details.get("number")
+        mark = "✓" if verdict == "pass" else "✗"
+        name = "Precondition" if subject == "precondition" else "Postcondition"
+        yield self._painted(mark, f"[{name} {number}] {mark} {visible(_verdict(details))}")
+
+    def _passed(self, record: Record) -> str:
+        attempt = record.draft.details.get("attempt")
+        details = self._verdicts.get(record.draft.task_id or "", {})
+        return f"{_verdict(details)}, attempt {attempt}" if details else f"attempt {attempt}"
+
+    def _line(self, mark: str, record: Record, detail: str) -> str:
+        number = record.draft.details.get("number")
+        place = f"[Task {number}/{self.steps}]" if number and self.steps else "[Plan]"
+        if record.draft.task_id is None:
+            place = "[Plan]"
+        title = visible(record.draft.task_name or record.draft.plan)
+        return self._painted(mark, f"{place} {mark} {title}: {visible(_one_line(detail))}")
+
+    def _painted(self, mark: str, line: str) -> str:
+        painted = self.terminal.style(mark, _STYLES[mark])
+        return line.replace(mark, painted, 1)
+
+
+def summary(details: Mapping[str, Json], steps: int) -> str:
+    """Return the last line of a run."""
+    done = details.get("completed")
+    parts = [f"{done}/{steps} tasks proved", f"{details.get('waived')} waived"]
+    if details.get("skipped"):
+        parts.append(f"{details.get('skipped')} skipped")
+    if details.get("failed"):
+        parts.append(f"{details.get('failed')} failed")
+    parts.append(f"{details.get('postconditions')}/{details.get('conditions')} postconditions")
+    recoveries = details.get("recoveries")
+    recovered = f"{recoveries} recover{'y' if recoveries == 1 else 'ies'}"
+    status = details.get("status")
+    end = "" if status == "done" else f" {str(status).capitalize()}"
+    if end and details.get("reason"):
+        end += f": {visible(_one_line(str(details.get('reason'))))}"
+    return f"{', '.join(parts)}. {recovered}. {_spent(details)}.{end + '.' if end else ''}"
+
+
+def _spent(details: Mapping[str, Json]) -> str:
+    tokens, dollars, unmetered = (details.get(key) for key in ("tokens", "dollars", "unmetered"))
+    duration = details.get("duration")
+    took = spoken(float(duration) if isinstance(duration, int | float) else 0.0)
+    known = []
+    if isinstance(tokens, int) and tokens:
+        known.append(f"{tokens:,} tokens")
+    if isinstance(dollars, str) and dollars not in {"0", ""}:
+        known.append(f"${float(dollars):.2f}")
+    if isinstance(unmetered, int) and unmetered:
+        attempts = f"{unmetered} attempt{'' if unmetered == 1 else 's'}"
+        known.append(f"cost unknown for {attempts}")
+    return ", ".join([*known, took])
+
+
+def spoken(seconds: float) -> str:
+    """Return a duration as people say it: `6 min 12 s`."""
+    if seconds < 60:
+        return f"{seconds:.1f} s"
+    minutes, rest = divmod(round(seconds), 60)
+    hours, minutes = divmod(minutes, 60)
+    return f"{hours} h {minutes} min" if hours else f"{minutes} min {rest} s"
+
+
+def _verdict(details: Mapping[str, Json]) -> str:
+    verdict, code = details.get("verdict"), details.get("exit_code")
+    duration, reason = details.get("duration"), _one_line(str(details.get("reason") or ""))
+    took = f", {duration:.1f} s" if isinstance(duration, int | float) else ""
+    if verdict == "pass":
+        end = reason if reason and not reason.startswith("exit") else f"exit {code}{took}"
+        return f"contract passed ({end})"
+    if verdict == "fail":
+        said = reason if not reason.startswith("exit ") else _last_line(details)
+        return f"contract failed (exit {code})" + (f": {said}" if said else "")
+    return f"{verdict}: {reason}"
+
+
+def _last_line(details: Mapping[str, Json]) -> str:
+    lines = str(details.get("output_tail") or "").strip().splitlines()
+    return lines[-1].strip()[:200] if lines else ""
+
+
+def _retry(details: Mapping[str, Json]) -> str:
+    kind = str(details.get("failure_type"))
+    if details.get("recipe_name") == "resume":
+        return "the last attempt was cut off; tried again"
+    text = _CLASSES.get(kind, kind)
+    if details.get("retry"):
+        text += f", retry {details.get('retry')} of {details.get('of')}"
+    if details.get("backoff"):
+        text += f" in {details['backoff']:.0f} s"
+    return f"{text} with the failure in the prompt" if kind == "logic" else text
+
+
+def _one_line(text: str) -> str:
+    return " ".join(text.split())

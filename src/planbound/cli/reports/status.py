@@ -1,0 +1,94 @@
+"""Where a plan is, for people and for programs."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+from planbound.cli.reports.progress import spoken
+from planbound.cli.terminal import Terminal
+from planbound.engine.run.decide import HOLDS
+from planbound.engine.run.question import Question
+from planbound.engine.run.state import Phase, RunState
+from planbound.source.visible import visible
+
+_MARKS = {
+    Phase.PENDING: " ",
+    Phase.STARTED: "…",
+    Phase.WAITING: "?",
+    Phase.PROVED: "✓",
+    Phase.WAIVED: "~",
+    Phase.SKIPPED: "-",
+    Phase.FAILED: "✗",
+}
+
+
+def plan_status(state: RunState) -> str:
+    """Return the status of a plan in one word, by the journal."""
+    if state.ended is not None:
+        return {"cancelled": "failed", "revised": "draft"}.get(state.ended, state.ended)
+    if state.run is not None:
+        return "in-progress"
+    return "approved" if state.approval is not None else "draft"
+
+
+def state_data(slug: str, state: RunState) -> dict[str, object]:
+    """Return where a plan is, for programs."""
+    return {
+        "slug": slug,
+        "status": plan_status(state),
+        "revision": state.revision,
+        "run": state.run,
+        "ended": state.ended,
+        "paused": state.paused,
+        "steps": [
+            {
+                "number": slot.label,
+                "id": slot.id,
+                "title": slot.title,
+                "status": step.phase.value,
+                "attempts": step.attempts,
+                "verdict": step.verdict,
+                "not_before": step.not_before,
+            }
+            for slot, step in zip(state.layout.slots, state.steps, strict=True)
+        ],
+        "postconditions": [
+            {"number": each.number, "verdict": state.conditions.get(str(each.number))}
+            for each in state.layout.conditions
+        ],
+        "waiting": [question_data(question) for question in state.questions.values()],
+        "recoveries": state.recoveries,
+        "spent": {
+            "tokens": state.spent.tokens,
+            "dollars": str(state.spent.dollars),
+            "unmetered_attempts": state.spent.unmetered,
+            "seconds": round(state.session_seconds(), 3),
+        },
+    }
+
+
+def question_data(question: Question) -> dict[str, object]:
+    """Return a question for programs."""
+    return question._asdict() | {"kind": question.kind.value, "choices": list(question.choices)}
+
+
+def status_lines(slug: str, state: RunState, terminal: Terminal) -> Iterator[str]:
+    """Yield where a plan is, for people."""
+    where = plan_status(state)
+    paused = f" ({state.paused})" if state.paused and state.ended is None else ""
+    run = f", run {state.run}" if state.run else ""
+    yield terminal.style(f"{slug}: {where}{paused}, revision {state.revision}{run}", "bold")
+    for slot, step in zip(state.layout.slots, state.steps, strict=True):
+        said = step.phase.value
+        if step.attempts:
+            said += f", attempt {step.attempts}"
+        if step.verdict:
+            said += f", {step.verdict}"
+        if step.not_before and step.phase is Phase.PENDING:
+            said += f", again after {step.not_before}"
+        yield f"  [{_MARKS[step.phase]}] {slot.label}. {visible(slot.title)}: {said}"
+    held = sum(state.conditions.get(str(each.number)) in HOLDS for each in state.layout.conditions)
+    if state.layout.conditions:
+        yield f"  {held}/{len(state.layout.conditions)} postconditions hold"
+    if state.run:
+        yield f"  {state.recoveries} recoveries, {spoken(state.session_seconds())} at work"

@@ -1,0 +1,223 @@
+"""What `run` and `resume` share: the face of a run on a terminal, on a pipe, or for programs."""
+
+from __future__ import annotations
+
+import argparse
+import contextlib
+import os
+import signal
+import sys
+from collections.abc import Iterator, Sequence
+from types import FrameType
+
+from planbound.cli.live import LiveLine
+from planbound.cli.person import is_terminal, the_person
+from planbound.cli.reports.progress import ProgressReport
+from planbound.cli.reports.status import state_data
+from planbound.cli.terminal import Terminal
+from planbound.engine.run.question import Choice, Question, QuestionKind
+from planbound.errors import ExitCode, UsageError
+from planbound.journal.record import Record
+from planbound.ports.files import PlanFile
+from planbound.ports.motor import Again, Asking, Ended, Halted, Later, Next
+from planbound.source.visible import visible
+from planbound.usecases.answer import answer, questions
+from planbound.usecases.run.session import Session
+from planbound.usecases.run.start import Started
+from planbound.wiring.parts import Parts
+from planbound.wiring.running import INTERRUPTED, Execution, Hooks, Options
+
+_GOOD = frozenset({"done", "done with skips"})
+_MOST_JOBS = 64
+
+
+def configure(parser: argparse.ArgumentParser) -> None:
+    """Add what both have."""
+    parser.add_argument("plan", nargs="?", metavar="PLAN", help="a name or a file")
+    parser.add_argument(
+        "--jobs", type=int, metavar="N", help="how many steps may run at once (default 1)"
+    )
+    parser.add_argument("--wait", action="store_true", help="wait for others who are in the way")
+    parser.add_argument("--detach", action="store_true", help="go to the background")
+    parser.add_argument(
+        "--no-input", action="store_true", help="ask nothing here: what waits goes to the inbox"
+    )
+    parser.add_argument(
+        "--stay", action="store_true", help="wait here for answers that come by other ways"
+    )
+    parser.add_argument("--json", action="store_true", help="for programs")
+
+
+class Face:
+    """Shows one run, and asks what it has to ask."""
+
+    def __init__(
+        self, arguments: argparse.Namespace, parts: Parts, file: PlanFile, terminal: Terminal
+    ) -> None:
+        self.arguments = arguments
+        self.parts = parts
+        self.file = file
+        self.terminal = terminal
+        self.report = ProgressReport(terminal)
+        self.live = LiveLine(enabled=not arguments.json and sys.stderr.isatty())
+        self.session: Session | None = None
+
+    def execute(self) -> ExitCode:
+        """Run the plan, and say how it ended."""
+        jobs = self.arguments.jobs or self.parts.configuration.run.jobs
+        if not 1 <= jobs <= _MOST_JOBS:
+            raise UsageError(f"`--jobs` is {jobs}, expected 1 to {_MOST_JOBS}")
+        hooks = Hooks(saw=self._saw, started=self._started, say=self._say, ask=self._ask)
+        options = Options(jobs=jobs, wait=self.arguments.wait)
+        execution = Execution(self.parts, self.file, options, hooks)
+        with _signals(execution), self.live:
+            said = execution.execute()
+        return self._end(said)
+
+    # -- hooks ---------------------------------------------------------------------------------
+
+    def _started(self, started: Started) -> None:
+        self.session = started.session
+        self.report.steps = len(started.session.layout.slots)
+        state = started.session.state
+        if started.resumed:
+            settled = len(state.steps) - state.unsettled
+            self._say(f"going on with run {state.run}: {settled}/{len(state.steps)} settled")
+        for path in started.edited[:20]:
+            self._say(f"note: somebody changed {visible(path)} since the run stopped")
+        if started.session.is_bare:
+            self._say("note: no cell (`judging.bare`): contracts run in the workspace, evidence E1")
+
+    def _saw(self, records: Sequence[Record]) -> None:
+        if self.arguments.json:
+            return
+        for record in records:
+            for line in self.report.lines(record):
+                self.live.clear()
+                self.terminal.out(line)
+            self.live.saw(record)
+        sys.stdout.flush()
+
+    def _say(self, text: str) -> None:
+        if not self.arguments.json:
+            self.live.clear()
+            self.terminal.note(text)
+
+    def _ask(self, session: Session) -> bool:
+        if self.arguments.stay:
+            return self._await_answer(session)
+        if self.arguments.no_input or self.arguments.json or not is_terminal():
+            return False
+        waiting = [each for each in session.state.questions.values() if each.choices]
+        for question in waiting:
+            if not self._ask_one(session, question):
+                return False
+        session.refresh(at_once=True)
+        return bool(waiting)
+
+    def _await_answer(self, session: Session) -> bool:
+        """Wait for as long as it takes; the lease is kept, the clock of the budget stands."""
+        if session.state.paused is None:
+            session.note_pause("waiting")
+        before = session.state.seq
+        while session.control.reason is None and session.state.seq == before:
+            session.desk.journal.wait(session.state.seq, 1.0)
+            session.refresh(at_once=True)
+        return True
+
+    def _ask_one(self, session: Session, question: Question) -> bool:
+        self.live.clear()
+        for line in question_lines(question):
+            sys.stderr.write(line + "\n")
+        if question.kind is QuestionKind.BUDGET:
+            sys.stderr.write(f"planbound answer {question.id} raise --budget '...'\n")
+            return False
+        while True:
+            sys.stderr.write(f"{', '.join(question.choices)}, later? ")
+            sys.stderr.flush()
+            typed = sys.stdin.readline()
+            word, _, guidance = typed.strip().partition(" ")
+            if not typed or word.lower() in {"later", "quit", "q"}:
+                return False
+            if word.lower() in question.choices:
+                break
+        person = the_person(None)
+        answer(session.desk.recorder, question, Choice(word.lower()), person, guidance.lstrip(": "))
+        return True
+
+    # -- the end -------------------------------------------------------------------------------
+
+    def _end(self, said: Next) -> ExitCode:
+        session = self.session
+        assert session is not None
+        code = _exit_code(said)
+        if self.arguments.json:
+            self.terminal.json(state_data(self.file.slug, session.state) | {"exit_code": int(code)})
+            return code
+        slug = self.file.slug
+        if isinstance(said, Asking):
+            for question in questions(session.desk.journal, slug):
+                for line in question_lines(question):
+                    self.terminal.note(line)
+            self.terminal.note(f"then go on with `planbound resume {slug}`")
+        elif isinstance(said, Halted):
+            what = "interrupted" if said.reason == INTERRUPTED else f"stopped: {said.reason}"
+            self.terminal.note(f"{what}; go on with `planbound resume {slug}`")
+        return code
+
+
+def question_lines(question: Question) -> Iterator[str]:
+    """Yield a question as people read it."""
+    place = f"step {question.number} of `{question.plan}`"
+    if question.task_id is None:
+        place = f"`{question.plan}`"
+    title = f" ({visible(question.title)})" if question.title else ""
+    yield f"{question.id}  {place}{title}: {visible(question.reason)}"
+    choices = question.choices
+    if question.kind is QuestionKind.ATTESTATION:
+        about = question.number if question.task_id else f"{question.subject}:{question.number}"
+        yield f"    planbound attest {question.plan} {about}"
+    if choices:
+        yield f"    planbound answer {question.id} {'|'.join(choices)}"
+    elif question.kind is QuestionKind.APPROVAL:
+        yield f"    planbound approve {question.plan}"
+    elif question.kind is QuestionKind.CLARIFICATION:
+        yield f"    planbound answer {question.id} --text '...'"
+
+
+def _exit_code(said: Next) -> ExitCode:
+    match said:
+        case Ended():
+            return ExitCode.DONE if said.status in _GOOD else ExitCode.FAILED
+        case Asking() | Later() | Again():
+            return ExitCode.WAITING
+        case Halted():
+            if said.reason == INTERRUPTED:
+                return ExitCode.INTERRUPTED
+            return ExitCode.USAGE
+
+
+@contextlib.contextmanager
+def _signals(execution: Execution) -> Iterator[None]:
+    """Let the first signal end the run in peace, and the second one at once."""
+    seen: list[int] = []
+
+    def handle(number: int, _frame: FrameType | None) -> None:
+        if seen:
+            raise KeyboardInterrupt
+        seen.append(number)
+        os.write(2, b"\nstopping; once more stops at once\n")
+        execution.stop(INTERRUPTED)
+
+    wanted = (signal.SIGINT, signal.SIGTERM, signal.SIGHUP)
+    before = {number: signal.getsignal(number) for number in wanted}
+    for number in wanted:
+        # Whoever starts us with a signal ignored, as `nohup` does, wants it to stay so.
+        if before[number] is not signal.SIG_IGN:
+            signal.signal(number, handle)
+    try:
+        yield
+    finally:
+        for number, handler in before.items():
+            if handler is not None:
+                signal.signal(number, handler)

@@ -1,0 +1,138 @@
+"""What waits for a person, over all plans: a fold of the journal."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable
+
+from planbound.engine.run.question import Question, QuestionKind
+from planbound.engine.run.state import question_of
+from planbound.journal.event import EventKind
+from planbound.journal.record import Provenance, Record
+
+ID_LENGTH = 8
+_GATE = frozenset({QuestionKind.APPROVAL, QuestionKind.CLARIFICATION})
+_SETTLED = frozenset(
+    {
+        EventKind.TASK_COMPLETED,
+        EventKind.TASK_SKIPPED,
+        EventKind.TASK_FAILED,
+        EventKind.WAIVED,
+        EventKind.ATTESTED,
+    }
+)
+_DECIDED = frozenset(
+    {
+        EventKind.GATE_APPROVED,
+        EventKind.GATE_REJECTED,
+        EventKind.PLAN_REWRITTEN,
+        EventKind.PLAN_AMENDED,
+        EventKind.PLAN_CREATED,
+    }
+)
+KINDS = (
+    *_SETTLED,
+    *_DECIDED,
+    EventKind.GATE_APPROVAL_REQUESTED,
+    EventKind.GATE_CLARIFICATION_ASKED,
+    EventKind.RECOVERY_ESCALATION,
+    EventKind.BUDGET_RAISED,
+    EventKind.FINALIZATION_CAPPED,
+    EventKind.FINALIZATION_ACCEPTED,
+    EventKind.EXECUTION_COMPLETE,
+    EventKind.PLAN_ARCHIVED,
+)
+"""The events that matter here."""
+
+
+def open_questions(records: Iterable[Record]) -> list[Question]:
+    """Return the questions that nobody has answered, the oldest first."""
+    plans: dict[str, dict[str, Question]] = {}
+    for record in records:
+        if record.draft.provenance is Provenance.LIVE:
+            _apply(plans.setdefault(record.draft.plan, {}), record)
+    found = [question for questions in plans.values() for question in questions.values()]
+    return sorted(found, key=lambda question: question.since)
+
+
+def _apply(questions: dict[str, Question], record: Record) -> None:
+    draft = record.draft
+    kind, details = draft.event, draft.details
+    if kind is EventKind.RECOVERY_ESCALATION:
+        _escalation(questions, record)
+    elif kind in _SETTLED:
+        about = (draft.task_id, details.get("subject"), details.get("number"))
+        _drop(questions, lambda each: _is_about(each, about))
+    elif kind in _DECIDED:
+        _drop(questions, lambda each: each.kind in _GATE or kind is not EventKind.GATE_APPROVED)
+    elif kind is EventKind.GATE_APPROVAL_REQUESTED:
+        _approval(questions, record)
+    elif kind is EventKind.GATE_CLARIFICATION_ASKED:
+        _clarification(questions, record)
+    elif kind is EventKind.BUDGET_RAISED:
+        _drop(questions, lambda each: each.kind is QuestionKind.BUDGET)
+    elif kind is EventKind.FINALIZATION_CAPPED:
+        _add(questions, record, QuestionKind.INCOMPLETE, "the agent stopped before it was done")
+    elif kind is EventKind.FINALIZATION_ACCEPTED:
+        _drop(questions, lambda each: each.kind is QuestionKind.INCOMPLETE)
+    elif kind is EventKind.EXECUTION_COMPLETE:
+        _drop(questions, lambda each: each.kind not in _GATE)
+    elif kind is EventKind.PLAN_ARCHIVED:
+        questions.clear()
+
+
+def _is_about(question: Question, about: tuple[object, object, object]) -> bool:
+    task, subject, number = about
+    if task is not None:
+        return question.task_id == task
+    return question.task_id is None and (question.subject, question.number) == (subject, number)
+
+
+def _drop(questions: dict[str, Question], wanted: Callable[[Question], bool]) -> None:
+    for key in [key for key, each in questions.items() if wanted(each)]:
+        del questions[key]
+
+
+def _escalation(questions: dict[str, Question], record: Record) -> None:
+    question = question_of(record)
+    if question is None:
+        return
+    if record.draft.details.get("user_decision") is None:
+        questions[question.id] = question
+    else:
+        questions.pop(question.id, None)
+
+
+def _add(questions: dict[str, Question], record: Record, kind: QuestionKind, reason: str) -> None:
+    key = record.draft.id[:ID_LENGTH]
+    questions[key] = Question(
+        id=key,
+        plan=record.draft.plan,
+        kind=kind,
+        reason=reason,
+        since=record.draft.timestamp,
+        subject="plan",
+    )
+
+
+def _approval(questions: dict[str, Question], record: Record) -> None:
+    details = record.draft.details
+    reminder = details.get("reminder")
+    old = next((each for each in questions.values() if each.kind is QuestionKind.APPROVAL), None)
+    if old is not None and isinstance(reminder, int):
+        questions[old.id] = old._replace(reminders=reminder)
+        return
+    _drop(questions, lambda each: each.kind is QuestionKind.APPROVAL)
+    _add(
+        questions,
+        record,
+        QuestionKind.APPROVAL,
+        f"waits for approval: digest {str(details.get('digest'))[:12]}",
+    )
+
+
+def _clarification(questions: dict[str, Question], record: Record) -> None:
+    details = record.draft.details
+    if details.get("answer") is not None:
+        _drop(questions, lambda each: each.kind is QuestionKind.CLARIFICATION)
+        return
+    _add(questions, record, QuestionKind.CLARIFICATION, str(details.get("question")))

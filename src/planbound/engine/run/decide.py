@@ -1,0 +1,201 @@
+"""What a run does next, from nothing but its state."""
+
+from __future__ import annotations
+
+from collections.abc import Collection
+from typing import NamedTuple
+
+from planbound.engine.run.layout import Slot, are_disjoint
+from planbound.engine.run.state import Phase, RunState
+
+HOLDS = frozenset({"pass", "waived", "attested"})
+
+
+class CheckPreconditions(NamedTuple):
+    """Look whether the run may begin at all."""
+
+
+class JudgeLeft(NamedTuple):
+    """Judge what an attempt left that nobody saw the end of."""
+
+    slot: Slot
+
+
+class Begin(NamedTuple):
+    """Begin an attempt at a step."""
+
+    slot: Slot
+    alone: bool
+    """Whether it works in the workspace itself, so that nothing else may run meanwhile."""
+
+
+class Await(NamedTuple):
+    """Wait until one of the steps that are being worked on has ended."""
+
+
+class Sleep(NamedTuple):
+    """Wait until a step may be tried again."""
+
+    until: str
+
+
+class Ask(NamedTuple):
+    """Nothing is left to do before a person answers."""
+
+
+class CheckEnd(NamedTuple):
+    """Judge every step once more, and the postconditions, on the final tree."""
+
+
+class Finish(NamedTuple):
+    """The run is over."""
+
+    status: str
+    """`done`, `done with skips`, `failed`, `cancelled` or `revised`."""
+    reason: str = ""
+
+
+Action = CheckPreconditions | JudgeLeft | Begin | Await | Sleep | Ask | CheckEnd | Finish
+
+
+class Pace(NamedTuple):
+    """How a run may go about it."""
+
+    now: str
+    jobs: int = 1
+    working: frozenset[int] = frozenset()
+    """The steps that are being worked on in this very process."""
+    alone: bool = False
+    """Whether one of them works in the workspace itself."""
+    final_tree: str | None = None
+    """The tree on which the end was judged, where it was."""
+
+
+def decide(state: RunState, pace: Pace) -> Action:
+    """Return what is next. One thing at a time: whoever performs it asks again."""
+    stop = _stop(state)
+    if stop is not None:
+        return Await() if pace.working else stop
+    if not _begun(state) and not _preconditions_hold(state):
+        return CheckPreconditions()
+    action = _next_step(state, pace)
+    if action is not None:
+        return action
+    if pace.working:
+        return Await()
+    return _rest(state, pace)
+
+
+def _stop(state: RunState) -> Finish | None:
+    """Return why nothing new begins, whatever is left to do."""
+    if state.cancelled:
+        return Finish("cancelled", "cancelled by a person")
+    if state.revised:
+        return Finish("revised", "back to the draft, by a person")
+    if state.aborted is not None:
+        return Finish("failed", state.aborted)
+    return None
+
+
+def _begun(state: RunState) -> bool:
+    return any(step.attempts for step in state.steps)
+
+
+def _preconditions_hold(state: RunState) -> bool:
+    return all(
+        state.preconditions.get(str(condition.number)) == "pass"
+        or f"precondition {condition.number}" in state.answered
+        for condition in state.layout.plan.preconditions
+    )
+
+
+def failing_preconditions(state: RunState) -> list[str]:
+    """Return the numbers of the preconditions that do not hold."""
+    return [
+        str(condition.number)
+        for condition in state.layout.plan.preconditions
+        if state.preconditions.get(str(condition.number)) != "pass"
+        and f"precondition {condition.number}" not in state.answered
+    ]
+
+
+def _next_step(state: RunState, pace: Pace) -> Action | None:
+    for index in state.open:
+        step, slot = state.steps[index], state.layout.slots[index]
+        if index in pace.working:
+            continue
+        if step.phase is Phase.STARTED:
+            return None if pace.working else JudgeLeft(slot)
+        if step.phase is not Phase.PENDING or _is_early(step.not_before, pace.now):
+            continue
+        if not pace.working:
+            return Begin(slot, alone=pace.jobs == 1 or slot.touches is None)
+        if _may_join(state, slot, pace):
+            return Begin(slot, alone=False)
+    return None
+
+
+def _may_join(state: RunState, slot: Slot, pace: Pace) -> bool:
+    if pace.alone or len(pace.working) >= pace.jobs:
+        return False
+    return all(are_disjoint(slot, state.layout.slots[other]) for other in pace.working)
+
+
+def why_alone(state: RunState, slot: Slot, working: Collection[int]) -> str | None:
+    """Return why a step that is ready does not run beside the others; None where it may."""
+    for other in working:
+        beside = state.layout.slots[other]
+        for each in (slot, beside):
+            if each.touches is None:
+                return f"step {each.label} does not say what it touches"
+        if not are_disjoint(slot, beside):
+            return f"steps {beside.label} and {slot.label} touch the same files"
+    return None
+
+
+def _is_early(not_before: str | None, now: str) -> bool:
+    # Both are in UTC and written alike.
+    return not_before is not None and not_before > now
+
+
+def _rest(state: RunState, pace: Pace) -> Action:
+    early = [
+        step.not_before
+        for step in (state.steps[index] for index in state.open)
+        if step.phase is Phase.PENDING and step.not_before is not None
+    ]
+    if early:
+        return Sleep(min(early))
+    if state.questions:
+        return Ask()
+    failed = next(state.failed(), None)
+    if failed is not None:
+        return Finish("failed", f"step {state.layout.slots[failed].label} failed")
+    if state.unsettled:
+        return Finish("failed", "no step can go on")
+    if not end_holds(state, pace.final_tree):
+        return CheckEnd()
+    skipped = state.count(Phase.SKIPPED)
+    return Finish("done with skips" if skipped else "done")
+
+
+def end_holds(state: RunState, final_tree: str | None) -> bool:
+    """Say whether everything was judged on the final tree, and holds."""
+    if final_tree is None or unsure_steps(state, final_tree):
+        return False
+    return all(
+        state.conditions.get(str(condition.number)) in HOLDS
+        for condition in state.layout.conditions
+    )
+
+
+def unsure_steps(state: RunState, tree: str) -> list[int]:
+    """Return the proved steps that nobody has judged on this tree."""
+    return [
+        index
+        for index, step in enumerate(state.steps)
+        if step.phase is Phase.PROVED
+        and step.result != "attested"
+        and index not in state.final
+        and not (tree and step.judged_tree == tree and step.verdict == "pass")
+    ]

@@ -1,0 +1,630 @@
+"""Where a run is: the fold of what the journal says about one plan."""
+
+from __future__ import annotations
+
+import enum
+from bisect import bisect_left
+from collections.abc import Iterable, Iterator
+from datetime import datetime
+from decimal import Decimal, InvalidOperation
+from typing import NamedTuple
+
+from planbound.engine.gate.approval import Approval, approval_of
+from planbound.engine.recovery.failure import FailureClass
+from planbound.engine.run.layout import Layout
+from planbound.engine.run.question import Question, QuestionKind
+from planbound.journal.event import EventKind
+from planbound.journal.record import Json, Provenance, Record
+
+
+class Phase(enum.Enum):
+    """Where one step is."""
+
+    PENDING = "pending"
+    STARTED = "in-progress"
+    """An attempt began, and nothing is known of its end."""
+    WAITING = "waiting"
+    """A person is asked."""
+    PROVED = "done"
+    WAIVED = "waived"
+    SKIPPED = "skipped"
+    FAILED = "failed"
+
+    @property
+    def is_settled(self) -> bool:
+        """Whether what depends on it can go on."""
+        return self in {Phase.PROVED, Phase.WAIVED, Phase.SKIPPED}
+
+
+_BY_PEOPLE = frozenset({"waived", "attested"})
+
+
+class Feedback(NamedTuple):
+    """What the next attempt is told about the last one."""
+
+    verdict: str | None = None
+    reason: str = ""
+    exit_code: int | None = None
+    output: str = ""
+    outside: tuple[str, ...] = ()
+    tampered: tuple[str, ...] = ()
+    agent: str = ""
+    """How the agent itself ended, where that was not well."""
+
+
+class StepState:
+    """One step of a run."""
+
+    __slots__ = (
+        "attempts", "baseline", "copy", "dollars", "ended", "feedback", "guidance", "judged_tree",
+        "manifest", "not_before", "phase", "question", "recovered", "repeated", "result", "retries",
+        "seconds", "signature", "tokens", "verdict",
+    )  # fmt: skip
+
+    def __init__(self) -> None:
+        self.phase = Phase.PENDING
+        self.attempts = 0
+        self.ended: str | None = None
+        """How the agent of the last attempt ended; None: nothing is known."""
+        self.verdict: str | None = None
+        self.result: str | None = None
+        self.baseline: str | None = None
+        self.manifest: str | None = None
+        """The tree before the first attempt, in the vault."""
+        self.copy: str | None = None
+        self.judged_tree: str | None = None
+        self.question: str | None = None
+        self.guidance: tuple[str, ...] = ()
+        self.feedback: Feedback | None = None
+        self.tokens, self.dollars, self.seconds = 0, Decimal(0), 0.0
+        self.reset_recovery()
+
+    def reset_recovery(self) -> None:
+        """Begin to count anew: a person decided that it goes on."""
+        self.not_before: str | None = None
+        self.recovered: dict[FailureClass, int] = {}
+        self.retries = 0
+        self.signature: str | None = None
+        self.repeated = 0
+
+
+class Spent(NamedTuple):
+    """What agents are known to have used."""
+
+    tokens: int = 0
+    dollars: Decimal = Decimal(0)
+    unmetered: int = 0
+    """How many attempts did not say."""
+    seconds: float = 0.0
+    """How long the run was at work, without the time that it waited for people."""
+
+
+class Raised(NamedTuple):
+    """What people allowed on top of the budget."""
+
+    tokens: int = 0
+    dollars: Decimal = Decimal(0)
+    seconds: float = 0.0
+
+
+class RunState:
+    """Everything that is decided from; changed by `apply` alone."""
+
+    def __init__(self, layout: Layout) -> None:
+        self.layout = layout
+        self.seq = 0
+        self.plan_seq = 0
+        self.revision = 1
+        self.used: dict[str, str] = {}
+        """By the nonce of each approval the run that has it."""
+        self._begin_plan()
+
+    def _begin_plan(self) -> None:
+        self.approval: Approval | None = None
+        self.approved_manifest: str | None = None
+        self.amended: tuple[str, ...] | None = None
+        self._begin_run()
+
+    def _begin_run(self, kept: Iterable[str] = ()) -> None:
+        old = getattr(self, "steps", None)
+        by_id = self.layout.by_id
+        steps = [StepState() for _ in self.layout.slots]
+        for name in kept:
+            index = by_id.get(name)
+            if index is not None and old is not None:
+                steps[index] = old[index]
+        self.steps = steps
+        self.run: str | None = None
+        self.ended: str | None = None
+        self.paused: str | None = None
+        self.cancelled = False
+        self.aborted: str | None = None
+        self.revised = False
+        self.preconditions: dict[str, str] = {}
+        """By the number of a precondition what was found in this session."""
+        self.conditions: dict[str, str] = {}
+        """By the number of a postcondition what was found last, `waived` and `attested` too."""
+        self.answered: dict[str, str] = {}
+        """Conditions that a person answers for, as `postcondition 2`: `waived` or `attested`."""
+        self.regressed: set[int] = set()
+        self.final: dict[int, str] = {}
+        """By step the tree on which it was judged once more at the end."""
+        self.questions: dict[str, Question] = {}
+        self.spent = Spent()
+        self.raised = Raised()
+        self.recoveries = 0
+        self.tree: str | None = None
+        """The last tree that the harness saw, and where it is in the vault."""
+        self.manifest: str | None = None
+        self.earlier: dict[tuple[str, str], set[str]] = {}
+        self._session: tuple[datetime, datetime] | None = None
+        self._before_session = 0.0
+        self._count()
+
+    def _count(self) -> None:
+        self.unsettled = sum(not step.phase.is_settled for step in self.steps)
+        self.unmet = [
+            sum(not self.steps[other].phase.is_settled for other in slot.depends)
+            for slot in self.layout.slots
+        ]
+        self.open = [
+            slot.place
+            for slot in self.layout.slots
+            if not self.unmet[slot.place] and not self.steps[slot.place].phase.is_settled
+        ]
+        """Sorted: unsettled steps whose dependencies are settled: what can be worked on at all."""
+
+    # -- reading -------------------------------------------------------------------------------
+
+    @property
+    def is_running(self) -> bool:
+        """Whether a run has begun that has not come to its end."""
+        return self.run is not None and self.ended is None
+
+    def failed(self) -> Iterator[int]:
+        """Yield the steps that failed for good."""
+        return (index for index in self.open if self.steps[index].phase is Phase.FAILED)
+
+    def count(self, phase: Phase) -> int:
+        """Return how many steps are there."""
+        return sum(step.phase is phase for step in self.steps)
+
+    # -- applying ------------------------------------------------------------------------------
+
+    def apply_all(self, records: Iterable[Record]) -> None:
+        """Add what happened, in its order."""
+        for record in records:
+            self.apply(record)
+
+    def apply(self, record: Record) -> None:
+        """Add one event of this plan."""
+        self.seq, self.plan_seq = record.seq, record.plan_seq
+        draft = record.draft
+        if draft.provenance is not Provenance.LIVE:
+            return
+        self._time(draft.timestamp, draft.details.get("run"))
+        handler = _HANDLERS.get(draft.event)
+        if handler is not None:
+            handler(self, record)
+
+    def _time(self, stamp: str, run: Json) -> None:
+        if self._session is None or run is None or run != self.run or self.paused:
+            return
+        self._session = (self._session[0], _moment(stamp))
+
+    def session_seconds(self) -> float:
+        """Return how long the run was at work, up to its last event."""
+        if self._session is None:
+            return self._before_session
+        begun, last = self._session
+        return self._before_session + max(0.0, (last - begun).total_seconds())
+
+    def _step(self, record: Record) -> tuple[int, StepState] | None:
+        index = self.layout.by_id.get(record.draft.task_id or "")
+        return None if index is None else (index, self.steps[index])
+
+    def _settle(self, index: int, phase: Phase) -> None:
+        was = self.steps[index].phase
+        self.steps[index].phase = phase
+        if phase.is_settled == was.is_settled:
+            return
+        change = -1 if phase.is_settled else 1
+        self.unsettled += change
+        slot = self.layout.slots[index]
+        for other in slot.dependents:
+            self.unmet[other] += change
+            self._open(other)
+        self._open(index)
+
+    def _open(self, index: int) -> None:
+        place = bisect_left(self.open, index)
+        is_open = place < len(self.open) and self.open[place] == index
+        wanted = not self.unmet[index] and not self.steps[index].phase.is_settled
+        if wanted and not is_open:
+            self.open.insert(place, index)
+        elif is_open and not wanted:
+            del self.open[place]
+
+    # -- the plan and its gate -----------------------------------------------------------------
+
+    def _created(self, _record: Record) -> None:
+        self.revision = 1
+        self._begin_plan()
+
+    def _rewritten(self, _record: Record) -> None:
+        self._begin_plan()
+
+    def _amended(self, record: Record) -> None:
+        details = record.draft.details
+        kept = details.get("kept")
+        revision = details.get("revision")
+        if isinstance(revision, int):
+            self.revision = revision
+        names = tuple(str(name) for name in kept) if isinstance(kept, list) else ()
+        self.amended = names
+        self.approval = None
+        self._begin_run(names)
+
+    def _approved(self, record: Record) -> None:
+        self.approval = approval_of(record.draft.details)
+        self._begin_run(self.amended or ())
+        self.amended = None
+        if self.approval is not None:
+            for index in _skipped(self.layout, self.approval):
+                self._settle(index, Phase.SKIPPED)
+
+    def _rejected(self, _record: Record) -> None:
+        self.approval = None
+
+    def _baseline(self, record: Record) -> None:
+        details = record.draft.details
+        self._remember(record)
+        found = self._step(record)
+        if found is not None:
+            found[1].baseline = _text(details.get("verdict"))
+        manifest = details.get("manifest")
+        if isinstance(manifest, str) and "baseline" in details:
+            self.approved_manifest = manifest
+
+    # -- the run -------------------------------------------------------------------------------
+
+    def _begun(self, record: Record) -> None:
+        details = record.draft.details
+        self.run = str(details.get("run"))
+        self.used[str(details.get("nonce"))] = self.run
+        self.ended, self.paused, self.revised = None, None, False
+        self.preconditions = {}
+        if details.get("resumed"):
+            self.aborted = None
+            for index, step in enumerate(self.steps):
+                if step.phase is Phase.FAILED:
+                    step.reset_recovery()
+                    self._settle(index, Phase.PENDING)
+        self._seen(details.get("tree"), details.get("manifest"))
+        now = _moment(record.draft.timestamp)
+        self._before_session = self.session_seconds()
+        self._session = (now, now)
+
+    def _seen(self, tree: Json, manifest: Json) -> None:
+        if isinstance(tree, str):
+            self.tree = tree
+            self.manifest = manifest if isinstance(manifest, str) else None
+
+    def _paused(self, record: Record) -> None:
+        details = record.draft.details
+        self._before_session = self.session_seconds()
+        self._session = None
+        self.paused = str(details.get("reason"))
+        self._seen(details.get("tree"), details.get("manifest"))
+
+    def _cancelled(self, _record: Record) -> None:
+        self.cancelled = True
+
+    def _completed_run(self, record: Record) -> None:
+        details = record.draft.details
+        self._before_session = self.session_seconds()
+        self._session = None
+        self.ended = _text(details.get("status")) or "failed"
+        self.cancelled = False
+        self.questions.clear()
+        for step in self.steps:
+            if step.phase is Phase.WAITING:
+                step.phase, step.question = Phase.FAILED, None
+        self._seen(details.get("tree"), details.get("manifest"))
+
+    # -- attempts ------------------------------------------------------------------------------
+
+    def _started(self, record: Record) -> None:
+        found = self._step(record)
+        if found is None:
+            return
+        index, step = found
+        if self._session is None:  # it waited for a person in this very process
+            now = _moment(record.draft.timestamp)
+            self._session, self.paused = (now, now), None
+        details = record.draft.details
+        attempt = details.get("attempt")
+        step.attempts = attempt if isinstance(attempt, int) else step.attempts + 1
+        step.ended, step.question, step.not_before = None, None, None
+        step.manifest = _text(details.get("manifest"))
+        step.copy = _text(details.get("copy"))
+        baseline = _text(details.get("baseline"))
+        if baseline is not None:
+            step.baseline = baseline
+        self._forget_end()
+        self._settle(index, Phase.STARTED)
+
+    def _ended(self, record: Record) -> None:
+        found = self._step(record)
+        details = record.draft.details
+        tokens, dollars = details.get("tokens"), details.get("dollars")
+        ending = str(details.get("ending"))
+        cost, duration = _decimal(dollars), details.get("duration")
+        if found is not None:
+            step = found[1]
+            step.ended = ending
+            step.tokens += tokens if isinstance(tokens, int) else 0
+            step.dollars += cost or Decimal(0)
+            step.seconds += duration if isinstance(duration, int | float) else 0.0
+        if ending == "lost":
+            return
+        self.spent = self.spent._replace(
+            tokens=self.spent.tokens + (tokens if isinstance(tokens, int) else 0),
+            dollars=self.spent.dollars + (cost or Decimal(0)),
+            unmetered=self.spent.unmetered + (tokens is None or cost is None),
+        )
+
+    def _evaluated(self, record: Record) -> None:
+        details = record.draft.details
+        self._remember(record)
+        verdict = str(details.get("verdict"))
+        subject, number = details.get("subject"), str(details.get("number"))
+        found = self._step(record)
+        if found is not None and details.get("run") == self.run:
+            index, step = found
+            step.verdict = verdict
+            step.judged_tree = _text(details.get("tree"))
+            code = details.get("exit_code")
+            step.feedback = Feedback(
+                verdict=verdict,
+                reason=str(details.get("reason") or ""),
+                exit_code=code if isinstance(code, int) else None,
+                output=str(details.get("output_tail") or ""),
+                outside=_texts(details.get("outside")),
+                tampered=_texts(details.get("tampered")),
+            )
+            if details.get("final") and verdict == "pass":
+                self.final[index] = step.judged_tree or ""
+        elif subject == "postcondition" and details.get("run") == self.run:
+            self.conditions[number] = verdict
+        elif subject == "precondition" and details.get("run") == self.run:
+            self.preconditions[number] = verdict
+
+    def _remember(self, record: Record) -> None:
+        details = record.draft.details
+        contract, tree = _text(details.get("contract")), _text(details.get("tree"))
+        if contract and tree:
+            verdicts = self.earlier.setdefault((contract, tree), set())
+            verdicts.add(str(details.get("verdict")))
+
+    def _done(self, record: Record) -> None:
+        found = self._step(record)
+        if found is not None:
+            index, step = found
+            step.question = None
+            step.result = _text(record.draft.details.get("result"))
+            self._settle(index, Phase.PROVED)
+            self.regressed.discard(index)
+        details = record.draft.details
+        self._seen(details.get("tree"), details.get("manifest"))
+
+    def _failed(self, record: Record) -> None:
+        found = self._step(record)
+        if found is not None:
+            found[1].question = None
+            self._settle(found[0], Phase.FAILED)
+
+    def _skipped(self, record: Record) -> None:
+        found = self._step(record)
+        if found is not None:
+            found[1].question = None
+            self._settle(found[0], Phase.SKIPPED)
+
+    def _waived(self, record: Record) -> None:
+        found = self._step(record)
+        details = record.draft.details
+        if found is not None:
+            self._close(found[1].question)
+            found[1].question = None
+            self.regressed.discard(found[0])
+            self._settle(found[0], Phase.WAIVED)
+        else:
+            self._condition(details.get("subject"), details.get("number"), "waived")
+
+    def _attested(self, record: Record) -> None:
+        found = self._step(record)
+        details = record.draft.details
+        if found is not None:
+            self._close(found[1].question)
+            found[1].question = None
+            found[1].result = "attested"
+            found[1].verdict = "attested"
+            self._settle(found[0], Phase.PROVED)
+        else:
+            self._condition(details.get("subject"), details.get("number"), "attested")
+
+    def _condition(self, subject: Json, number: Json, answer: str) -> None:
+        self.answered[f"{subject} {number}"] = answer
+        if subject == "postcondition":
+            self.conditions[str(number)] = answer
+        for key, question in list(self.questions.items()):
+            if question.subject == subject and question.number in {None, str(number)}:
+                self._close(key)
+
+    # -- failures and their answers ------------------------------------------------------------
+
+    def _detected(self, record: Record) -> None:
+        found = self._step(record)
+        if found is None:
+            return
+        details, step = record.draft.details, found[1]
+        signature = _text(details.get("signature"))
+        step.repeated = step.repeated + 1 if signature and signature == step.signature else 1
+        step.signature = signature
+        if details.get("reason") == "regressed":
+            self.regressed.add(found[0])
+            self._settle(found[0], Phase.PENDING)
+
+    def _recovered(self, record: Record) -> None:
+        found = self._step(record)
+        details = record.draft.details
+        self.recoveries += 1
+        if found is None:
+            return
+        index, step = found
+        kind = details.get("failure_type")
+        if kind in {item.value for item in FailureClass}:
+            known = FailureClass(kind)
+            step.recovered[known] = step.recovered.get(known, 0) + 1
+        step.retries += 1
+        step.not_before = _text(details.get("until"))
+        self._settle(index, Phase.PENDING)
+
+    def _escalated(self, record: Record) -> None:
+        details = record.draft.details
+        key = _text(details.get("escalation")) or ""
+        decision = details.get("user_decision")
+        found = self._step(record)
+        if decision is None:
+            question = question_of(record)
+            if question is not None:
+                self.questions[question.id] = question
+            if found is not None:
+                found[1].question = key
+                self._settle(found[0], Phase.WAITING)
+            return
+        self._close(key)
+        if decision == "retry":
+            if found is not None:
+                index, step = found
+                step.reset_recovery()
+                step.question = None
+                guidance = _text(details.get("guidance"))
+                step.guidance = (*step.guidance, guidance) if guidance else step.guidance
+                self._settle(index, Phase.PENDING)
+            self._forget_end()
+        elif decision == "abort":
+            self.aborted = f"aborted by {details.get('by')}"
+        elif decision == "revise":
+            self.revised = True
+
+    def _forget_end(self) -> None:
+        """What was judged at the end is judged anew: the tree will be another one."""
+        if self.final:
+            self.final = {}
+        if self.conditions:
+            kept = self.conditions.items()
+            self.conditions = {number: found for number, found in kept if found in _BY_PEOPLE}
+
+    def _close(self, key: str | None) -> None:
+        if key is not None:
+            self.questions.pop(key, None)
+
+    def _raised(self, record: Record) -> None:
+        details = record.draft.details
+        tokens, seconds = details.get("tokens"), details.get("seconds")
+        self.raised = Raised(
+            tokens=self.raised.tokens + (tokens if isinstance(tokens, int) else 0),
+            dollars=self.raised.dollars + (_decimal(details.get("dollars")) or Decimal(0)),
+            seconds=self.raised.seconds
+            + (float(seconds) if isinstance(seconds, int | float) else 0.0),
+        )
+        for key, question in list(self.questions.items()):
+            if question.kind is QuestionKind.BUDGET:
+                self._close(key)
+                index = self.layout.by_id.get(question.task_id or "")
+                if index is not None:
+                    self.steps[index].reset_recovery()
+                    self._settle(index, Phase.PENDING)
+
+
+_HANDLERS = {
+    EventKind.PLAN_CREATED: RunState._created,  # noqa: SLF001 - the table of its own methods
+    EventKind.PLAN_REWRITTEN: RunState._rewritten,  # noqa: SLF001
+    EventKind.PLAN_AMENDED: RunState._amended,  # noqa: SLF001
+    EventKind.GATE_APPROVED: RunState._approved,  # noqa: SLF001
+    EventKind.GATE_REJECTED: RunState._rejected,  # noqa: SLF001
+    EventKind.BASELINE_OBSERVED: RunState._baseline,  # noqa: SLF001
+    EventKind.EXECUTION_STARTED: RunState._begun,  # noqa: SLF001
+    EventKind.EXECUTION_PAUSED: RunState._paused,  # noqa: SLF001
+    EventKind.EXECUTION_CANCELLED: RunState._cancelled,  # noqa: SLF001
+    EventKind.EXECUTION_COMPLETE: RunState._completed_run,  # noqa: SLF001
+    EventKind.TASK_STARTED: RunState._started,  # noqa: SLF001
+    EventKind.ATTEMPT_ENDED: RunState._ended,  # noqa: SLF001
+    EventKind.CONTRACT_EVALUATED: RunState._evaluated,  # noqa: SLF001
+    EventKind.TASK_COMPLETED: RunState._done,  # noqa: SLF001
+    EventKind.TASK_FAILED: RunState._failed,  # noqa: SLF001
+    EventKind.TASK_SKIPPED: RunState._skipped,  # noqa: SLF001
+    EventKind.WAIVED: RunState._waived,  # noqa: SLF001
+    EventKind.ATTESTED: RunState._attested,  # noqa: SLF001
+    EventKind.FAILURE_DETECTED: RunState._detected,  # noqa: SLF001
+    EventKind.RECOVERY_APPLIED: RunState._recovered,  # noqa: SLF001
+    EventKind.RECOVERY_ESCALATION: RunState._escalated,  # noqa: SLF001
+    EventKind.BUDGET_RAISED: RunState._raised,  # noqa: SLF001
+}
+
+
+def question_of(record: Record) -> Question | None:
+    """Return the question that a `RECOVERY_ESCALATION` asks."""
+    details = record.draft.details
+    key = _text(details.get("escalation"))
+    kind = details.get("kind")
+    if key is None:
+        return None
+    kinds = {item.value: item for item in QuestionKind}
+    return Question(
+        id=key,
+        plan=record.draft.plan,
+        kind=kinds.get(str(kind), QuestionKind.FAILURE),
+        reason=str(details.get("reason") or ""),
+        since=record.draft.timestamp,
+        task_id=record.draft.task_id,
+        title=record.draft.task_name,
+        number=_text(details.get("number")),
+        subject=_text(details.get("subject")),
+        choices=_texts(details.get("choices")),
+        failure_type=_text(details.get("failure_type")),
+        exhausted=bool(details.get("exhausted")),
+        output_tail=str(details.get("output_tail") or ""),
+        diff=str(details.get("diff") or ""),
+    )
+
+
+def _skipped(layout: Layout, approval: Approval) -> Iterator[int]:
+    for change in approval.modifications:
+        word, _, label = change.partition(" ")
+        slot = layout.find(label) if word == "skip" else None
+        if slot is not None:
+            yield slot.place
+
+
+def _text(value: Json) -> str | None:
+    return value if isinstance(value, str) else None
+
+
+def _texts(value: Json) -> tuple[str, ...]:
+    return tuple(str(item) for item in value) if isinstance(value, list) else ()
+
+
+def _decimal(value: Json) -> Decimal | None:
+    if not isinstance(value, str):
+        return None
+    try:
+        found = Decimal(value)
+    except InvalidOperation:
+        return None
+    return found if found.is_finite() else None
+
+
+def _moment(stamp: str) -> datetime:
+    return datetime.fromisoformat(stamp)

@@ -1,0 +1,209 @@
+"""The motor that is a DBOS workflow: the same turns, with waits that DBOS keeps.
+
+The workflow is as small as can be, and its name never changes. What it calls performs turns, and
+these have all their state in the journal. So nothing depends on what DBOS remembers: every driver
+of a run, known by its fence, has a workflow of its own. One that a dead process left behind is not
+driven by whoever finds it: it ends at once.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import threading
+import time
+from collections.abc import Callable, Iterator
+from datetime import UTC, datetime
+from typing import NamedTuple, TypedDict
+
+from planbound.ports.motor import Again, Asking, Ended, Halted, Later, Next, Turn
+from planbound.runtime.dbos_database import DbosDatabase
+
+from dbos import DBOS, SetWorkflowID  # isort: skip - refused above with a hint where it is missing
+
+WORKFLOW = "planbound.run.v1"
+STEP = "planbound.turns.v1"
+
+_BATCH_SECONDS = 0.2
+"""How long turns go on before DBOS notes it: each note costs as much as a small step."""
+_LONGEST_WAIT = 86_400.0
+_LOOK_EVERY = 0.2
+_WAKE, _ANSWER = "wake", "answer"
+
+
+class Said(TypedDict, total=False):
+    """What turns came to, as DBOS keeps it."""
+
+    said: str
+    detail: str
+    seconds: float
+    """How long there is nothing to do."""
+
+
+class Waits(NamedTuple):
+    """How a motor learns that a wait is over."""
+
+    stopped: Callable[[], bool]
+    """Whether the run has to stop, or was cancelled."""
+    ask: Callable[[], bool]
+    """Asks a person; says whether there is an answer."""
+    news: Callable[[float], bool] | None = None
+    """Waits so many seconds for an answer that comes by another way; None: nobody waits for it."""
+
+
+class DbosHost:
+    """DBOS in this process, of which there is one."""
+
+    def __init__(self, database: DbosDatabase, executor: str) -> None:
+        self.database = database
+        self.executor = executor
+        self._loops: dict[str, Callable[[], Said]] = {}
+        self._workflow: Callable[[str], Said] | None = None
+
+    def launch(self) -> None:
+        """Start it, and make the tables where there are none."""
+        with self.database.problems(), self.database.making():
+            DBOS(config=self.database.configuration(self.executor))
+            # No process of ours lets DBOS take from a queue: that needs a lease.
+            DBOS.listen_queues([])
+            self._workflow = DBOS.workflow(name=WORKFLOW, max_recovery_attempts=None)(self._drive)
+            DBOS.launch()
+
+    def run(self, key: str, loop: Callable[[], Said]) -> Said:
+        """Run a loop as the workflow of that name, in this thread."""
+        assert self._workflow is not None
+        self._loops[key] = loop
+        try:
+            with self.database.problems(), SetWorkflowID(key):
+                return self._workflow(key)
+        finally:
+            del self._loops[key]
+
+    def forget(self, prefix: str) -> None:
+        """Remove the workflows whose names begin so: the journal knows all that they did."""
+        with self.database.problems():
+            found = DBOS.list_workflows(
+                workflow_id_prefix=prefix, load_input=False, load_output=False
+            )
+            # Looked at once more: the database may take a `_` for any character.
+            keys = [each.workflow_id for each in found if each.workflow_id.startswith(prefix)]
+            if keys:
+                DBOS.delete_workflows(keys)
+
+    def end(self) -> None:
+        """Stop it."""
+        DBOS.destroy()
+
+    def _drive(self, key: str) -> Said:
+        loop = self._loops.get(key)
+        return Said(said="halted", detail="driven elsewhere") if loop is None else loop()
+
+
+class DbosMotor:
+    """Drives one run as a DBOS workflow."""
+
+    def __init__(self, host: DbosHost, *, plan: str, driver: str, waits: Waits) -> None:
+        self.host = host
+        self.waits = waits
+        self._prefix = f"{plan}/"
+        self._key = f"{plan}/{driver}"
+        self._error: Exception | None = None
+
+    def drive(self, turn: Turn) -> Next:
+        """Return what the last turn said."""
+        # Whoever drove this plan before is dead, or can write nothing any more.
+        self.host.forget(self._prefix)
+        said = self.host.run(self._key, lambda: self._loop(turn))
+        self.host.forget(self._key)
+        if self._error is not None:
+            raise self._error
+        return _next(said)
+
+    # -- the workflow --------------------------------------------------------------------------
+
+    def _loop(self, turn: Turn) -> Said:
+        while True:
+            said: Said = DBOS.run_step({"name": STEP}, self._turns, turn)
+            match said["said"]:
+                case "again":
+                    pass
+                case "later":
+                    with self._waking(_WAKE, self._is_over):
+                        DBOS.recv(_WAKE, timeout_seconds=said["seconds"])
+                case "asking" if self.waits.news is not None:
+                    with self._waking(_ANSWER, self._is_answered):
+                        DBOS.recv(_ANSWER, timeout_seconds=_LONGEST_WAIT)
+                case "asking" if self.waits.ask():
+                    pass
+                case _:
+                    return said
+
+    def _turns(self, turn: Turn) -> Said:
+        """Take turns for a moment; an error is not DBOS's to keep or to repeat."""
+        end = time.monotonic() + _BATCH_SECONDS
+        try:
+            while isinstance(said := turn(), Again) and time.monotonic() < end:
+                pass
+        except Exception as error:  # noqa: BLE001 - raised again when the workflow is over
+            self._error = error
+            return Said(said="broken", detail=type(error).__name__)
+        return _said(said)
+
+    # -- waiting -------------------------------------------------------------------------------
+
+    def _is_over(self) -> bool:
+        time.sleep(_LOOK_EVERY)
+        return self.waits.stopped()
+
+    def _is_answered(self) -> bool:
+        assert self.waits.news is not None
+        return self.waits.news(_LOOK_EVERY * 5)
+
+    @contextlib.contextmanager
+    def _waking(self, topic: str, over: Callable[[], bool]) -> Iterator[None]:
+        """Look meanwhile whether the wait is over, and end it by a message."""
+        done = threading.Event()
+
+        def look() -> None:
+            while not done.is_set():
+                try:
+                    if over():
+                        DBOS.send(self._key, "look", topic)
+                        return
+                except Exception as error:  # noqa: BLE001 - raised again by the next turn
+                    self._error = error
+                    DBOS.send(self._key, "broken", topic)
+                    return
+
+        thread = threading.Thread(target=look, name=f"waker-{topic}", daemon=True)
+        thread.start()
+        try:
+            yield
+        finally:
+            done.set()
+            thread.join()
+
+
+def _said(said: Next) -> Said:
+    match said:
+        case Again():
+            return Said(said="again")
+        case Later():
+            left = datetime.fromisoformat(said.until) - datetime.now(UTC)
+            seconds = min(max(0.0, left.total_seconds()), _LONGEST_WAIT)
+            return Said(said="later", detail=said.until, seconds=seconds)
+        case Asking():
+            return Said(said="asking")
+        case Ended():
+            return Said(said="ended", detail=said.status)
+        case Halted():
+            return Said(said="halted", detail=said.reason)
+
+
+def _next(said: Said) -> Next:
+    match said["said"]:
+        case "ended":
+            return Ended(said["detail"])
+        case "asking":
+            return Asking()
+        case _:
+            return Halted(said["detail"])

@@ -1,0 +1,85 @@
+"""A journal that kills its own process at a chosen append: for tests of what a crash leaves.
+
+`PLANBOUND_FAILPOINT` says when: `before:7` and `after:7` are about the seventh append of the
+process, `before:CONTRACT_EVALUATED:2` is about the append that holds the second event of that kind.
+"After" is when the events are durable, and nothing else was done about them.
+"""
+
+from __future__ import annotations
+
+import os
+import signal
+from collections.abc import Iterator, Sequence
+from typing import NamedTuple
+
+from planbound.engine.fence import Fence
+from planbound.errors import UsageError
+from planbound.journal.event import EventKind
+from planbound.journal.record import Draft, Head, Record
+from planbound.ports.journal import Journal, Query
+
+VARIABLE = "PLANBOUND_FAILPOINT"
+
+
+class Failpoint(NamedTuple):
+    """When a process dies."""
+
+    before: bool
+    count: int
+    """At which append, or at which event of the kind; from 1."""
+    kind: EventKind | None = None
+
+
+def parse_failpoint(text: str) -> Failpoint:
+    """Return what `PLANBOUND_FAILPOINT` says."""
+    when, _, rest = text.partition(":")
+    name, _, count = rest.rpartition(":")
+    kinds = {kind.value: kind for kind in EventKind}
+    if when not in {"before", "after"} or not count.isdecimal() or (name and name not in kinds):
+        raise UsageError(
+            f"`{VARIABLE}` is `{text}`", hint="write `before:7` or `after:CONTRACT_EVALUATED:2`"
+        )
+    return Failpoint(when == "before", int(count), kinds.get(name))
+
+
+class FailingJournal:
+    """Hands everything to a journal until the failpoint is reached."""
+
+    def __init__(self, journal: Journal, failpoint: Failpoint) -> None:
+        self.journal = journal
+        self.failpoint = failpoint
+        self._seen = 0
+
+    def append(
+        self, drafts: Sequence[Draft], *, expected: Head | None = None, fence: Fence | None = None
+    ) -> Sequence[Record]:
+        """Append, unless this is where the process ends."""
+        reached = self._reaches(drafts)
+        if reached and self.failpoint.before:
+            _die()
+        records = self.journal.append(drafts, expected=expected, fence=fence)
+        if reached:
+            _die()
+        return records
+
+    def _reaches(self, drafts: Sequence[Draft]) -> bool:
+        kind, count = self.failpoint.kind, self.failpoint.count
+        before = self._seen
+        self._seen += 1 if kind is None else sum(draft.event is kind for draft in drafts)
+        return before < count <= self._seen
+
+    def head(self) -> Head:
+        """Return the end of the chain."""
+        return self.journal.head()
+
+    def read(self, query: Query) -> Iterator[Record]:
+        """Yield the records asked for."""
+        return self.journal.read(query)
+
+    def wait(self, after: int, seconds: float) -> bool:
+        """Wait for a record beyond `after`."""
+        return self.journal.wait(after, seconds)
+
+
+def _die() -> None:
+    os.kill(os.getpid(), signal.SIGKILL)

@@ -1,0 +1,1 @@
+"""Run an approved plan: the loop that asks `decide`, acts, and records."""

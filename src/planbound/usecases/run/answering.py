@@ -1,0 +1,464 @@
+"""Records what came of an attempt, and what is done about it: all in one transaction."""
+
+from __future__ import annotations
+
+import hashlib
+from collections.abc import Sequence
+from datetime import datetime, timedelta
+from typing import assert_never
+
+from planbound.engine.judging.outcome import Ending, Outcome
+from planbound.engine.judging.verdict import Verdict, VerdictKind
+from planbound.engine.manifest import ChangeKind, EntryType, changes
+from planbound.engine.recovery.answer import (
+    Abort,
+    AskPermission,
+    Escalate,
+    History,
+    Retry,
+    answer,
+)
+from planbound.engine.recovery.classified import Classified, Failure, patterns_of
+from planbound.engine.recovery.classify import classify
+from planbound.engine.recovery.failure import FailureClass
+from planbound.engine.run.budget import Excess, allowance, excess
+from planbound.engine.run.layout import Slot
+from planbound.engine.run.question import Choice, QuestionKind
+from planbound.engine.run.state import StepState
+from planbound.errors import FileProblem
+from planbound.journal.event import EventKind
+from planbound.journal.record import Draft, Json
+from planbound.usecases.differences import difference
+from planbound.usecases.frozen_judges import read_frozen
+from planbound.usecases.run.attempt import Attempted, Order
+from planbound.usecases.run.notes import names
+from planbound.usecases.run.session import Session
+
+_LOST = Classified(FailureClass.TRANSIENT, "runner-ended")
+_MOST_LOST = 5
+"""So often an attempt may lose its runner before a person is asked."""
+_DIFF = 6000
+
+
+class Answering:
+    """Turns attempts into events."""
+
+    def __init__(self, session: Session) -> None:
+        self.session = session
+        self.recipes = session.desk.configuration.recipes
+        self.patterns = patterns_of(self.recipes)
+
+    def record(self, order: Order, attempted: Attempted) -> None:
+        """Record an attempt that ended, was stopped, or was left by a runner that is gone."""
+        drafts = self._ended(order, attempted)
+        if attempted.stopped is not None:
+            # Without a verdict: it is judged before anything else when the run goes on.
+            self.session.append(drafts)
+        elif attempted.verdict is None:
+            self._attest(order, drafts)
+        elif attempted.verdict.kind is VerdictKind.PASS and self._counts(order):
+            self._passed(order, attempted, drafts)
+        else:
+            self._failed(order, attempted, drafts)
+
+    def lost(self, slot: Slot) -> None:
+        """Record that nothing is left of an attempt whose runner is gone."""
+        step = self.session.state.steps[slot.place]
+        self.session.append(self._again(slot, step.attempts, self._lost_agent(slot, step.attempts)))
+
+    # -- the agent's part ----------------------------------------------------------------------
+
+    def _ended(self, order: Order, attempted: Attempted) -> list[Draft]:
+        notes, worked = self.session.notes, attempted.worked
+        step = self.session.state.steps[order.slot.place]
+        if worked is None:
+            return [] if step.ended is not None else self._lost_agent(order.slot, order.number)
+        extra: dict[str, Json] = {"prompt": order.prompt, "changed": names(attempted.changed)}
+        if order.agent is not None:
+            extra["agent"] = order.agent.name
+        if attempted.stopped is not None:
+            extra["ending"] = "interrupted"
+            extra["reason"] = attempted.stopped
+        return [notes.ended(order.slot, order.number, worked, extra)]
+
+    def _lost_agent(self, slot: Slot, number: int) -> list[Draft]:
+        details: dict[str, Json] = {
+            "attempt": number,
+            "ending": "lost",
+            "reason": "the process that ran it is gone",
+        }
+        return [self.session.notes.about(EventKind.ATTEMPT_ENDED, slot, details)]
+
+    def _counts(self, order: Order) -> bool:
+        """Say whether a pass shows anything, where nobody saw the agent come to its end."""
+        if order.agent is not None:
+            return True
+        step = self.session.state.steps[order.slot.place]
+        ended = step.ended is not None and step.ended not in {"lost", "interrupted"}
+        return ended or step.baseline != VerdictKind.PASS.value
+
+    # -- the ends ------------------------------------------------------------------------------
+
+    def _passed(self, order: Order, attempted: Attempted, drafts: list[Draft]) -> None:
+        session, verdict = self.session, attempted.verdict
+        assert verdict is not None
+        notes, slot = session.notes, order.slot
+        extra: dict[str, Json] = {"attempt": order.number}
+        drafts.append(notes.verdict(EventKind.CONTRACT_EVALUATED, verdict, slot, extra))
+        details: dict[str, Json] = {
+            "attempt": order.number,
+            "result": "proved",
+            "verdict": verdict.kind.value,
+        }
+        if order.shown_at is not None:
+            refused = self._bring_home(order, attempted)
+            if refused is not None:
+                self._mismatch(order, drafts, refused)
+                return
+            details |= session.seen()
+        elif attempted.manifest is not None:
+            manifest = attempted.manifest
+            details |= {"tree": manifest.digest, "manifest": session.keep(manifest)}
+        drafts.append(notes.about(EventKind.TASK_COMPLETED, slot, details))
+        session.append(drafts)
+        session.desk.progress(f"step {slot.label} proved: {slot.title}")
+        if order.shown_at is not None:
+            session.desk.copies.remove(order.bench.tree.root)
+
+    def _attest(self, order: Order, drafts: list[Draft]) -> None:
+        slot = order.slot
+        contract = slot.step.contract
+        statement = getattr(contract, "statement", "")
+        drafts.append(
+            self.question(
+                QuestionKind.ATTESTATION,
+                slot,
+                f"a person has to attest: {statement}",
+                (Choice.RETRY, Choice.ABORT, Choice.REVISE),
+                {"attempt": order.number},
+            )
+        )
+        self.session.append(drafts)
+
+    def _failed(self, order: Order, attempted: Attempted, drafts: list[Draft]) -> None:
+        session, verdict, slot = self.session, attempted.verdict, order.slot
+        assert verdict is not None
+        extra: dict[str, Json] = {"attempt": order.number}
+        notes = session.notes
+        drafts.append(notes.verdict(EventKind.CONTRACT_EVALUATED, verdict, slot, extra))
+        drafts.extend(self._violations(order, attempted, verdict))
+        was_left = order.agent is None
+        step = session.state.steps[slot.place]
+        cut_off = was_left and step.ended in {None, "lost", "interrupted"}
+        if cut_off and verdict.kind not in {VerdictKind.TAMPERED, VerdictKind.OUT_OF_SCOPE}:
+            session.append(self._again(slot, order.number, drafts))
+            return
+        found = self._classified(attempted, verdict)
+        drafts.extend(self._answered(order, attempted, found))
+        session.append(drafts)
+
+    def _violations(self, order: Order, attempted: Attempted, verdict: Verdict) -> list[Draft]:
+        back = set(attempted.restored.back) if attempted.restored else set()
+        drafts = []
+        for kind, paths in (
+            (EventKind.JUDGE_TAMPERED, [item.path for item in verdict.tampered]),
+            (EventKind.SCOPE_VIOLATED, list(verdict.outside)),
+        ):
+            if paths:
+                details: dict[str, Json] = {
+                    "files": names(paths),
+                    "restored": set(paths) <= back,
+                    "attempt": order.number,
+                }
+                drafts.append(self.session.notes.about(kind, order.slot, details))
+        return drafts
+
+    # -- failures ------------------------------------------------------------------------------
+
+    def _classified(self, attempted: Attempted, verdict: Verdict) -> Classified:
+        worked, judged = attempted.worked, verdict.outcome
+        agent = worked.outcome if worked else Outcome(Ending.EXITED, exit_code=0)
+        if agent.ending is Ending.STOPPED and agent.reason.startswith("budget"):
+            return Classified(FailureClass.BUDGET, "agent-over-budget")
+        return classify(
+            Failure(
+                verdict=verdict.kind,
+                agent_ending=agent.ending,
+                agent_exit=agent.exit_code,
+                agent_signal=agent.signal,
+                agent_output=agent.stdout.text() + agent.stderr.text(),
+                agent_error=worked.error if worked else None,
+                contract_exit=judged.exit_code if judged else None,
+                contract_signal=judged.signal if judged else None,
+                contract_output=(judged.stdout.text() + judged.stderr.text()) if judged else "",
+                exhausted_memory=agent.ending is Ending.EXHAUSTED and "memory" in agent.reason,
+            ),
+            self.patterns,
+        )
+
+    def _answered(self, order: Order, attempted: Attempted, found: Classified) -> list[Draft]:
+        session, slot, verdict = self.session, order.slot, attempted.verdict
+        assert verdict is not None
+        step = session.state.steps[slot.place]
+        signature = _signature(found, verdict)
+        repeated = step.repeated + 1 if signature and signature == step.signature else 1
+        history = History(dict(step.recovered), step.retries, repeated)
+        decision = answer(found, history, slot.on_fail, self.recipes, session.desk.jitter())
+        agent = self._agent_trouble(attempted)
+        failure: dict[str, Json] = {
+            "error_message": agent or verdict.reason,
+            "verdict": verdict.kind.value,
+            "exit_code": verdict.outcome.exit_code if verdict.outcome else None,
+        }
+        if signature:
+            failure["signature"] = signature
+        notes = session.notes
+        if isinstance(decision, Abort):
+            return [
+                notes.about(EventKind.FAILURE_DETECTED, slot, {**failure, "attempt": order.number}),
+                *self.fail(slot, order.number, verdict.reason, found),
+            ]
+        drafts = notes.failure(slot, order.number, found, failure)
+        match decision:
+            case Retry():
+                drafts.append(self._retry(slot, order.number, found, decision))
+            case AskPermission():
+                details: dict[str, Json] = {"reason": decision.reason, "attempt": order.number}
+                if decision.credential:
+                    details["credential"] = decision.credential
+                drafts.append(notes.about(EventKind.PERMISSION_REQUIRED, slot, details))
+                drafts.append(self._escalation(order, attempted, found, decision))
+            case Escalate():
+                if found.kind is FailureClass.BUDGET:
+                    drafts.extend(self._budget_question(slot, order.number))
+                else:
+                    drafts.append(self._escalation(order, attempted, found, decision))
+            case _:
+                assert_never(decision)
+        return drafts
+
+    def fail(self, slot: Slot, attempt: int, message: str, found: Classified) -> list[Draft]:
+        """Return that a step failed for good, and its type."""
+        notes = self.session.notes
+        details: dict[str, Json] = {"attempt": attempt, "error_message": message}
+        return [
+            notes.about(EventKind.TASK_FAILED, slot, details),
+            notes.classified(slot, attempt, found),
+        ]
+
+    def _retry(self, slot: Slot, attempt: int, found: Classified, decision: Retry) -> Draft:
+        details: dict[str, Json] = {
+            "attempt": attempt,
+            "recipe_name": decision.recipe,
+            "outcome": "retry",
+            "failure_type": found.kind.value,
+            "retry": decision.number,
+            "of": decision.of,
+        }
+        if decision.backoff:
+            details["backoff"] = round(decision.backoff, 3)
+            details["until"] = _later(self.session.now(), decision.backoff)
+        if decision.guidance:
+            details["reason"] = decision.guidance
+        return self.session.notes.about(EventKind.RECOVERY_APPLIED, slot, details)
+
+    def _again(self, slot: Slot, attempt: int, drafts: list[Draft]) -> list[Draft]:
+        """Return that an attempt which nobody saw the end of did not do it, and is made anew."""
+        notes = self.session.notes
+        step = self.session.state.steps[slot.place]
+        failure: dict[str, Json] = {"error_message": "the runner ended before the attempt did"}
+        drafts = [*drafts, *notes.failure(slot, attempt, _LOST, failure)]
+        if step.recovered.get(FailureClass.TRANSIENT, 0) >= _MOST_LOST:
+            reason = f"its runner ended {_MOST_LOST} times before the attempt did"
+            choices = (Choice.RETRY, Choice.SKIP, Choice.ABORT, Choice.REVISE)
+            extra: dict[str, Json] = {"attempt": attempt, "exhausted": True}
+            return [*drafts, self.question(QuestionKind.FAILURE, slot, reason, choices, extra)]
+        details: dict[str, Json] = {
+            "attempt": attempt,
+            "recipe_name": "resume",
+            "outcome": "retry",
+            "failure_type": FailureClass.TRANSIENT.value,
+        }
+        return [*drafts, notes.about(EventKind.RECOVERY_APPLIED, slot, details)]
+
+    def _agent_trouble(self, attempted: Attempted) -> str:
+        if attempted.worked is None:
+            return ""
+        outcome = attempted.worked.outcome
+        if outcome.ending is Ending.EXITED:
+            return "" if not outcome.exit_code else f"the agent ended with {outcome.exit_code}"
+        return f"the agent: {outcome.reason or outcome.ending.value}"
+
+    # -- questions -----------------------------------------------------------------------------
+
+    def _escalation(
+        self,
+        order: Order,
+        attempted: Attempted,
+        found: Classified,
+        decision: Escalate | AskPermission,
+    ) -> Draft:
+        verdict = attempted.verdict
+        assert verdict is not None
+        asks = isinstance(decision, AskPermission)
+        kind = QuestionKind.PERMISSION if asks else QuestionKind.FAILURE
+        what = self._agent_trouble(attempted) if found.kind is not FailureClass.LOGIC else ""
+        extra: dict[str, Json] = {
+            "attempt": order.number,
+            "failure_type": found.kind.value,
+            "verdict": verdict.kind.value,
+            "output_tail": self._last_output(attempted),
+            "diff": self.session.desk.recorder.redactor.redact(self._diff(order)).text[:_DIFF],
+        }
+        if isinstance(decision, Escalate):
+            extra["exhausted"] = decision.exhausted
+        reason = f"{what or verdict.reason}; {decision.reason}"
+        choices = (Choice.RETRY, Choice.SKIP, Choice.ABORT, Choice.REVISE)
+        return self.question(kind, order.slot, reason, choices, extra)
+
+    def _last_output(self, attempted: Attempted) -> str:
+        notes, verdict = self.session.notes, attempted.verdict
+        if verdict is not None and verdict.outcome is not None and verdict.outcome.stdout.length:
+            return notes.tail(verdict.outcome)
+        if verdict is not None and verdict.outcome is not None and verdict.outcome.stderr.length:
+            return notes.tail(verdict.outcome)
+        return notes.tail(attempted.worked.outcome) if attempted.worked else ""
+
+    def _diff(self, order: Order) -> str:
+        """Return what the step has changed so far, for the person who is asked."""
+        frozen, bench = order.setting.frozen, order.bench
+        if frozen is None:
+            return ""
+        found = []
+        for change in changes(frozen.manifest, bench.tree.manifest(bench.rules)):
+            entry = change.after or change.before
+            if entry is None or entry.type is not EntryType.FILE:
+                continue
+            before = None
+            if change.kind is not ChangeKind.ADDED:
+                before = read_frozen(frozen.manifest, bench.vault, change.path)
+            after = bench.tree.content(change.path, change.after) if change.after else None
+            found.append(difference(change.path, before, after))
+            if sum(map(len, found)) > _DIFF:
+                break
+        return "\n".join(found)
+
+    def question(
+        self,
+        kind: QuestionKind,
+        slot: Slot | None,
+        reason: str,
+        choices: Sequence[Choice],
+        extra: dict[str, Json],
+    ) -> Draft:
+        """Return a question to a person."""
+        # A step that others wait for cannot be left out.
+        wanted = [
+            choice.value
+            for choice in choices
+            if choice is not Choice.SKIP or (slot is not None and not slot.dependents)
+        ]
+        details: dict[str, Json] = {
+            "reason": reason,
+            "user_decision": None,
+            "escalation": self.session.desk.nonce(),
+            "kind": kind.value,
+            "choices": list(wanted),
+            "subject": "step" if slot is not None else "plan",
+            **extra,
+        }
+        return self.session.notes.about(EventKind.RECOVERY_ESCALATION, slot, details)
+
+    # -- the budget ----------------------------------------------------------------------------
+
+    def over_budget(self, slot: Slot) -> bool:
+        """Ask a person where nothing is left to spend; say whether that is so."""
+        found = self._excess()
+        if found is None:
+            return False
+        step: StepState = self.session.state.steps[slot.place]
+        self.session.append(self._budget_question(slot, step.attempts))
+        return True
+
+    def _excess(self) -> Excess | None:
+        state = self.session.state
+        budget = self.session.layout.plan.budget
+        allowed = allowance(budget.value if budget else None, state.raised)
+        spent = state.spent._replace(seconds=state.session_seconds())
+        settled = len(state.steps) - state.unsettled
+        return excess(allowed, spent, settled=settled, remaining=state.unsettled)
+
+    def _budget_question(self, slot: Slot, attempt: int) -> list[Draft]:
+        found = self._excess()
+        details: dict[str, Json] = {"limit": "tokens", "attempt": attempt}
+        reason = "the step has used up its own budget"
+        if found is not None:
+            reason = found.question()
+            details |= {
+                "limit": found.limit,
+                "allowed": round(found.allowed, 6),
+                "spent": round(found.spent, 6),
+                "needed": round(found.needed, 6),
+                "remaining": found.remaining,
+            }
+        extra: dict[str, Json] = {"attempt": attempt, "failure_type": FailureClass.BUDGET.value}
+        choices = (Choice.RAISE, Choice.ABORT, Choice.REVISE)
+        return [
+            self.session.notes.about(EventKind.BUDGET_EXCEEDED, slot, details),
+            self.question(QuestionKind.BUDGET, slot, reason, choices, extra),
+        ]
+
+    # -- copies --------------------------------------------------------------------------------
+
+    def _bring_home(self, order: Order, attempted: Attempted) -> str | None:
+        """Apply what a step did in its copy to the workspace; return why that cannot be."""
+        frozen, manifest = order.setting.frozen, attempted.manifest
+        home, copy = self.session.bench.tree, order.bench.tree
+        if frozen is None or manifest is None:
+            return "nothing is known of the copy's tree"
+        found = [
+            change
+            for change in changes(frozen.manifest, manifest)
+            if (entry := change.after or change.before) is not None
+            and entry.type in {EntryType.FILE, EntryType.DIRECTORY, EntryType.LINK}
+        ]
+        now = home.manifest(self.session.bench.rules)
+        for change in found:
+            path = change.path.encode("utf-8", "surrogateescape")
+            there = now.entries.get(path)
+            if there not in {change.before, change.after}:
+                return f"`{change.path}` changed in the workspace meanwhile"
+        removed = [change for change in found if change.after is None]
+        try:
+            for change in (*(item for item in found if item.after is not None), *removed[::-1]):
+                content = None
+                if change.after is not None and change.after.type is EntryType.FILE:
+                    content = copy.content(change.path, change.after)
+                path = change.path.encode("utf-8", "surrogateescape")
+                home.put_back(path, change.after, content)
+        except FileProblem as problem:
+            return f"`{change.path}` cannot be written: {problem.message}"
+        return None
+
+    def _mismatch(self, order: Order, drafts: list[Draft], reason: str) -> None:
+        found = Classified(FailureClass.WORKSPACE_MISMATCH, "copy-does-not-fit")
+        failure: dict[str, Json] = {"error_message": reason}
+        drafts.extend(self.session.notes.failure(order.slot, order.number, found, failure))
+        extra: dict[str, Json] = {"attempt": order.number, "failure_type": found.kind.value}
+        choices = (Choice.RETRY, Choice.ABORT, Choice.REVISE)
+        drafts.append(self.question(QuestionKind.FAILURE, order.slot, reason, choices, extra))
+        self.session.append(drafts)
+
+
+def _signature(found: Classified, verdict: Verdict) -> str | None:
+    """Return the same text for the same failure on the same tree."""
+    if not verdict.tree:
+        return None
+    code = verdict.outcome.exit_code if verdict.outcome else None
+    text = f"{found.kind.value} {verdict.kind.value} {code} {verdict.tree}"
+    return hashlib.sha256(text.encode()).hexdigest()[:16]
+
+
+def _later(now: str, seconds: float) -> str:
+    moment = datetime.fromisoformat(now) + timedelta(seconds=seconds)
+    return moment.strftime("%Y-%m-%dT%H:%M:%S.%fZ")

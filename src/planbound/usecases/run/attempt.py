@@ -1,0 +1,132 @@
+"""One attempt at one step: the agent works, everything of it is dead, the harness judges."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable
+from typing import NamedTuple
+
+from planbound.engine.judging.case import Case
+from planbound.engine.judging.outcome import Ending, Outcome
+from planbound.engine.judging.scope import Scope, covers
+from planbound.engine.judging.verdict import Verdict
+from planbound.engine.manifest import Change, Manifest, ScanRules, changes
+from planbound.engine.run.layout import Slot
+from planbound.errors import CellProblem
+from planbound.plan.model import Command
+from planbound.ports.agent import Agent, Assignment, Dispatch, Usage, Worked
+from planbound.ports.tree import Tree
+from planbound.usecases.bench import Bench
+from planbound.usecases.confine import Protected, agent_request, protected
+from planbound.usecases.judge import Setting, judge
+from planbound.usecases.restore import Restored, restore
+from planbound.usecases.run.control import Control, Watch
+
+
+class Order(NamedTuple):
+    """Everything that an attempt needs."""
+
+    slot: Slot
+    number: int
+    case: Case
+    bench: Bench
+    """Its tree is the workspace, or a copy of it."""
+    setting: Setting
+    agent: Agent | None
+    """None: the agent has been at work already, only what it left is judged."""
+    prompt: str
+    seconds: float
+    masked: tuple[str, ...]
+    control: Control
+    over: Callable[[Usage], str | None]
+    """Says which limit of the budget is reached by what was used so far."""
+    shown_at: str | None = None
+
+
+class Attempted(NamedTuple):
+    """What came of an attempt."""
+
+    worked: Worked | None
+    verdict: Verdict | None
+    """None: it was stopped before it could be judged, or a person has to judge."""
+    changed: tuple[str, ...] = ()
+    """What changed since the step began."""
+    restored: Restored | None = None
+    manifest: Manifest | None = None
+    """The tree as it was left."""
+    stopped: str | None = None
+    """Why everything had to end."""
+
+
+class RememberingTree:
+    """A tree that knows what it looked like last."""
+
+    def __init__(self, tree: Tree) -> None:
+        self.tree = tree
+        self.last: Manifest | None = None
+        self.root = tree.root
+        self.contents = tree.contents
+        self.content = tree.content
+        self.put_back = tree.put_back
+
+    def manifest(self, rules: ScanRules) -> Manifest:
+        """Return what is there now."""
+        self.last = self.tree.manifest(rules)
+        return self.last
+
+
+def perform(order: Order) -> Attempted:
+    """Do all of it; nothing is recorded here."""
+    worked = _work(order) if order.agent is not None else None
+    stopped = order.control.stopped()
+    if stopped is not None:
+        return Attempted(worked, None, stopped=stopped)
+    if not isinstance(order.case.contract, Command):
+        return Attempted(worked, None)
+    tree = RememberingTree(order.bench.tree)
+    bench = order.bench._replace(tree=tree)
+    verdict = next(judge(bench, [order.case], order.setting))
+    if order.control.stopped() is not None:
+        return Attempted(worked, None, stopped=order.control.stopped())
+    frozen = order.setting.frozen
+    if frozen is None or tree.last is None:
+        return Attempted(worked, verdict)
+    found = changes(frozen.manifest, tree.last)
+    changed = tuple(change.path for change in found)
+    restored = _put_back(order, verdict, found)
+    if restored is not None:
+        tree.manifest(bench.rules)
+    return Attempted(worked, verdict, changed, restored, tree.last)
+
+
+def _work(order: Order) -> Worked:
+    assert order.agent is not None
+    try:
+        return order.agent.work(
+            Assignment(
+                prompt=order.prompt,
+                workspace=order.shown_at or order.bench.tree.root,
+                attempt=order.number,
+                seconds=order.seconds,
+                launch=lambda dispatch: _launch(order, dispatch),
+            )
+        )
+    except CellProblem as problem:
+        return Worked(Outcome(Ending.NOT_STARTED, reason=problem.message), error="no-cell")
+
+
+def _launch(order: Order, dispatch: Dispatch) -> Outcome:
+    bench, frozen = order.bench, order.setting.frozen
+    keep = Protected((), ())
+    if frozen is not None:
+        keep = protected([order.case], frozen, order.setting.scope, bench.vault)
+    request = agent_request(dispatch, bench.tree.root, keep, order.masked, bench.exposed)
+    watch = Watch(order.control, dispatch.meter, order.over)
+    return bench.cell.run(request, watch)
+
+
+def _put_back(order: Order, verdict: Verdict, found: Iterable[Change]) -> Restored | None:
+    """Put back judges and files out of scope; what the step may change stays as it left it."""
+    wrong = {item.path for item in verdict.tampered} | set(verdict.outside)
+    scope: Scope = order.setting.scope
+    undo = [item for item in found if item.path in wrong and not covers(scope, item.path)]
+    return restore(order.bench.tree, order.bench.vault, undo) if undo else None

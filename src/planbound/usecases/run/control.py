@@ -1,0 +1,99 @@
+"""What ends the work of a run early: a person, a lost lease, a limit."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+
+from planbound.engine.judging.level import Isolation
+from planbound.engine.judging.outcome import Outcome
+from planbound.plan.model import Stream
+from planbound.ports.agent import Usage
+from planbound.ports.cell import Cell, Overseer, Request
+
+_LONGEST_LINE = 10_000
+
+
+class Control:
+    """Says to all threads of a run whether they have to stop, and why."""
+
+    def __init__(self) -> None:
+        self.reason: str | None = None
+
+    def stop(self, reason: str) -> None:
+        """Ask everything to end; the first reason counts."""
+        if self.reason is None:
+            self.reason = reason
+
+    def stopped(self) -> str | None:
+        """Return why everything has to end; None where it need not."""
+        return self.reason
+
+
+class Watch:
+    """Watches an agent: what it uses, and whether it has to end."""
+
+    def __init__(
+        self,
+        control: Control,
+        meter: Callable[[bytes], Usage | None] | None,
+        over: Callable[[Usage], str | None],
+    ) -> None:
+        self.control = control
+        self.meter = meter
+        self.over = over
+        self.excess: str | None = None
+        self._rest = {Stream.STDOUT: b"", Stream.STDERR: b""}
+
+    def saw(self, stream: Stream, data: bytes) -> None:
+        """Look for lines that say what was used."""
+        if self.meter is None:
+            return
+        *lines, rest = (self._rest[stream] + data).split(b"\n")
+        self._rest[stream] = rest[-_LONGEST_LINE:]
+        for line in lines:
+            usage = self.meter(line)
+            if usage is not None and self.excess is None:
+                self.excess = self.over(usage)
+
+    def stop(self) -> str | None:
+        """Return why the agent has to end now."""
+        return self.control.reason or self.excess
+
+
+class _Stoppable:
+    """Lets a contract end when everything has to."""
+
+    def __init__(self, control: Control) -> None:
+        self.control = control
+
+    def saw(self, stream: Stream, data: bytes) -> None:
+        """Take no notice."""
+
+    def stop(self) -> str | None:
+        """Return why it has to end now."""
+        return self.control.reason
+
+
+class ControlledCell:
+    """A cell whose commands end when the run has to, and show a copy at the original's place."""
+
+    def __init__(self, cell: Cell, control: Control, shown_at: str | None = None) -> None:
+        self.cell = cell
+        self.overseer = _Stoppable(control)
+        self.shown_at = shown_at
+
+    @property
+    def name(self) -> str:
+        """Return what it is made of."""
+        return self.cell.name
+
+    @property
+    def isolation(self) -> Isolation:
+        """Return the level that it reaches."""
+        return self.cell.isolation
+
+    def run(self, request: Request, overseer: Overseer | None = None) -> Outcome:
+        """Run a command."""
+        if self.shown_at is not None:
+            request = request._replace(shown_at=self.shown_at)
+        return self.cell.run(request, overseer or self.overseer)

@@ -1,0 +1,53 @@
+"""Everything that a run needs, put together once."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from typing import NamedTuple
+
+from planbound.engine.configuration import Configuration
+from planbound.ports.agent import Agent
+from planbound.ports.copies import Copies
+from planbound.ports.files import Files, PlanFile
+from planbound.ports.journal import Journal
+from planbound.ports.lease import Leases
+from planbound.ports.tree import Tree
+from planbound.usecases.bench import Bench
+from planbound.usecases.record import Recorder
+
+
+class Desk(NamedTuple):
+    """The parts of a run."""
+
+    bench: Bench
+    recorder: Recorder
+    leases: Leases
+    files: Files
+    file: PlanFile
+    configuration: Configuration
+    agents: Mapping[str, Agent]
+    copies: Copies
+    tree_at: Callable[[str], Tree]
+    """Makes a tree of a folder: a copy of the workspace."""
+    agent_masked: tuple[str, ...]
+    """What no agent can see."""
+    project: str
+    version: str
+    holder: str
+    process: str | None
+    progress: Callable[[str], None]
+    """Adds a line to the plan's progress file."""
+    jitter: Callable[[], float]
+    """Returns a number between 0 and 1."""
+    nonce: Callable[[], str]
+    """Returns something that was never there before."""
+
+    @property
+    def journal(self) -> Journal:
+        """Return the journal."""
+        return self.recorder.journal
+
+    @property
+    def slug(self) -> str:
+        """Return the plan's name."""
+        return self.file.slug

@@ -1,0 +1,179 @@
+"""Before the first step and after the last: conditions, every contract once more, the end."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+from planbound.engine.judging.case import Case, cases, plan_scope
+from planbound.engine.judging.scope import Scope
+from planbound.engine.judging.verdict import Subject, Verdict, VerdictKind
+from planbound.engine.recovery.classified import Classified
+from planbound.engine.recovery.failure import FailureClass
+from planbound.engine.run.decide import HOLDS, Finish, unsure_steps
+from planbound.engine.run.question import Choice, QuestionKind
+from planbound.engine.run.state import Phase
+from planbound.journal.event import EventKind
+from planbound.journal.record import Draft, Json
+from planbound.plan.model import Command
+from planbound.usecases.judge import Setting, judge
+from planbound.usecases.run.answering import Answering
+from planbound.usecases.run.session import Session
+
+_BATCH = 50
+
+
+class Ending:
+    """What is judged about the plan as a whole."""
+
+    def __init__(self, session: Session) -> None:
+        self.session = session
+        self.answering = Answering(session)
+
+    # -- before --------------------------------------------------------------------------------
+
+    def check_preconditions(self) -> None:
+        """Judge what must be true before anything runs."""
+        wanted = [
+            case
+            for case in self._conditions(Subject.PRECONDITION)
+            if f"precondition {case.number}" not in self.session.state.answered
+        ]
+        setting = Setting(frozen=None, scope=Scope(None))
+        self._judge(wanted, setting, final=False)
+
+    # -- after ---------------------------------------------------------------------------------
+
+    def check(self) -> str | None:
+        """Judge every step once more, and the postconditions; return the tree that was judged."""
+        session = self.session
+        tree = ""
+        if not session.is_bare:
+            tree = session.bench.tree.manifest(session.bench.rules).digest
+        again = [session.case(index) for index in unsure_steps(session.state, tree)]
+        again = [case._replace(red=False, evidence=None) for case in again]
+        conditions = [
+            case
+            for case in self._conditions(Subject.POSTCONDITION)
+            if session.state.conditions.get(case.number) not in HOLDS
+        ]
+        earlier = session.state.earlier
+        setting = Setting(
+            frozen=session.approved,
+            scope=plan_scope(session.layout.plan),
+            plan_changed=session.changed_plan(),
+            earlier=lambda name, of: frozenset(earlier.get((name, of), ())),
+        )
+        self._judge([*again, *conditions], setting, final=True)
+        if session.control.reason is None:
+            self._ask_about(conditions)
+        return tree
+
+    def _conditions(self, subject: Subject) -> list[Case]:
+        return [case for case in cases(self.session.layout.plan) if case.subject is subject]
+
+    def _judge(self, wanted: list[Case], setting: Setting, *, final: bool) -> None:
+        session = self.session
+        drafts: list[Draft] = []
+        judged = [case for case in wanted if isinstance(case.contract, Command)]
+        for verdict in judge(session.bench, judged, setting):
+            if session.control.reason is not None:
+                break
+            drafts.extend(self._judged(verdict, final=final))
+            if len(drafts) >= _BATCH:
+                session.append(drafts)
+                drafts = []
+        session.append(drafts)
+
+    def _judged(self, verdict: Verdict, *, final: bool) -> Iterator[Draft]:
+        session = self.session
+        slot = None
+        if verdict.subject is Subject.STEP:
+            slot = session.layout.find(verdict.id or verdict.number)
+        extra: dict[str, Json] = {"final": True} if final else {}
+        yield session.notes.verdict(EventKind.CONTRACT_EVALUATED, verdict, slot, extra)
+        if verdict.kind is VerdictKind.PASS or not final:
+            return
+        number = verdict.number
+        found = Classified(FailureClass.LOGIC, "regressed" if slot else "postcondition-failed")
+        attempt = session.state.steps[slot.place].attempts if slot else 1
+        reason = "regressed" if slot else "the postcondition does not hold"
+        failure: dict[str, Json] = {
+            "error_message": verdict.reason,
+            "verdict": verdict.kind.value,
+            "reason": reason,
+        }
+        yield from session.notes.failure(slot, attempt, found, failure)
+        if slot is not None:
+            kind = QuestionKind.REGRESSION
+            text = f"regressed: step {number} was proved, and on the final tree: {verdict.reason}"
+            choices = (Choice.RETRY, Choice.ABORT, Choice.REVISE)
+        else:
+            kind = QuestionKind.CONDITION
+            text = f"postcondition {number} does not hold: {verdict.title}: {verdict.reason}"
+            choices = (Choice.RETRY, Choice.ABORT, Choice.REVISE)
+        details: dict[str, Json] = {
+            "failure_type": found.kind.value,
+            "verdict": verdict.kind.value,
+            "subject": verdict.subject.value,
+            "number": number,
+            "output_tail": session.notes.tail(verdict.outcome) if verdict.outcome else "",
+        }
+        yield self.answering.question(kind, slot, text, choices, details)
+
+    def _ask_about(self, conditions: list[Case]) -> None:
+        """Ask a person for what no command can say."""
+        drafts = []
+        for case in conditions:
+            if isinstance(case.contract, Command) or self._is_asked(case):
+                continue
+            text = f"postcondition {case.number} has to be attested: {case.title}"
+            details: dict[str, Json] = {"subject": "postcondition", "number": case.number}
+            choices = (Choice.ABORT, Choice.REVISE)
+            drafts.append(
+                self.answering.question(QuestionKind.ATTESTATION, None, text, choices, details)
+            )
+        self.session.append(drafts)
+
+    def _is_asked(self, case: Case) -> bool:
+        return any(
+            question.subject == "postcondition" and question.number == case.number
+            for question in self.session.state.questions.values()
+        )
+
+    # -- the end -------------------------------------------------------------------------------
+
+    def drafts(self, action: Finish) -> list[Draft]:
+        """Return the events that end a run: steps that failed, and the last one of all."""
+        session, state = self.session, self.session.state
+        drafts: list[Draft] = []
+        for index in list(state.open):
+            step, slot = state.steps[index], state.layout.slots[index]
+            failed = step.phase is Phase.WAITING or (
+                step.phase is Phase.STARTED and action.status in {"cancelled", "failed"}
+            )
+            if failed:
+                found = Classified(FailureClass.UNRECOVERABLE, "run-ended")
+                drafts.extend(self.answering.fail(slot, step.attempts, action.reason, found))
+        failed_now = sum(draft.event is EventKind.TASK_FAILED for draft in drafts)
+        held = [state.conditions.get(str(each.number)) in HOLDS for each in state.layout.conditions]
+        details: dict[str, Json] = {
+            "completed": state.count(Phase.PROVED),
+            "failed": state.count(Phase.FAILED) + failed_now,
+            "skipped": state.count(Phase.SKIPPED),
+            "waived": state.count(Phase.WAIVED),
+            "status": action.status,
+            "postconditions": sum(held),
+            "conditions": len(held),
+            "recoveries": state.recoveries,
+            "tokens": state.spent.tokens,
+            "dollars": str(state.spent.dollars),
+            "unmetered": state.spent.unmetered,
+            "duration": round(state.session_seconds(), 3),
+            "revision": state.revision,
+            "digest": session.digest,
+            **session.seen(),
+        }
+        if action.reason:
+            details["reason"] = action.reason
+        drafts.append(session.notes.about(EventKind.EXECUTION_COMPLETE, None, details))
+        return drafts

@@ -1,0 +1,309 @@
+"""Puts together what an attempt needs, and records that it begins before anything happens."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+
+from planbound.engine.judging.frozen import Frozen
+from planbound.engine.judging.scope import Scope
+from planbound.engine.manifest import Manifest, decode
+from planbound.engine.prompt import Context, write_prompt
+from planbound.engine.run.budget import allowance
+from planbound.engine.run.layout import Slot
+from planbound.engine.run.state import StepState
+from planbound.errors import FileProblem, Refused
+from planbound.journal.event import EventKind
+from planbound.journal.record import Json
+from planbound.plan.digest import contract_digest
+from planbound.plan.glob import Glob, parse_glob
+from planbound.plan.limits import Budget
+from planbound.plan.model import Command
+from planbound.ports.agent import Agent, Usage
+from planbound.usecases.baseline import configuration_digest, freeze, observe
+from planbound.usecases.bench import Bench
+from planbound.usecases.judge import Setting
+from planbound.usecases.run.attempt import Order
+from planbound.usecases.run.control import ControlledCell
+from planbound.usecases.run.screen import ScreenedTree
+from planbound.usecases.run.session import Session
+from planbound.usecases.run.subscriptions import read_subscriptions
+
+AGENT_SECONDS = 600.0
+
+
+class Ordering:
+    """Makes the orders of a run."""
+
+    def __init__(self, session: Session) -> None:
+        self.session = session
+        self._manifests: dict[str, Manifest] = {}
+
+    def begin(self, slot: Slot, *, alone: bool) -> Order:
+        """Freeze the tree, record the beginning, look at the contract; return the order."""
+        session = self.session
+        step = session.state.steps[slot.place]
+        number = step.attempts + 1
+        copy = None
+        # Without a cell nothing is known of a tree, so that nothing could be brought home.
+        if not session.is_bare and (not alone or self._has_neighbours()):
+            copy = f"{session.notes.run}-{slot.label}"
+        anew = self._begins_anew(step, copy)
+        bench = self._bench(copy, fresh=anew)
+        frozen, key = self._reference(step, bench, anew=anew)
+        details: dict[str, Json] = {
+            "attempt": number,
+            "revision": session.state.revision,
+            "digest": session.digest,
+        }
+        agent = self.agent_for(slot)
+        if agent is not None:
+            details["agent"] = agent.name
+        if slot.step.target is not None:
+            details["target"] = slot.step.target.value
+        if frozen is not None and key is not None:
+            details |= {"tree": frozen.manifest.digest, "manifest": key}
+        if copy is not None:
+            details["copy"] = copy
+        known = self._known_baseline(slot, step, frozen)
+        if known is not None:
+            details["baseline"] = known
+        session.append([session.notes.about(EventKind.TASK_STARTED, slot, details)])
+        if known is None and isinstance(slot.step.contract, Command):
+            known = self._observe(slot, bench, number)
+        return self._order(slot, number, bench, frozen, known, agent)
+
+    def left(self, slot: Slot) -> Order | None:
+        """Return the order to judge what an attempt left; None where nothing is left of it."""
+        session = self.session
+        step = session.state.steps[slot.place]
+        if step.copy is not None and session.desk.copies.find(step.copy) is None:
+            return None
+        bench = self._bench(step.copy, fresh=False)
+        frozen = self._frozen(step.manifest) if step.manifest else None
+        return self._order(slot, step.attempts, bench, frozen, step.baseline, None)
+
+    # -- parts ---------------------------------------------------------------------------------
+
+    def agent_for(self, slot: Slot) -> Agent | None:
+        """Return who gets a step; None where a person answers for it and nobody works on it."""
+        desk = self.session.desk
+        configuration = desk.configuration
+        target = slot.step.target.value if slot.step.target else None
+        name = configuration.seats.get(target or "", target)
+        if name not in desk.agents:
+            name = configuration.run.agent
+        if name is None and target is None and len(desk.agents) == 1:
+            name = next(iter(desk.agents))
+        agent = desk.agents.get(name or "")
+        if agent is None and not slot.is_attested:
+            wanted = target or "coder"
+            raise Refused(
+                f"there is no agent for `{target or 'step ' + slot.label}`",
+                hint=f"name one in planbound.toml: `[agents.{wanted}]`, `command = [...]`",
+            )
+        return agent
+
+    def _bench(self, copy: str | None, *, fresh: bool) -> Bench:
+        session = self.session
+        if copy is None:
+            return session.bench
+        desk = session.desk
+        path = desk.copies.find(copy)
+        if path is not None and fresh:
+            desk.copies.remove(path)
+            path = None
+        if path is None:
+            path = desk.copies.make(session.bench.tree.root, copy)
+        shown = session.bench.tree.root
+        return session.bench._replace(
+            tree=ScreenedTree(desk.tree_at(path)),
+            cell=ControlledCell(desk.bench.cell, session.control, shown),
+        )
+
+    def _has_neighbours(self) -> bool:
+        return bool(self._neighbours())
+
+    def _neighbours(self) -> tuple[Glob, ...]:
+        """Return what other plans may change in this worktree while this one runs."""
+        desk = self.session.desk
+        root = desk.bench.tree.root
+        return tuple(
+            parse_glob(text)
+            for held in desk.leases.held()
+            if held.claim.worktree == root and held.claim.plan != desk.slug and not held.expired
+            for text in held.claim.touches or ()
+        )
+
+    def _begins_anew(self, step: StepState, copy: str | None) -> bool:
+        """Say whether a step is compared with the tree as it is now, in a new copy if in any.
+
+        Otherwise it goes on from where its last attempt ended.
+        """
+        session = self.session
+        if not step.attempts or step.manifest is None or step.copy != copy:
+            return True
+        if copy is not None and session.desk.copies.find(copy) is None:
+            return True
+        if step.retries:
+            return False
+        # A person answered, and may have changed something before: that is not the agent's doing.
+        # In a copy it would not be seen, and what was done there would not fit any more.
+        if copy is None:
+            return True
+        now = session.bench.tree.manifest(session.bench.rules)
+        return now.digest != self._frozen(step.manifest).manifest.digest
+
+    def _reference(
+        self, step: StepState, bench: Bench, *, anew: bool
+    ) -> tuple[Frozen | None, str | None]:
+        """Return the tree that the step is compared with: as it was before the first attempt."""
+        if self.session.is_bare:
+            return None, None
+        if not anew and step.manifest is not None:
+            return self._frozen(step.manifest), step.manifest
+        tree = freeze(bench.tree, bench.vault, bench.rules)
+        self._manifests = {tree.key: tree.manifest}
+        return self._frozen(tree.key), tree.key
+
+    def _frozen(self, key: str) -> Frozen:
+        manifest = self._manifests.get(key)
+        if manifest is None:
+            manifest = self._manifests[key] = self._kept(key)
+        return Frozen(
+            id=key,
+            manifest=manifest,
+            plan=self.session.digest,
+            configuration=configuration_digest(self.session.desk.configuration),
+            verdicts={},
+        )
+
+    def _kept(self, key: str) -> Manifest:
+        try:
+            data = self.session.bench.vault.content(bytes.fromhex(key))
+            if data is not None:
+                return decode(data)
+        except ValueError as error:
+            raise FileProblem(f"the frozen tree cannot be used: {error}") from error
+        raise FileProblem(
+            "the frozen tree is not in the vault any more",
+            hint="approve the plan again, and run it anew",
+        )
+
+    # -- the baseline --------------------------------------------------------------------------
+
+    def _known_baseline(self, slot: Slot, step: StepState, frozen: Frozen | None) -> str | None:
+        """Return what the contract is known to say on this very tree."""
+        if step.attempts or frozen is None:
+            return step.baseline  # of the first attempt; without trees that of the gate
+        contract = slot.step.contract
+        if not isinstance(contract, Command):
+            return None
+        approved = self.session.approved
+        name = contract_digest(contract)
+        if approved is not None and approved.manifest.digest == frozen.manifest.digest:
+            return approved.verdicts.get(name)
+        seen = self.session.state.earlier.get((name, frozen.manifest.digest), set())
+        return next(iter(seen)) if len(seen) == 1 else None
+
+    def _observe(self, slot: Slot, bench: Bench, number: int) -> str | None:
+        session = self.session
+        for verdict in observe(bench, [session.case(slot.place)]):
+            if session.control.reason is not None:
+                return None
+            extra: dict[str, Json] = {"attempt": number}
+            kind = EventKind.BASELINE_OBSERVED
+            session.append([session.notes.verdict(kind, verdict, slot, extra)])
+            return verdict.kind.value
+        return None
+
+    # -- the order -----------------------------------------------------------------------------
+
+    def _order(
+        self,
+        slot: Slot,
+        number: int,
+        bench: Bench,
+        frozen: Frozen | None,
+        baseline: str | None,
+        agent: Agent | None,
+    ) -> Order:
+        session = self.session
+        step = session.state.steps[slot.place]
+        contract = slot.step.contract
+        if frozen is not None and baseline is not None and isinstance(contract, Command):
+            frozen = frozen._replace(verdicts={contract_digest(contract): baseline})
+        in_place = bench.tree.root == session.bench.tree.root
+        prompt = ""
+        if agent is not None:
+            contexts = self._contexts(slot)
+            prompt = write_prompt(slot, step, contexts, attempt=number)
+        earlier = session.state.earlier
+        return Order(
+            slot=slot,
+            number=number,
+            case=session.case(slot.place),
+            bench=bench,
+            setting=Setting(
+                frozen=frozen,
+                scope=self._scope(slot, in_place=in_place),
+                plan_changed=session.changed_plan(),
+                earlier=lambda name, tree: frozenset(earlier.get((name, tree), ())),
+            ),
+            agent=agent,
+            prompt=prompt,
+            seconds=self._seconds(slot, step),
+            masked=session.desk.agent_masked,
+            control=session.control,
+            over=self._limit(slot, step),
+            shown_at=None if in_place else session.bench.tree.root,
+        )
+
+    def _contexts(self, slot: Slot) -> list[Context]:
+        wanted = [item.value for item in slot.step.subscriptions]
+        return read_subscriptions(wanted, self.session.bench.tree.root, self.session.desk.files)
+
+    def _scope(self, slot: Slot, *, in_place: bool) -> Scope:
+        if slot.touches is None:
+            return Scope(None)
+        beside = self._neighbours() if in_place else ()
+        return Scope((*slot.touches, *beside))
+
+    # -- limits --------------------------------------------------------------------------------
+
+    def _seconds(self, slot: Slot, step: StepState) -> float:
+        session = self.session
+        timeout = slot.step.timeout
+        rules = session.desk.configuration.agents
+        agent = self.agent_for(slot)
+        own = rules[agent.name].seconds if agent is not None and agent.name in rules else None
+        limits = [float(timeout.value) if timeout else own or AGENT_SECONDS]
+        budget = slot.step.budget.value if slot.step.budget else None
+        if budget is not None and budget.seconds is not None:
+            limits.append(float(budget.seconds) - step.seconds)
+        allowed = allowance(self._budget(), session.state.raised)
+        limits.append(allowed.seconds - session.state.session_seconds())
+        return max(0.1, min(limits))
+
+    def _budget(self) -> Budget | None:
+        budget = self.session.layout.plan.budget
+        return budget.value if budget else None
+
+    def _limit(self, slot: Slot, step: StepState) -> Callable[[Usage], str | None]:
+        """Return what says which limit is reached by what an attempt has used so far."""
+        state = self.session.state
+        allowed = allowance(self._budget(), state.raised)
+        tokens, dollars = allowed.tokens - state.spent.tokens, allowed.dollars - state.spent.dollars
+        own = slot.step.budget.value if slot.step.budget else None
+        if own is not None and own.tokens is not None:
+            tokens = min(tokens, own.tokens - step.tokens)
+        if own is not None and own.dollars is not None:
+            dollars = min(dollars, own.dollars - step.dollars)
+
+        def over(usage: Usage) -> str | None:
+            if usage.tokens is not None and usage.tokens > tokens:
+                return "budget: tokens"
+            if usage.dollars is not None and usage.dollars > dollars:
+                return "budget: cost"
+            return None
+
+        return over

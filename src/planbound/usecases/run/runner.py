@@ -1,0 +1,209 @@
+"""The loop: asks `decide` what is next, does it, and records what came of it."""
+
+from __future__ import annotations
+
+import queue
+import threading
+from collections.abc import Callable
+from typing import NamedTuple, assert_never
+
+from planbound.engine.run.decide import (
+    Action,
+    Ask,
+    Await,
+    Begin,
+    CheckEnd,
+    CheckPreconditions,
+    Finish,
+    JudgeLeft,
+    Pace,
+    Sleep,
+    decide,
+    failing_preconditions,
+    why_alone,
+)
+from planbound.engine.run.layout import Slot
+from planbound.engine.run.state import Phase
+from planbound.ports.motor import Again, Asking, Ended, Halted, Later, Next
+from planbound.usecases.run.answering import Answering
+from planbound.usecases.run.attempt import Attempted, Order, perform
+from planbound.usecases.run.ending import Ending
+from planbound.usecases.run.ordering import Ordering
+from planbound.usecases.run.projection import Projection
+from planbound.usecases.run.session import Session
+
+CANCELLED = "cancelled"
+"""Why everything stops that is at work, when a person ended the run."""
+
+
+class Result(NamedTuple):
+    """An attempt that came to its end in a thread of its own."""
+
+    order: Order
+    attempted: Attempted | None
+    error: BaseException | None
+
+
+class Runner:
+    """One run in this process; everything that it knows is in the journal."""
+
+    def __init__(self, session: Session, *, jobs: int, say: Callable[[str], None]) -> None:
+        self.session = session
+        self.jobs = jobs
+        self.say = say
+        self.projection = Projection(session)
+        self.ordering = Ordering(session)
+        self.answering = Answering(session)
+        self.ending = Ending(session)
+        self._working: dict[int, Order] = {}
+        self._results: queue.SimpleQueue[Result] = queue.SimpleQueue()
+        self._final_tree: str | None = None
+        self._said: set[str] = set()
+
+    def turn(self) -> Next:
+        """Do one thing."""
+        session = self.session
+        session.refresh()
+        halted = self._halted()
+        if halted is not None:
+            return halted
+        pace = Pace(
+            now=session.now(),
+            jobs=self.jobs,
+            working=frozenset(self._working),
+            alone=not session.is_bare
+            and any(order.shown_at is None for order in self._working.values()),
+            final_tree=self._final_tree,
+        )
+        return self._act(decide(session.state, pace))
+
+    def _act(self, action: Action) -> Next:
+        match action:
+            case CheckPreconditions():
+                return self._preconditions()
+            case JudgeLeft():
+                self._judge_left(action.slot)
+            case Begin():
+                self._begin(action.slot, alone=action.alone)
+            case Await():
+                self._tell_why_alone()
+                self._collect()
+            case Sleep():
+                self.projection.show()
+                return Later(action.until)
+            case Ask():
+                self.projection.show()
+                return Asking()
+            case CheckEnd():
+                self._final_tree = self.ending.check()
+            case Finish():
+                return self._finish(action)
+            case _:
+                assert_never(action)
+        return Again()
+
+    def pause(self, reason: str) -> None:
+        """Note that the run stops here and can go on."""
+        self.session.note_pause(reason)
+        self.projection.show()
+
+    def abandon(self) -> None:
+        """Wait for what is still at work, and record nothing of it: that cannot be done."""
+        while self._working:
+            self._working.pop(self._results.get().order.slot.place, None)
+
+    def close(self) -> None:
+        """Wait for what is still at work; it was told to stop."""
+        while self._working:
+            self._take(self._results.get())
+
+    # -- stopping ------------------------------------------------------------------------------
+
+    def _halted(self) -> Next | None:
+        control = self.session.control
+        reason = control.reason
+        if reason is None:
+            reason = self.session.changed_plan()
+            if reason is None:
+                return None
+            control.stop(reason)
+        self.close()
+        if reason == CANCELLED:
+            self.session.refresh(at_once=True)
+            return self._finish(Finish("cancelled", "cancelled by a person"))
+        return Halted(reason)
+
+    # -- actions -------------------------------------------------------------------------------
+
+    def _preconditions(self) -> Next:
+        self.ending.check_preconditions()
+        failing = failing_preconditions(self.session.state)
+        if failing and self.session.control.reason is None:
+            number = ", ".join(failing)
+            return self._finish(Finish("failed", f"precondition {number} does not hold"))
+        return Again()
+
+    def _judge_left(self, slot: Slot) -> None:
+        order = self.ordering.left(slot)
+        if order is None:
+            self.answering.lost(slot)
+        else:
+            self._record(order, perform(order))
+
+    def _begin(self, slot: Slot, *, alone: bool) -> None:
+        if self.answering.over_budget(slot):
+            return
+        # Before the tree is looked at: a mark that is written later would be a change.
+        self.projection.show(working=slot)
+        order = self.ordering.begin(slot, alone=alone)
+        if self.jobs == 1:
+            self._record(order, perform(order))
+            return
+        self._working[slot.place] = order
+        threading.Thread(target=self._perform, args=(order,), daemon=True).start()
+
+    def _perform(self, order: Order) -> None:
+        try:
+            result = Result(order, perform(order), None)
+        except BaseException as error:  # noqa: BLE001 - raised again where it is taken
+            result = Result(order, None, error)
+        self._results.put(result)
+
+    def _collect(self) -> None:
+        try:
+            result = self._results.get(timeout=0.2)
+        except queue.Empty:
+            return
+        self._take(result)
+
+    def _take(self, result: Result) -> None:
+        self._working.pop(result.order.slot.place, None)
+        if result.error is not None:
+            raise result.error
+        assert result.attempted is not None
+        self._record(result.order, result.attempted)
+
+    def _record(self, order: Order, attempted: Attempted) -> None:
+        self._final_tree = None
+        self.answering.record(order, attempted)
+        if self.jobs > 1:
+            self.projection.show_soon()
+
+    def _tell_why_alone(self) -> None:
+        state = self.session.state
+        if len(self._working) >= self.jobs or len(self._said) > 20:
+            return
+        for index in state.open:
+            step = state.steps[index]
+            if step.phase is not Phase.PENDING or index in self._working:
+                continue
+            why = why_alone(state, state.layout.slots[index], list(self._working))
+            if why is not None and why not in self._said:
+                self._said.add(why)
+                self.say(f"note: one after the other: {why}")
+            return
+
+    def _finish(self, action: Finish) -> Next:
+        self.session.append(self.ending.drafts(action))
+        self.projection.finish(action.status)
+        return Ended(action.status)

@@ -1,0 +1,229 @@
+"""Begin a run, or go on with one: under a lease, with an approval that holds."""
+
+from __future__ import annotations
+
+from functools import partial
+from typing import NamedTuple
+
+from planbound.engine.claims import Claim
+from planbound.engine.fence import Fence
+from planbound.engine.gate.approval import Approval, Standing, mismatch
+from planbound.engine.judging.case import cases, plan_scope
+from planbound.engine.manifest import Manifest, changes, decode
+from planbound.engine.run.budget import allowance
+from planbound.engine.run.layout import lay_out
+from planbound.engine.run.state import Phase, RunState
+from planbound.errors import NothingToDo, Refused
+from planbound.journal.event import EventKind
+from planbound.journal.record import Json
+from planbound.plan.model import Plan
+from planbound.plan.parse import parse
+from planbound.ports.journal import Query
+from planbound.usecases.baseline import configuration_digest, freeze, last_baseline
+from planbound.usecases.frozen_judges import judges_of, read_frozen
+from planbound.usecases.gate import judge_digests
+from planbound.usecases.run.desk import Desk
+from planbound.usecases.run.notes import names
+from planbound.usecases.run.ordering import Ordering
+from planbound.usecases.run.screen import screened
+from planbound.usecases.run.session import Session
+
+LEASE_SECONDS = 30.0
+_DONE = frozenset({"done", "done with skips"})
+
+
+class Started(NamedTuple):
+    """A run that this process may drive."""
+
+    session: Session
+    resumed: bool
+    edited: tuple[str, ...]
+    """Files that somebody changed since the run stopped."""
+
+
+class Wish(NamedTuple):
+    """How it is to be run."""
+
+    jobs: int = 1
+    motor: str = "inline"
+
+
+def read_state(desk: Desk, plan: Plan) -> RunState:
+    """Return where the plan is, by the journal."""
+    state = RunState(lay_out(plan, desk.recorder.step_ids(plan)))
+    state.apply_all(desk.journal.read(Query(plan=desk.slug)))
+    return state
+
+
+def claim_of(desk: Desk, plan: Plan) -> Claim:
+    """Return what a run of the plan claims."""
+    scope = plan_scope(plan)
+    return Claim(
+        plan=desk.slug,
+        worktree=desk.bench.tree.root,
+        touches=None if scope.patterns is None else tuple(glob.text for glob in scope.patterns),
+        holder=desk.holder,
+        process=desk.process,
+    )
+
+
+def start(desk: Desk, wish: Wish, fence: Fence, data: bytes) -> Started:
+    """Look whether the run may begin or go on, and record that it does. The lease is held."""
+    plan = parse(data, path=desk.file.shown)
+    state = read_state(desk, plan)
+    approval = _approved(desk, state)
+    resumed = state.run is not None
+    run = state.run or desk.nonce()
+    session = Session(desk, state, fence, data=data, run=run)
+    session.approve_tree(last_baseline(desk.journal, desk.bench.vault, desk.slug))
+    whole = freeze(desk.bench.tree, desk.bench.vault, desk.bench.rules).manifest
+    manifest = screened(whole)
+    edited = _edited(session, manifest) if resumed else ()
+    judges = approval.judges
+    if not resumed:
+        judges = judge_digests(tuple(cases(plan)), whole, desk.bench.vault)
+    standing = Standing(
+        digest=session.digest,
+        judges=judges,
+        configuration=configuration_digest(desk.configuration),
+        # An approval that expires does not end a run that has begun.
+        now="" if resumed else session.now(),
+        project=desk.project,
+    )
+    reason = mismatch(approval, standing) or _edited_judge(session, edited)
+    if reason is not None:
+        raise Refused(
+            f"the approval of `{desk.slug}` does not hold: {reason}",
+            hint=f"look at the plan again: `planbound approve {desk.slug}`",
+        )
+    _refuse_without_agents(session)
+    session.append(
+        [
+            session.notes.about(
+                EventKind.EXECUTION_STARTED,
+                None,
+                _details(session, wish, approval, manifest, resumed=resumed, edited=edited),
+            )
+        ]
+    )
+    _skip(session)
+    return Started(session, resumed, edited)
+
+
+def _approved(desk: Desk, state: RunState) -> Approval:
+    """Return the approval that this run has or may have; say why there is none."""
+    slug = desk.slug
+    if state.approval is None:
+        raise Refused(
+            f"`{slug}` is not approved", hint=f"look at it and decide: `planbound approve {slug}`"
+        )
+    if state.ended in _DONE:
+        raise NothingToDo(f"`{slug}` is {state.ended} already, by run {state.run}")
+    if state.ended == "cancelled":
+        raise Refused(
+            f"the approval of `{slug}` is already used: run {state.run} was cancelled",
+            hint=f"to run it again: `planbound approve {slug}`",
+        )
+    if state.ended == "revised":
+        raise Refused(
+            f"`{slug}` went back to its draft",
+            hint=f"change the plan, then `planbound amend {slug}`",
+        )
+    other = state.used.get(state.approval.nonce)
+    if other is not None and other != state.run:
+        raise Refused(f"the approval of `{slug}` is already used: run {other} has it")
+    return state.approval
+
+
+def _details(
+    session: Session,
+    wish: Wish,
+    approval: Approval,
+    manifest: Manifest,
+    *,
+    resumed: bool,
+    edited: tuple[str, ...],
+) -> dict[str, Json]:
+    desk, plan = session.desk, session.layout.plan
+    allowed = allowance(plan.budget.value if plan.budget else None, session.state.raised)
+    details: dict[str, Json] = {
+        "nonce": approval.nonce,
+        "resumed": resumed,
+        "task_count": len(plan.steps),
+        "motor": wish.motor,
+        "holder": desk.holder,
+        "jobs": wish.jobs,
+        "budget": {
+            "tokens": allowed.tokens,
+            "dollars": str(allowed.dollars),
+            "seconds": allowed.seconds,
+        },
+        "version": desk.version,
+        "digest": session.digest,
+        "revision": session.state.revision,
+    }
+    if not session.is_bare:
+        details |= {"tree": manifest.digest, "manifest": session.keep(manifest)}
+    if edited:
+        details["edited"] = names(edited)
+    return details
+
+
+def _edited(session: Session, manifest: Manifest) -> tuple[str, ...]:
+    """Return what somebody changed since the run stopped; nothing where an attempt is open."""
+    state = session.state
+    if any(step.phase is Phase.STARTED and step.copy is None for step in state.steps):
+        return ()  # what changed is the agent's, and is judged before anything else
+    if state.tree is None or state.tree == manifest.digest:
+        return ()
+    before = _kept(session, state.manifest)
+    if before is None:
+        return ("(the files that were changed are not known)",)
+    return tuple(change.path for change in changes(before, manifest))
+
+
+def _kept(session: Session, key: str | None) -> Manifest | None:
+    if key is None:
+        return None
+    try:
+        data = session.bench.vault.content(bytes.fromhex(key))
+        return decode(data) if data is not None else None
+    except ValueError:
+        return None
+
+
+def _edited_judge(session: Session, edited: tuple[str, ...]) -> str | None:
+    approved = session.approved
+    if not edited or approved is None:
+        return None
+    found = judges_of(
+        tuple(cases(session.layout.plan)),
+        approved.manifest,
+        partial(read_frozen, approved.manifest, session.bench.vault),
+    ).files
+    for path in edited:
+        if path in found:
+            return f"judge changed: {path}"
+    return None
+
+
+def _refuse_without_agents(session: Session) -> None:
+    """Look for everybody who is needed before the first step, not at the fourth."""
+    ordering = Ordering(session)
+    for slot in session.layout.slots:
+        if not session.state.steps[slot.place].phase.is_settled:
+            ordering.agent_for(slot)
+
+
+def _skip(session: Session) -> None:
+    """Record the steps that the approval leaves out."""
+    state = session.state
+    approval = state.approval
+    drafts = []
+    for slot in session.layout.slots:
+        step = state.steps[slot.place]
+        if step.phase is Phase.SKIPPED and step.result is None and approval is not None:
+            step.result = "skipped"
+            details: dict[str, Json] = {"reason": "left out by the approval", "by": approval.by}
+            drafts.append(session.notes.about(EventKind.TASK_SKIPPED, slot, details))
+    session.append(drafts)

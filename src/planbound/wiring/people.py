@@ -1,0 +1,58 @@
+"""Puts together what people's decisions about a run need."""
+
+from __future__ import annotations
+
+from planbound.engine.run.decide import Finish
+from planbound.engine.run.layout import lay_out
+from planbound.engine.run.state import RunState
+from planbound.plan.parse import parse
+from planbound.ports.files import PlanFile
+from planbound.ports.journal import Query
+from planbound.usecases.answer import Person, cancel
+from planbound.wiring.parts import Parts
+
+
+def run_state(parts: Parts, file: PlanFile, data: bytes) -> RunState:
+    """Return where a plan is, by the journal."""
+    plan = parse(data, path=file.shown)
+    state = RunState(lay_out(plan, parts.recorder().step_ids(plan)))
+    journal = parts.existing_journal()
+    if journal is not None:
+        state.apply_all(journal.read(Query(plan=file.slug)))
+    return state
+
+
+def holder_of(parts: Parts, slug: str) -> str | None:
+    """Return who drives a plan now."""
+    for held in parts.leases().held():
+        if held.claim.plan == slug and not held.expired:
+            return held.claim.holder
+    return None
+
+
+def cancel_run(
+    parts: Parts, file: PlanFile, data: bytes, person: Person, reason: str
+) -> str | None:
+    """End a run; return who drives it and has to stop, None where nobody did."""
+    recorder = parts.recorder()
+    cancel(recorder, file.slug, run_state(parts, file, data), person, reason)
+    holder = holder_of(parts, file.slug)
+    if holder is not None:
+        return holder
+    # Nobody is there to write the end of it, so it is written here, under the lease.
+    from planbound.usecases.run.ending import Ending  # noqa: PLC0415 - only where nobody drives it
+    from planbound.usecases.run.projection import Projection  # noqa: PLC0415
+    from planbound.usecases.run.session import Session  # noqa: PLC0415
+    from planbound.usecases.run.start import LEASE_SECONDS, claim_of  # noqa: PLC0415
+    from planbound.wiring.running import make_desk  # noqa: PLC0415
+
+    desk = make_desk(parts, file)
+    state = run_state(parts, file, data)
+    fence = desk.leases.acquire(claim_of(desk, state.layout.plan), seconds=LEASE_SECONDS)
+    try:
+        session = Session(desk, state, fence, data=data, run=state.run or "")
+        session.append(Ending(session).drafts(Finish("cancelled", f"cancelled by {person.name}")))
+        Projection(session).finish("cancelled")
+    finally:
+        desk.leases.release(fence)
+    return None

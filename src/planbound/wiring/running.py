@@ -1,0 +1,192 @@
+"""Puts together what a run needs, and sees it through in this process."""
+
+from __future__ import annotations
+
+import contextlib
+import os
+import random
+import secrets
+import time
+from collections.abc import Callable, Sequence
+from functools import partial
+from typing import NamedTuple
+
+from planbound import __version__
+from planbound.engine.claims import Claim
+from planbound.engine.fence import Fence
+from planbound.errors import PlanboundError, Refused
+from planbound.journal.event import EventKind
+from planbound.journal.record import Record
+from planbound.plan.parse import parse
+from planbound.ports.files import PlanFile
+from planbound.ports.journal import Query
+from planbound.ports.motor import Asking, Halted, Next
+from planbound.runtime.heartbeat import Heartbeat
+from planbound.runtime.inline import InlineMotor
+from planbound.shell.cell.copies import WorkspaceCopies
+from planbound.store.lock import this_process
+from planbound.usecases.run.desk import Desk
+from planbound.usecases.run.runner import CANCELLED, Runner
+from planbound.usecases.run.session import Session
+from planbound.usecases.run.start import LEASE_SECONDS, Started, Wish, claim_of, start
+from planbound.wiring.agents import make_agents
+from planbound.wiring.judging import make_bench
+from planbound.wiring.notify import make_courier
+from planbound.wiring.parts import Parts
+from planbound.workspace.frozen_tree import RealTree
+
+_PAUSE = 0.1
+_COURIER_SECONDS = 3.0
+INTERRUPTED = "interrupted"
+
+
+class Hooks(NamedTuple):
+    """What the face of a run does."""
+
+    saw: Callable[[Sequence[Record]], None]
+    """Called with every event."""
+    started: Callable[[Started], None]
+    say: Callable[[str], None]
+    ask: Callable[[Session], bool]
+    """Asks a person; says whether there is an answer."""
+
+
+class Options(NamedTuple):
+    """How a run is to go."""
+
+    jobs: int = 1
+    wait: bool = False
+    """Whether to wait for others who are in the way."""
+
+
+class Execution:
+    """One run in this process, from the lease to its release."""
+
+    def __init__(self, parts: Parts, file: PlanFile, options: Options, hooks: Hooks) -> None:
+        self.parts = parts
+        self.options = options
+        self.hooks = hooks
+        self.desk = make_desk(parts, file)
+        self.session: Session | None = None
+        self._stop: str | None = None
+
+    def stop(self, reason: str) -> None:
+        """Ask the run to end; from any thread or signal handler."""
+        self._stop = self._stop or reason
+        if self.session is not None:
+            self.session.control.stop(reason)
+
+    def execute(self) -> Next:
+        """Run until it ends, is stopped, or waits for a person."""
+        desk = self.desk
+        data = desk.files.read(desk.file.path)
+        claim = claim_of(desk, parse(data, path=desk.file.shown))
+        fence = self._acquire(claim)
+        try:
+            # Read again under the lease: whoever held it may have written marks into it.
+            data = desk.files.read(desk.file.path)
+            wish = Wish(jobs=self.options.jobs, motor="inline")
+            return self._drive(start(desk, wish, fence, data), fence)
+        finally:
+            desk.leases.release(fence)
+
+    def _acquire(self, claim: Claim) -> Fence:
+        while True:
+            try:
+                return self.desk.leases.acquire(claim, seconds=LEASE_SECONDS)
+            except Refused:
+                if not self.options.wait or self._stop is not None:
+                    raise
+            time.sleep(_PAUSE * 2)
+
+    def _drive(self, started: Started, fence: Fence) -> Next:
+        session = self.session = started.session
+        if self._stop is not None:
+            session.control.stop(self._stop)
+        session.watchers.append(self.hooks.saw)
+        courier = make_courier(self.parts)
+        if courier is not None:
+            courier.start()
+            session.watchers.append(lambda _: courier.nudge())
+        self.hooks.started(started)
+        beat = Heartbeat(
+            self.parts.leases(),
+            fence,
+            seconds=LEASE_SECONDS,
+            lost=session.control.stop,
+            look=partial(_look_for_cancel, session, [session.state.seq]),
+        )
+        beat.start()
+        runner = Runner(session, jobs=self.options.jobs, say=self.hooks.say)
+        try:
+            return self._turns(session, runner)
+        except BaseException:
+            session.control.stop("the run broke down")
+            runner.abandon()
+            raise
+        finally:
+            beat.end()
+            if courier is not None:
+                courier.finish(_COURIER_SECONDS)
+
+    def _turns(self, session: Session, runner: Runner) -> Next:
+        motor = InlineMotor(
+            wait_until=partial(_wait_until, session), ask=partial(self.hooks.ask, session)
+        )
+        said = motor.drive(runner.turn)
+        if isinstance(said, Halted):
+            runner.pause(said.reason)
+        elif isinstance(said, Asking):
+            runner.pause("waiting")
+        return said
+
+
+def make_desk(parts: Parts, file: PlanFile) -> Desk:
+    """Return the parts of a run."""
+    bench = make_bench(parts)
+    me = this_process()
+    return Desk(
+        bench=bench,
+        recorder=parts.recorder(),
+        leases=parts.leases(),
+        files=parts.files,
+        file=file,
+        configuration=parts.configuration,
+        agents=make_agents(parts.configuration),
+        copies=WorkspaceCopies(os.path.join(parts.state.folder, "copies")),
+        tree_at=RealTree,
+        agent_masked=bench.masked,
+        project=parts.state.project,
+        version=__version__,
+        holder=me.name,
+        process=me.mark,
+        progress=partial(_progress, parts, file.slug),
+        jitter=random.random,
+        nonce=lambda: secrets.token_hex(4),
+    )
+
+
+def _progress(parts: Parts, slug: str, text: str) -> None:
+    # The journal has it: what people read must not end a run.
+    with contextlib.suppress(PlanboundError):
+        parts.progress(slug, text)
+
+
+def _look_for_cancel(session: Session, seen: list[int]) -> None:
+    journal = session.desk.journal
+    head = journal.head().seq
+    if head <= seen[0]:
+        return
+    query = Query(plan=session.desk.slug, events=(EventKind.EXECUTION_CANCELLED,), after=seen[0])
+    seen[0] = head
+    for _ in journal.read(query):
+        session.control.stop(CANCELLED)
+
+
+def _wait_until(session: Session, until: str) -> None:
+    """Wait, in small pieces: somebody may want it to stop, or may have cancelled it."""
+    while session.control.reason is None and session.now() < until:
+        time.sleep(_PAUSE)
+        session.refresh()
+        if session.state.cancelled:
+            return
