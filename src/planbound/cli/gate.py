@@ -13,12 +13,15 @@ from planbound.cli.terminal import Terminal
 from planbound.engine.gate.approval import Approval, Method, Standing, mismatch
 from planbound.engine.judging.case import cases
 from planbound.errors import ConcurrentModification, ExitCode, NothingToDo, Refused, UsageError
+from planbound.journal.event import EventKind
 from planbound.plan.digest import digest
 from planbound.plan.model import PlanStatus
 from planbound.plan.parse import parse, write
+from planbound.ports.journal import Query
 from planbound.source import Diagnostic
 from planbound.source.visible import visible
 from planbound.usecases import gate
+from planbound.usecases.amend import NotUnderWay, amend, examine
 from planbound.usecases.baseline import (
     Taken,
     configuration_digest,
@@ -28,9 +31,11 @@ from planbound.usecases.baseline import (
 )
 from planbound.usecases.differences import difference
 from planbound.usecases.modify import TextChange, modify, new_errors, say_change
+from planbound.usecases.record import Recorder
 from planbound.usecases.verify import Verified, verify
 from planbound.wiring.judging import make_bench, refuse_in_cell
 from planbound.wiring.parts import Parts
+from planbound.wiring.people import holder_of
 
 _TYPED = 6
 
@@ -149,10 +154,26 @@ class Gate:
             project=self.parts.state.project,
             used=gate.consumer(journal, sheet.slug, approval.nonce),
         )
+        if approval.digest == sheet.digest and standing.used is not None:
+            self._refuse_under_way(sheet.slug, standing.used)
         reason = mismatch(approval, standing)
         if reason is None:
             raise NothingToDo(f"`{sheet.slug}` is approved already, by {approval.by}")
         self.terminal.note(f"note: the last approval does not hold: {reason}")
+
+    def _refuse_under_way(self, slug: str, run: str) -> None:
+        """Refuse to approve what is approved and being worked on: all proofs would be lost."""
+        journal = self.parts.existing_journal()
+        ends = (EventKind.EXECUTION_COMPLETE,)
+        ended = None
+        for record in journal.read(Query(plan=slug, events=ends)) if journal else ():
+            if record.draft.details.get("run") == run:
+                ended = record.draft.details.get("status")
+        if ended is None:
+            raise NothingToDo(
+                f"`{slug}` is approved already, and run {run} is under way:"
+                f" `planbound resume {slug}`"
+            )
 
     # -- what is decided -----------------------------------------------------------------------
 
@@ -192,8 +213,9 @@ class Gate:
             project=self.parts.state.project,
             policy=self.given.policy,
         )
-        kept = gate.keep_text(self.bench.vault, self.data)
         recorder = self.parts.recorder()
+        self._keep_proofs(recorder, sheet)
+        kept = gate.keep_text(self.bench.vault, self.data)
         # Only now: a look, or a refusal, must not put a new tree in the place of the frozen one.
         taken = Taken(self.frozen, sheet.digest, sheet.configuration)
         note_baseline(recorder, sheet.slug, taken, sheet.baseline)
@@ -205,6 +227,35 @@ class Gate:
             f"approved {sheet.digest[:SHORTEST]} by {visible(approval.by)}"
             f" ({method.value}; {method.caution}){changes}"
         )
+
+    def _keep_proofs(self, recorder: Recorder, sheet: gate.Sheet) -> None:
+        """Take a plan that was changed while its run was under way as its next revision."""
+        journal = recorder.journal
+        before = gate.last_text(journal, self.bench.vault, sheet.slug)
+        if before is None:
+            return
+        approved = parse(before, path="approved")
+        holder = holder_of(self.parts, sheet.slug)
+        if holder is not None:
+            raise Refused(
+                f"`{sheet.slug}` is run by {holder}",
+                hint="stop it first: Ctrl-C, or `planbound cancel`",
+            )
+        try:
+            amendment = examine(recorder, sheet.slug, approved, self.plan)
+        except NotUnderWay:
+            return
+        except NothingToDo:
+            return
+        except Refused as refusal:
+            self.terminal.note(f"note: nothing that was proved is kept: {refusal.message}")
+            return
+        plans = (approved, self.plan)
+        amend(recorder, sheet.slug, plans, amendment, by=self.by, reason="approved as changed")
+        if amendment.kept:
+            self.terminal.note(
+                f"note: revision {amendment.revision}, {len(amendment.kept)} steps stay settled"
+            )
 
     def _statement(self, sheet: gate.Sheet) -> bytes:
         return gate.statement(sheet, self.parts.state.project)

@@ -33,6 +33,8 @@ COMMANDS = {
     "decide": "do what somebody says about a plan, such as `approved, but skip task 2`",
     "run": "run an approved plan, or go on where the proof ends",
     "resume": "go on with a run that was stopped, cut off, or failed",
+    "submit": "put an approved plan on the queue of the workers",
+    "worker": "take plans from the queue and run them, until told to stop",
     "status": "say where a plan is: its steps, what waits, who drives it",
     "attach": "follow a run that goes on elsewhere",
     "cancel": "end a run",

@@ -9,10 +9,12 @@ import signal
 import sys
 from collections.abc import Iterator, Sequence
 from types import FrameType
+from typing import Protocol
 
 from planbound.cli.live import LiveLine
 from planbound.cli.person import is_terminal, the_person
 from planbound.cli.reports.progress import ProgressReport
+from planbound.cli.reports.question import question_lines
 from planbound.cli.reports.status import state_data
 from planbound.cli.terminal import Terminal
 from planbound.engine.run.question import Choice, Question, QuestionKind
@@ -68,9 +70,9 @@ class Face:
         if not 1 <= jobs <= _MOST_JOBS:
             raise UsageError(f"`--jobs` is {jobs}, expected 1 to {_MOST_JOBS}")
         hooks = Hooks(saw=self._saw, started=self._started, say=self._say, ask=self._ask)
-        options = Options(jobs=jobs, wait=self.arguments.wait)
+        options = Options(jobs=jobs, wait=self.arguments.wait, stay=self.arguments.stay)
         execution = Execution(self.parts, self.file, options, hooks)
-        with _signals(execution), self.live:
+        with signals(execution), self.live:
             said = execution.execute()
         return self._end(said)
 
@@ -166,25 +168,6 @@ class Face:
         return code
 
 
-def question_lines(question: Question) -> Iterator[str]:
-    """Yield a question as people read it."""
-    place = f"step {question.number} of `{question.plan}`"
-    if question.task_id is None:
-        place = f"`{question.plan}`"
-    title = f" ({visible(question.title)})" if question.title else ""
-    yield f"{question.id}  {place}{title}: {visible(question.reason)}"
-    choices = question.choices
-    if question.kind is QuestionKind.ATTESTATION:
-        about = question.number if question.task_id else f"{question.subject}:{question.number}"
-        yield f"    planbound attest {question.plan} {about}"
-    if choices:
-        yield f"    planbound answer {question.id} {'|'.join(choices)}"
-    elif question.kind is QuestionKind.APPROVAL:
-        yield f"    planbound approve {question.plan}"
-    elif question.kind is QuestionKind.CLARIFICATION:
-        yield f"    planbound answer {question.id} --text '...'"
-
-
 def _exit_code(said: Next) -> ExitCode:
     match said:
         case Ended():
@@ -197,9 +180,16 @@ def _exit_code(said: Next) -> ExitCode:
             return ExitCode.USAGE
 
 
+class Stoppable(Protocol):
+    """What works until it is told to end."""
+
+    def stop(self, reason: str) -> None:
+        """Ask it to end."""
+
+
 @contextlib.contextmanager
-def _signals(execution: Execution) -> Iterator[None]:
-    """Let the first signal end the run in peace, and the second one at once."""
+def signals(work: Stoppable) -> Iterator[None]:
+    """Let the first signal end the work in peace, and the second one at once."""
     seen: list[int] = []
 
     def handle(number: int, _frame: FrameType | None) -> None:
@@ -207,7 +197,7 @@ def _signals(execution: Execution) -> Iterator[None]:
             raise KeyboardInterrupt
         seen.append(number)
         os.write(2, b"\nstopping; once more stops at once\n")
-        execution.stop(INTERRUPTED)
+        work.stop(INTERRUPTED)
 
     wanted = (signal.SIGINT, signal.SIGTERM, signal.SIGHUP)
     before = {number: signal.getsignal(number) for number in wanted}

@@ -96,6 +96,8 @@ class RunRules(NamedTuple):
     """How many steps may run at once, where they cannot disturb each other."""
     agent: str | None = None
     """Who gets a step whose target is no agent's name."""
+    lease: float = 30.0
+    """For how many seconds a runner that is not heard of any more keeps its plan."""
 
 
 class Configuration(NamedTuple):
@@ -185,6 +187,7 @@ def _run(table: Table, agents: Mapping[str, AgentRules]) -> RunRules:
         motor=table.choice("motor", Motor, Motor.INLINE) or Motor.INLINE,
         jobs=table.count("jobs", 1),
         agent=agent if isinstance(agent, str) else None,
+        lease=table.seconds("lease", RunRules().lease),
     )
 
 

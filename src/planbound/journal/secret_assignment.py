@@ -10,7 +10,7 @@ from __future__ import annotations
 import enum
 import re
 from collections.abc import Iterator
-from functools import cache
+from functools import cache, lru_cache
 
 from planbound.journal.secret_shape import Secret, SecretKind, is_placeholder
 
@@ -82,13 +82,20 @@ def find_assignments(text: str, folded: str) -> Iterator[Secret]:
 
 def is_assigned_secret(name: str, value: str) -> bool:
     """Say whether a value of JSON is a secret because of its name."""
+    password = _names_password(name)
+    return password is not None and _is_secret(
+        value[:_JUDGED], "", password=password, style=_Style.QUOTED
+    )
+
+
+@lru_cache(maxsize=1024)  # the names of details are always the same few
+def _names_password(name: str) -> bool | None:
+    """Say whether a name is that of a password; None where it is no credential's at all."""
     folded = name.lower()
     if not any(needle in folded for needle in _NEEDLES):
-        return False
+        return None
     match = _compiled(rf"{_NAME}\Z").search(name)
-    return match is not None and _is_secret(
-        value[:_JUDGED], "", password=match["password"] is not None, style=_Style.QUOTED
-    )
+    return None if match is None else match["password"] is not None
 
 
 def _value_end(text: str, match: re.Match[str]) -> int | None:

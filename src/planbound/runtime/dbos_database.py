@@ -15,8 +15,14 @@ from planbound.errors import ConfigurationError, JournalProblem
 
 try:
     import psycopg
-    from dbos import DBOSClient, DBOSConfig, DBOSPortableJSONSerializer
-    from dbos.error import DBOSException
+    from dbos import (
+        DBOS,
+        DBOSConfig,
+        DBOSPortableJSONSerializer,
+        EnqueueOptions,
+        SetWorkflowID,
+        error,
+    )
     from sqlalchemy import Engine, create_engine, event
     from sqlalchemy.exc import SQLAlchemyError
 except ImportError as missing:
@@ -25,6 +31,8 @@ except ImportError as missing:
         hint="pip install 'planbound[dbos]'",
     ) from missing
 
+__all__ = ["DBOS", "DbosDatabase", "EnqueueOptions", "SetWorkflowID", "error"]
+
 NAME = "planbound"
 VERSION = "planbound-1"
 """What DBOS knows our workflows by: our own, so that no new release of ours strands a workflow."""
@@ -32,6 +40,11 @@ SCHEMA = "planbound_dbos"
 
 _PATIENCE = 30.0
 _CONNECT_SECONDS = 10
+
+_PROBLEMS = (
+    *(error.DBOSException, error.DBOSBaseException),
+    *(SQLAlchemyError, psycopg.Error, sqlite3.Error),
+)
 
 Lock = Callable[[], contextlib.AbstractContextManager[object]]
 
@@ -69,17 +82,6 @@ class DbosDatabase:
             notification_listener_polling_interval_sec=0.1,
         )
 
-    def client(self) -> DBOSClient:
-        """Return what speaks to it without running anything; the tables are there."""
-        hush()
-        return DBOSClient(
-            system_database_engine=self.engine,
-            dbos_system_schema=SCHEMA,
-            serializer=DBOSPortableJSONSerializer(),
-            application_name=NAME,
-            retry_connection_errors=False,
-        )
-
     @contextlib.contextmanager
     def making(self) -> Iterator[None]:
         """Keep others out where the tables may have to be made."""
@@ -93,12 +95,12 @@ class DbosDatabase:
         """Say in our words what DBOS and its database report."""
         try:
             yield
-        except (DBOSException, SQLAlchemyError, psycopg.Error, sqlite3.Error) as error:
+        except _PROBLEMS as found:
             shown = "PLANBOUND_DATABASE_URL" if self.url else self.path
             # Not chained, and only its kind: the driver's own message may quote the address.
             raise JournalProblem(
                 f"the database of the motor `dbos` (`{shown}`) cannot be used:"
-                f" {type(error).__name__}{'' if self.url else f': {error}'}",
+                f" {type(found).__name__}{'' if self.url else f': {found}'}",
                 hint="the motor `inline` needs none",
             ) from None
 

@@ -15,10 +15,9 @@ from collections.abc import Callable, Iterator
 from datetime import UTC, datetime
 from typing import NamedTuple, TypedDict
 
+from planbound.errors import PlanboundError
 from planbound.ports.motor import Again, Asking, Ended, Halted, Later, Next, Turn
-from planbound.runtime.dbos_database import DbosDatabase
-
-from dbos import DBOS, SetWorkflowID  # isort: skip - refused above with a hint where it is missing
+from planbound.runtime.dbos_database import DBOS, DbosDatabase, SetWorkflowID
 
 WORKFLOW = "planbound.run.v1"
 STEP = "planbound.turns.v1"
@@ -39,6 +38,9 @@ class Said(TypedDict, total=False):
     """How long there is nothing to do."""
 
 
+_ELSEWHERE = Said(said="halted", detail="another process drives it")
+
+
 class Waits(NamedTuple):
     """How a motor learns that a wait is over."""
 
@@ -46,8 +48,8 @@ class Waits(NamedTuple):
     """Whether the run has to stop, or was cancelled."""
     ask: Callable[[], bool]
     """Asks a person; says whether there is an answer."""
-    news: Callable[[float], bool] | None = None
-    """Waits so many seconds for an answer that comes by another way; None: nobody waits for it."""
+    news: Callable[[], Callable[[], bool]] | None = None
+    """Returns what says whether somebody answered since; None: nobody waits here for that."""
 
 
 class DbosHost:
@@ -65,7 +67,12 @@ class DbosHost:
             DBOS(config=self.database.configuration(self.executor))
             # No process of ours lets DBOS take from a queue: that needs a lease.
             DBOS.listen_queues([])
-            self._workflow = DBOS.workflow(name=WORKFLOW, max_recovery_attempts=None)(self._drive)
+
+            def workflow(key: str) -> Said:
+                loop = self._loops.get(key)
+                return _ELSEWHERE if loop is None else loop()
+
+            self._workflow = DBOS.workflow(name=WORKFLOW, max_recovery_attempts=None)(workflow)
             DBOS.launch()
 
     def run(self, key: str, loop: Callable[[], Said]) -> Said:
@@ -89,13 +96,14 @@ class DbosHost:
             if keys:
                 DBOS.delete_workflows(keys)
 
+    def wake(self, key: str, topic: str) -> None:
+        """End a wait of a workflow."""
+        with self.database.problems():
+            DBOS.send(key, "look", topic)
+
     def end(self) -> None:
         """Stop it."""
         DBOS.destroy()
-
-    def _drive(self, key: str) -> Said:
-        loop = self._loops.get(key)
-        return Said(said="halted", detail="driven elsewhere") if loop is None else loop()
 
 
 class DbosMotor:
@@ -127,10 +135,10 @@ class DbosMotor:
                 case "again":
                     pass
                 case "later":
-                    with self._waking(_WAKE, self._is_over):
+                    with self._waking(_WAKE, self.waits.stopped):
                         DBOS.recv(_WAKE, timeout_seconds=said["seconds"])
                 case "asking" if self.waits.news is not None:
-                    with self._waking(_ANSWER, self._is_answered):
+                    with self._waking(_ANSWER, self.waits.news()):
                         DBOS.recv(_ANSWER, timeout_seconds=_LONGEST_WAIT)
                 case "asking" if self.waits.ask():
                     pass
@@ -150,29 +158,19 @@ class DbosMotor:
 
     # -- waiting -------------------------------------------------------------------------------
 
-    def _is_over(self) -> bool:
-        time.sleep(_LOOK_EVERY)
-        return self.waits.stopped()
-
-    def _is_answered(self) -> bool:
-        assert self.waits.news is not None
-        return self.waits.news(_LOOK_EVERY * 5)
-
     @contextlib.contextmanager
     def _waking(self, topic: str, over: Callable[[], bool]) -> Iterator[None]:
         """Look meanwhile whether the wait is over, and end it by a message."""
         done = threading.Event()
 
         def look() -> None:
-            while not done.is_set():
+            while not done.wait(_LOOK_EVERY):
                 try:
                     if over():
-                        DBOS.send(self._key, "look", topic)
+                        self.host.wake(self._key, topic)
                         return
-                except Exception as error:  # noqa: BLE001 - raised again by the next turn
-                    self._error = error
-                    DBOS.send(self._key, "broken", topic)
-                    return
+                except PlanboundError:
+                    continue  # the database is away for a moment
 
         thread = threading.Thread(target=look, name=f"waker-{topic}", daemon=True)
         thread.start()

@@ -4,6 +4,8 @@ from __future__ import annotations
 
 import contextlib
 import os
+import threading
+import time
 from collections.abc import Iterator, Sequence
 
 from planbound.engine.fence import Fence
@@ -52,10 +54,17 @@ class AnchorFile:
 class AnchoredJournal:
     """Hands everything to the journal, and notes the head behind each append."""
 
-    def __init__(self, journal: Journal, anchor: AnchorFile, *, project: str) -> None:
+    def __init__(
+        self, journal: Journal, anchor: AnchorFile, *, project: str, every: float = 0.0
+    ) -> None:
         self.journal = journal
         self.anchor = anchor
         self.project = project
+        self._every = every
+        """How many seconds apart the head is noted at most; whoever sets this calls `settle`."""
+        self._noted = 0.0
+        self._put_off: Record | None = None
+        self._turn = threading.Lock()
 
     def append(
         self, drafts: Sequence[Draft], *, expected: Head | None = None, fence: Fence | None = None
@@ -63,12 +72,27 @@ class AnchoredJournal:
         """Append, then note the new head, unless a later one is noted already."""
         records = self.journal.append(drafts, expected=expected, fence=fence)
         if records:
-            last = max(records, key=lambda record: record.seq)
-            noted = self.anchor.read()
-            if noted is None or (noted.seq < last.seq and self._continues(noted, records)):
-                stamp = last.draft.timestamp
-                self.anchor.write(Anchor(last.seq, last.hash, stamp, self.project))
+            with self._turn:
+                self._put_off = max(records, key=_number)
+                if time.monotonic() - self._noted >= self._every:
+                    self._note(records)
         return records
+
+    def settle(self) -> None:
+        """Note the head that was put off."""
+        with self._turn:
+            if self._put_off is not None:
+                self._note([self._put_off])
+
+    def _note(self, records: Sequence[Record]) -> None:
+        last = self._put_off
+        assert last is not None
+        noted = self.anchor.read()
+        if noted is None or (noted.seq < last.seq and self._continues(noted, records)):
+            stamp = last.draft.timestamp
+            self.anchor.write(Anchor(last.seq, last.hash, stamp, self.project))
+        self._put_off = None
+        self._noted = time.monotonic()
 
     def _continues(self, noted: Anchor, records: Sequence[Record]) -> bool:
         """Say whether the journal still holds what was noted.
@@ -93,3 +117,7 @@ class AnchoredJournal:
     def wait(self, after: int, seconds: float) -> bool:
         """Wait for a record beyond `after`."""
         return self.journal.wait(after, seconds)
+
+
+def _number(record: Record) -> int:
+    return record.seq

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import os
 import re
+from collections.abc import Sequence
 from datetime import datetime
 
 from planbound.errors import FileProblem, Refused
@@ -29,8 +30,15 @@ class ProgressAppender:
 
     def append(self, who: str, text: str, now: datetime) -> None:
         """Add the line `YYYY-MM-DD HH:MM <who> — text`; `now` is shown as it is."""
-        start = f"{now:%Y-%m-%d %H:%M} {_plain(who, MAX_WHO)} —"
-        line = f"{start} {_plain(text, MAX_TEXT)}".rstrip() + "\n"
+        self.append_all(who, [(text, now)])
+
+    def append_all(self, who: str, said: Sequence[tuple[str, datetime]]) -> None:
+        """Add several lines at once."""
+        line = "".join(
+            f"{now:%Y-%m-%d %H:%M} {_plain(who, MAX_WHO)} — {_plain(text, MAX_TEXT)}".rstrip()
+            + "\n"
+            for text, now in said
+        )
         with kernel_lock(self._path, mode=0o644, seconds=PATIENCE, busy=self._busy) as descriptor:
             try:
                 expect_regular(descriptor, self._path, expected="a progress file")

@@ -17,6 +17,10 @@ from planbound.usecases.record import Recorder
 _KEPT = frozenset({Phase.PROVED, Phase.WAIVED, Phase.SKIPPED})
 
 
+class NotUnderWay(Refused):
+    """There is no run whose proofs could be kept."""
+
+
 class Amendment(NamedTuple):
     """What an amendment keeps, and what it changes."""
 
@@ -41,7 +45,7 @@ def examine(recorder: Recorder, slug: str, approved: Plan, wanted: Plan) -> Amen
         elif record.draft.task_id is not None:
             history.add(record.draft.task_id)
     if state.run is None or state.ended in {"done", "done with skips", "cancelled"}:
-        raise Refused(
+        raise NotUnderWay(
             f"no run of `{slug}` is under way, so there is nothing to amend",
             hint=f"change the plan, then `planbound approve {slug}`",
         )

@@ -16,9 +16,10 @@ from planbound.workspace.tree import WorkspaceTree, find_root, plans_root
 if TYPE_CHECKING:
     from planbound.ports.journal import Journal
     from planbound.ports.lease import Leases
-    from planbound.store.anchored_journal import AnchorFile
+    from planbound.store.anchored_journal import AnchoredJournal, AnchorFile
     from planbound.store.journal_postgres import PostgresJournal
     from planbound.store.journal_sqlite import SqliteJournal
+    from planbound.store.progress import ProgressAppender
     from planbound.usecases.record import Recorder
     from planbound.workspace.state_home import StateHome
 
@@ -28,6 +29,7 @@ class Parts:
 
     def __init__(self, *, workspace: str | None = None, state: str | None = None) -> None:
         self.given_state = state
+        self._opened: list[PostgresJournal | SqliteJournal] = []
         try:
             self.current = os.getcwd()
         except OSError as error:
@@ -130,8 +132,11 @@ class Parts:
 
         return guards_stand(self.state.journal)
 
-    def journal(self) -> Journal:
-        """Return the journal, made where there is none."""
+    def journal(self, *, anchor_every: float = 0.0) -> AnchoredJournal:
+        """Return the journal, made where there is none.
+
+        Who appends often may let its head be noted less often, and settles that at the end.
+        """
         from planbound.store.anchored_journal import AnchoredJournal  # noqa: PLC0415 - start-up
 
         journal: Journal = self._bare_journal()
@@ -143,7 +148,9 @@ class Parts:
             )
 
             journal = FailingJournal(journal, parse_failpoint(failpoint))
-        return AnchoredJournal(journal, self.anchors(), project=self.state.project)
+        return AnchoredJournal(
+            journal, self.anchors(), project=self.state.project, every=anchor_every
+        )
 
     def existing_journal(self) -> Journal | None:
         """Return the journal to read; None where nothing was ever written."""
@@ -155,7 +162,17 @@ class Parts:
         """Return the leases of the journal's plans, by a connection of their own."""
         return self._bare_journal().leases()
 
+    def close(self) -> None:
+        """Let go of every journal that was opened here; for who outlives a run."""
+        while self._opened:
+            self._opened.pop().close()
+
     def _bare_journal(self) -> PostgresJournal | SqliteJournal:
+        journal = self._new_journal()
+        self._opened.append(journal)
+        return journal
+
+    def _new_journal(self) -> PostgresJournal | SqliteJournal:
         url = os.environ.get("PLANBOUND_DATABASE_URL")
         if url:
             from planbound.store.journal_postgres import PostgresJournal  # noqa: PLC0415
@@ -169,16 +186,19 @@ class Parts:
         """Add a line to what people read about a plan's progress."""
         from datetime import UTC, datetime  # noqa: PLC0415 - start-up
 
-        from planbound.plan.slug import progress_name  # noqa: PLC0415
+        self.progress_file(slug).append("planbound", text, datetime.now(UTC))
+
+    def progress_file(self, slug: str) -> ProgressAppender:
+        """Return what people read about a plan's progress."""
+        from planbound.plan.slug import progress_name  # noqa: PLC0415 - start-up
         from planbound.store.progress import ProgressAppender  # noqa: PLC0415
 
-        path = os.path.join(self.tree.harness, progress_name(slug))
-        ProgressAppender(path).append("planbound", text, datetime.now(UTC))
+        return ProgressAppender(os.path.join(self.tree.harness, progress_name(slug)))
 
-    def recorder(self) -> Recorder:
+    def recorder(self, journal: Journal | None = None) -> Recorder:
         """Return what puts events into the journal."""
         from planbound.journal.redact import Redactor  # noqa: PLC0415 - start-up
         from planbound.usecases.record import Recorder  # noqa: PLC0415
 
         redactor = Redactor(os.environ, self.configuration.redact)
-        return Recorder(self.journal(), redactor=redactor, now=self.now)
+        return Recorder(journal or self.journal(), redactor=redactor, now=self.now)

@@ -43,16 +43,18 @@ def cancel_run(
     from planbound.usecases.run.ending import Ending  # noqa: PLC0415 - only where nobody drives it
     from planbound.usecases.run.projection import Projection  # noqa: PLC0415
     from planbound.usecases.run.session import Session  # noqa: PLC0415
-    from planbound.usecases.run.start import LEASE_SECONDS, claim_of  # noqa: PLC0415
+    from planbound.usecases.run.start import claim_of  # noqa: PLC0415
     from planbound.wiring.running import make_desk  # noqa: PLC0415
 
     desk = make_desk(parts, file)
     state = run_state(parts, file, data)
-    fence = desk.leases.acquire(claim_of(desk, state.layout.plan), seconds=LEASE_SECONDS)
+    seconds = parts.configuration.run.lease
+    fence = desk.leases.acquire(claim_of(desk, state.layout.plan), seconds=seconds)
     try:
         session = Session(desk, state, fence, data=data, run=state.run or "")
         session.append(Ending(session).drafts(Finish("cancelled", f"cancelled by {person.name}")))
         Projection(session).finish("cancelled")
     finally:
+        desk.settle()
         desk.leases.release(fence)
     return None

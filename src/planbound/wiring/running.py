@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import contextlib
 import os
 import random
 import secrets
@@ -14,7 +13,7 @@ from typing import NamedTuple
 from planbound import __version__
 from planbound.engine.claims import Claim
 from planbound.engine.fence import Fence
-from planbound.errors import PlanboundError, Refused
+from planbound.errors import Refused
 from planbound.journal.event import EventKind
 from planbound.journal.record import Record
 from planbound.plan.parse import parse
@@ -22,18 +21,20 @@ from planbound.ports.files import PlanFile
 from planbound.ports.journal import Query
 from planbound.ports.motor import Asking, Halted, Next
 from planbound.runtime.heartbeat import Heartbeat
-from planbound.runtime.inline import InlineMotor
 from planbound.shell.cell.copies import WorkspaceCopies
 from planbound.store.lock import this_process
 from planbound.usecases.run.desk import Desk
 from planbound.usecases.run.runner import CANCELLED, Runner
 from planbound.usecases.run.session import Session
-from planbound.usecases.run.start import LEASE_SECONDS, Started, Wish, claim_of, start
+from planbound.usecases.run.start import Started, Wish, claim_of, start
 from planbound.wiring.agents import make_agents
+from planbound.wiring.deferred import ANCHOR_EVERY, Deferred
 from planbound.wiring.judging import make_bench
+from planbound.wiring.motors import Motors, make_motors
 from planbound.wiring.notify import make_courier
 from planbound.wiring.parts import Parts
 from planbound.workspace.frozen_tree import RealTree
+from planbound.workspace.stamp import stamp_of
 
 _PAUSE = 0.1
 _COURIER_SECONDS = 3.0
@@ -57,6 +58,10 @@ class Options(NamedTuple):
     jobs: int = 1
     wait: bool = False
     """Whether to wait for others who are in the way."""
+    stay: bool = False
+    """Whether to wait for answers that come by other ways."""
+    motors: Motors | None = None
+    """What drives it; None: what the configuration says."""
 
 
 class Execution:
@@ -66,7 +71,11 @@ class Execution:
         self.parts = parts
         self.options = options
         self.hooks = hooks
+        self.motors = options.motors or make_motors(parts)
         self.desk = make_desk(parts, file)
+        self.lease_seconds = parts.configuration.run.lease
+        self.is_admitted = False
+        """Whether the lease was acquired: a refusal before that is about others in the way."""
         self.session: Session | None = None
         self._stop: str | None = None
 
@@ -82,18 +91,20 @@ class Execution:
         data = desk.files.read(desk.file.path)
         claim = claim_of(desk, parse(data, path=desk.file.shown))
         fence = self._acquire(claim)
+        self.is_admitted = True
         try:
             # Read again under the lease: whoever held it may have written marks into it.
             data = desk.files.read(desk.file.path)
-            wish = Wish(jobs=self.options.jobs, motor="inline")
+            wish = Wish(jobs=self.options.jobs, motor=self.motors.kind.value)
             return self._drive(start(desk, wish, fence, data), fence)
         finally:
+            desk.settle()
             desk.leases.release(fence)
 
     def _acquire(self, claim: Claim) -> Fence:
         while True:
             try:
-                return self.desk.leases.acquire(claim, seconds=LEASE_SECONDS)
+                return self.desk.leases.acquire(claim, seconds=self.lease_seconds)
             except Refused:
                 if not self.options.wait or self._stop is not None:
                     raise
@@ -112,7 +123,7 @@ class Execution:
         beat = Heartbeat(
             self.parts.leases(),
             fence,
-            seconds=LEASE_SECONDS,
+            seconds=self.lease_seconds,
             lost=session.control.stop,
             look=partial(_look_for_cancel, session, [session.state.seq]),
         )
@@ -130,9 +141,8 @@ class Execution:
                 courier.finish(_COURIER_SECONDS)
 
     def _turns(self, session: Session, runner: Runner) -> Next:
-        motor = InlineMotor(
-            wait_until=partial(_wait_until, session), ask=partial(self.hooks.ask, session)
-        )
+        ask = partial(self.hooks.ask, session)
+        motor = self.motors.make(session, ask, stay=self.options.stay)
         said = motor.drive(runner.turn)
         if isinstance(said, Halted):
             runner.pause(said.reason)
@@ -145,9 +155,11 @@ def make_desk(parts: Parts, file: PlanFile) -> Desk:
     """Return the parts of a run."""
     bench = make_bench(parts)
     me = this_process()
+    journal = parts.journal(anchor_every=ANCHOR_EVERY)
+    deferred = Deferred(journal, parts.progress_file(file.slug))
     return Desk(
         bench=bench,
-        recorder=parts.recorder(),
+        recorder=parts.recorder(journal),
         leases=parts.leases(),
         files=parts.files,
         file=file,
@@ -155,24 +167,21 @@ def make_desk(parts: Parts, file: PlanFile) -> Desk:
         agents=make_agents(parts.configuration),
         copies=WorkspaceCopies(os.path.join(parts.state.folder, "copies")),
         tree_at=RealTree,
+        stamp=stamp_of,
         agent_masked=bench.masked,
         project=parts.state.project,
         version=__version__,
         holder=me.name,
         process=me.mark,
-        progress=partial(_progress, parts, file.slug),
+        progress=deferred.note,
+        settle=deferred.settle,
         jitter=random.random,
         nonce=lambda: secrets.token_hex(4),
     )
 
 
-def _progress(parts: Parts, slug: str, text: str) -> None:
-    # The journal has it: what people read must not end a run.
-    with contextlib.suppress(PlanboundError):
-        parts.progress(slug, text)
-
-
 def _look_for_cancel(session: Session, seen: list[int]) -> None:
+    session.desk.settle()
     journal = session.desk.journal
     head = journal.head().seq
     if head <= seen[0]:
@@ -181,12 +190,3 @@ def _look_for_cancel(session: Session, seen: list[int]) -> None:
     seen[0] = head
     for _ in journal.read(query):
         session.control.stop(CANCELLED)
-
-
-def _wait_until(session: Session, until: str) -> None:
-    """Wait, in small pieces: somebody may want it to stop, or may have cancelled it."""
-    while session.control.reason is None and session.now() < until:
-        time.sleep(_PAUSE)
-        session.refresh()
-        if session.state.cancelled:
-            return

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import argparse
 
+from planbound.cli.reports.question import question_lines
 from planbound.cli.reports.status import question_data
-from planbound.cli.running import question_lines
 from planbound.cli.terminal import Terminal
 from planbound.engine.run.question import Question
 from planbound.errors import ExitCode, NothingToDo

@@ -21,8 +21,29 @@ if TYPE_CHECKING:
     from planbound.ports.journal import Journal, Query
 
 
+_DIGEST = re.compile(r"[0-9a-f]{64}")
 _VERDICT = ("verdict", "reason", "number", "duration", "evidence", "isolation")
-_BRIEF = {"CONTRACT_EVALUATED": _VERDICT, "BASELINE_OBSERVED": _VERDICT}
+_BRIEF = {
+    "CONTRACT_EVALUATED": _VERDICT,
+    "BASELINE_OBSERVED": _VERDICT,
+    "GATE_APPROVED": ("by", "method", "strength", "digest", "modifications", "expires"),
+    "EXECUTION_STARTED": ("run", "resumed", "revision", "holder", "motor", "jobs", "edited"),
+    "TASK_STARTED": ("attempt", "agent", "baseline", "copy"),
+    "ATTEMPT_ENDED": (
+        *("attempt", "agent", "ending", "exit_code", "reason", "duration"),
+        *("changed", "tokens", "dollars"),
+    ),
+    "TASK_COMPLETED": ("attempt", "result"),
+    "FAILURE_DETECTED": ("attempt", "verdict", "error_message"),
+    "FAILURE_CLASSIFIED": ("failure_type", "rule"),
+    "RECOVERY_APPLIED": ("recipe_name", "retry", "of", "until", "reason"),
+    "RECOVERY_ESCALATION": ("escalation", "kind", "user_decision", "by", "guidance", "reason"),
+    "EXECUTION_PAUSED": ("reason",),
+    "EXECUTION_COMPLETE": (
+        *("status", "reason", "completed", "waived", "skipped", "failed", "postconditions"),
+        *("recoveries", "tokens", "dollars", "unmetered", "duration"),
+    ),
+}
 """What a line tells of events that know much more; `--json` has all of it."""
 
 
@@ -128,7 +149,7 @@ def _text(record: Record, terminal: Terminal) -> str:
     if draft.task_id is not None:
         where += f"/{visible(draft.task_id)}"
     told = _BRIEF.get(draft.event.value, tuple(draft.details))
-    found = {name: draft.details[name] for name in told if name in draft.details}
+    found = {name: draft.details[name] for name in told if draft.details.get(name) is not None}
     details = ", ".join(f"{name} {_short(value)}" for name, value in found.items())
     line = f"{record.seq:>6}  {when}  {terminal.style(draft.event.value, 'bold')}  {where}"
     return f"{line}  {terminal.style(visible(details), 'dim')}" if details else line
@@ -138,6 +159,8 @@ def _short(value: object) -> str:
     if isinstance(value, (list, dict)):
         return f"({len(value)})"
     text = " ".join(str(value).split())
+    if _DIGEST.fullmatch(text):
+        return text[:12]
     return text if len(text) <= 60 else f"{text[:57]}..."
 
 

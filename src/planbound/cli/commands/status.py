@@ -5,8 +5,8 @@ from __future__ import annotations
 import argparse
 
 from planbound.cli.inputs import read_plan
+from planbound.cli.reports.question import question_lines
 from planbound.cli.reports.status import state_data, status_lines
-from planbound.cli.running import question_lines
 from planbound.cli.terminal import Terminal
 from planbound.errors import ExitCode
 from planbound.wiring.parts import Parts

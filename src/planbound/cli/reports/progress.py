@@ -153,7 +153,8 @@ def _verdict(details: Mapping[str, Json]) -> str:
         end = reason if reason and not reason.startswith("exit") else f"exit {code}{took}"
         return f"contract passed ({end})"
     if verdict == "fail":
-        said = reason if not reason.startswith("exit ") else _last_line(details)
+        # `exit 1: 1 failed, 11 passed` says more than the last line; `exit 1` says less.
+        said = reason.removeprefix(f"exit {code}").removeprefix(": ") or _last_line(details)
         return f"contract failed (exit {code})" + (f": {said}" if said else "")
     return f"{verdict}: {reason}"
 

@@ -91,4 +91,5 @@ def status_lines(slug: str, state: RunState, terminal: Terminal) -> Iterator[str
     if state.layout.conditions:
         yield f"  {held}/{len(state.layout.conditions)} postconditions hold"
     if state.run:
-        yield f"  {state.recoveries} recoveries, {spoken(state.session_seconds())} at work"
+        recovered = f"{state.recoveries} recover{'y' if state.recoveries == 1 else 'ies'}"
+        yield f"  {recovered}, {spoken(state.session_seconds())} at work"

@@ -121,7 +121,8 @@ class RunState:
 
     def _begin_plan(self) -> None:
         self.approval: Approval | None = None
-        self.approved_manifest: str | None = None
+        self._colours: dict[int, str] = {}
+        """What the contracts said at the gate."""
         self.amended: tuple[str, ...] | None = None
         self._begin_run()
 
@@ -252,7 +253,8 @@ class RunState:
         self._begin_plan()
 
     def _rewritten(self, _record: Record) -> None:
-        self._begin_plan()
+        # What was proved is not forgotten: the next approval may be that of an amendment.
+        self.approval = None
 
     def _amended(self, record: Record) -> None:
         details = record.draft.details
@@ -268,6 +270,8 @@ class RunState:
     def _approved(self, record: Record) -> None:
         self.approval = approval_of(record.draft.details)
         self._begin_run(self.amended or ())
+        for index, colour in self._colours.items():
+            self.steps[index].baseline = self.steps[index].baseline or colour
         self.amended = None
         if self.approval is not None:
             for index in _skipped(self.layout, self.approval):
@@ -280,11 +284,12 @@ class RunState:
         details = record.draft.details
         self._remember(record)
         found = self._step(record)
-        if found is not None:
-            found[1].baseline = _text(details.get("verdict"))
-        manifest = details.get("manifest")
-        if isinstance(manifest, str) and "baseline" in details:
-            self.approved_manifest = manifest
+        if found is None:
+            return
+        index, step = found
+        step.baseline = _text(details.get("verdict"))
+        if "baseline" in details and step.baseline is not None:
+            self._colours[index] = step.baseline
 
     # -- the run -------------------------------------------------------------------------------
 
@@ -292,9 +297,10 @@ class RunState:
         details = record.draft.details
         self.run = str(details.get("run"))
         self.used[str(details.get("nonce"))] = self.run
-        self.ended, self.paused, self.revised = None, None, False
+        ended, self.ended, self.paused = self.ended, None, None
         self.preconditions = {}
-        if details.get("resumed"):
+        # What a person decided before the run came to its end still holds.
+        if ended is not None:
             self.aborted = None
             for index, step in enumerate(self.steps):
                 if step.phase is Phase.FAILED:
@@ -428,6 +434,7 @@ class RunState:
         found = self._step(record)
         if found is not None:
             found[1].question = None
+            found[1].result = "skipped"
             self._settle(found[0], Phase.SKIPPED)
 
     def _waived(self, record: Record) -> None:

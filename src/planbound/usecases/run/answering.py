@@ -119,6 +119,8 @@ class Answering:
         elif attempted.manifest is not None:
             manifest = attempted.manifest
             details |= {"tree": manifest.digest, "manifest": session.keep(manifest)}
+        else:
+            details["tree"] = verdict.tree
         drafts.append(notes.about(EventKind.TASK_COMPLETED, slot, details))
         session.append(drafts)
         session.desk.progress(f"step {slot.label} proved: {slot.title}")

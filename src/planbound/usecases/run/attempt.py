@@ -40,6 +40,8 @@ class Order(NamedTuple):
     over: Callable[[Usage], str | None]
     """Says which limit of the budget is reached by what was used so far."""
     shown_at: str | None = None
+    stamp: Callable[[], str] | None = None
+    """What the tree looks like, where nothing is frozen."""
 
 
 class Attempted(NamedTuple):
@@ -88,6 +90,8 @@ def perform(order: Order) -> Attempted:
     if order.control.stopped() is not None:
         return Attempted(worked, None, stopped=order.control.stopped())
     frozen = order.setting.frozen
+    if order.stamp is not None:
+        verdict = verdict._replace(tree=order.stamp())
     if frozen is None or tree.last is None:
         return Attempted(worked, verdict)
     found = changes(frozen.manifest, tree.last)

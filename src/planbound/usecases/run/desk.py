@@ -29,6 +29,8 @@ class Desk(NamedTuple):
     copies: Copies
     tree_at: Callable[[str], Tree]
     """Makes a tree of a folder: a copy of the workspace."""
+    stamp: Callable[[str], str]
+    """What a tree looks like from outside, where nothing is frozen."""
     agent_masked: tuple[str, ...]
     """What no agent can see."""
     project: str
@@ -37,6 +39,8 @@ class Desk(NamedTuple):
     process: str | None
     progress: Callable[[str], None]
     """Adds a line to the plan's progress file."""
+    settle: Callable[[], None]
+    """Writes what was put off because it is not the truth, only follows it."""
     jitter: Callable[[], float]
     """Returns a number between 0 and 1."""
     nonce: Callable[[], str]

@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import time
 from collections.abc import Callable
+from functools import partial
 
 from planbound.engine.judging.frozen import Frozen
 from planbound.engine.judging.scope import Scope
@@ -29,6 +31,8 @@ from planbound.usecases.run.session import Session
 from planbound.usecases.run.subscriptions import read_subscriptions
 
 AGENT_SECONDS = 600.0
+_LOOK_EVERY = 0.5
+"""How many seconds apart others in the worktree are looked for."""
 
 
 class Ordering:
@@ -37,6 +41,8 @@ class Ordering:
     def __init__(self, session: Session) -> None:
         self.session = session
         self._manifests: dict[str, Manifest] = {}
+        self._beside: tuple[Glob, ...] = ()
+        self._looked = -_LOOK_EVERY
 
     def begin(self, slot: Slot, *, alone: bool) -> Order:
         """Freeze the tree, record the beginning, look at the contract; return the order."""
@@ -46,7 +52,7 @@ class Ordering:
         copy = None
         # Without a cell nothing is known of a tree, so that nothing could be brought home.
         if not session.is_bare and (not alone or self._has_neighbours()):
-            copy = f"{session.notes.run}-{slot.label}"
+            copy = _copy_of(session.notes.run, slot)
         anew = self._begins_anew(step, copy)
         bench = self._bench(copy, fresh=anew)
         frozen, key = self._reference(step, bench, anew=anew)
@@ -81,6 +87,25 @@ class Ordering:
         bench = self._bench(step.copy, fresh=False)
         frozen = self._frozen(step.manifest) if step.manifest else None
         return self._order(slot, step.attempts, bench, frozen, step.baseline, None)
+
+    def sweep(self) -> None:
+        """Remove the copies in which there is nothing left to do."""
+        session = self.session
+        copies, state = session.desk.copies, session.state
+        # A run that failed can go on in them.
+        over = state.ended not in {None, "failed"}
+        names = [
+            step.copy
+            for step in state.steps
+            if step.copy is not None and (over or step.phase.is_settled)
+        ]
+        for run in set(state.used.values()) - {state.run}:
+            names.extend(_copy_of(run, slot) for slot in session.layout.slots)
+        for name in names:
+            path = copies.find(name)
+            if path is not None:
+                copies.remove(path)
+        copies.sweep(_Named())
 
     # -- parts ---------------------------------------------------------------------------------
 
@@ -125,14 +150,19 @@ class Ordering:
 
     def _neighbours(self) -> tuple[Glob, ...]:
         """Return what other plans may change in this worktree while this one runs."""
+        now = time.monotonic()
+        if now - self._looked < _LOOK_EVERY:
+            return self._beside
+        self._looked = now
         desk = self.session.desk
         root = desk.bench.tree.root
-        return tuple(
+        self._beside = tuple(
             parse_glob(text)
             for held in desk.leases.held()
             if held.claim.worktree == root and held.claim.plan != desk.slug and not held.expired
             for text in held.claim.touches or ()
         )
+        return self._beside
 
     def _begins_anew(self, step: StepState, copy: str | None) -> bool:
         """Say whether a step is compared with the tree as it is now, in a new copy if in any.
@@ -256,6 +286,7 @@ class Ordering:
             control=session.control,
             over=self._limit(slot, step),
             shown_at=None if in_place else session.bench.tree.root,
+            stamp=partial(session.stamp, bench.tree.root) if session.is_bare else None,
         )
 
     def _contexts(self, slot: Slot) -> list[Context]:
@@ -307,3 +338,14 @@ class Ordering:
             return None
 
         return over
+
+
+class _Named:
+    """All copies that have a name, of whatever run: what a crash left half-made has none."""
+
+    def __contains__(self, path: object) -> bool:
+        return isinstance(path, str) and not path.rpartition("/")[2].startswith(".")
+
+
+def _copy_of(run: str, slot: Slot) -> str:
+    return f"{run}-{slot.label}"

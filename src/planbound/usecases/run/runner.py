@@ -56,6 +56,8 @@ class Runner:
         self.answering = Answering(session)
         self.ending = Ending(session)
         self._working: dict[int, Order] = {}
+        self._alone: set[int] = set()
+        """Those of them that nothing may run beside."""
         self._results: queue.SimpleQueue[Result] = queue.SimpleQueue()
         self._final_tree: str | None = None
         self._said: set[str] = set()
@@ -71,8 +73,7 @@ class Runner:
             now=session.now(),
             jobs=self.jobs,
             working=frozenset(self._working),
-            alone=not session.is_bare
-            and any(order.shown_at is None for order in self._working.values()),
+            alone=bool(self._alone),
             final_tree=self._final_tree,
         )
         return self._act(decide(session.state, pace))
@@ -160,6 +161,8 @@ class Runner:
             self._record(order, perform(order))
             return
         self._working[slot.place] = order
+        if alone:
+            self._alone.add(slot.place)
         threading.Thread(target=self._perform, args=(order,), daemon=True).start()
 
     def _perform(self, order: Order) -> None:
@@ -178,6 +181,7 @@ class Runner:
 
     def _take(self, result: Result) -> None:
         self._working.pop(result.order.slot.place, None)
+        self._alone.discard(result.order.slot.place)
         if result.error is not None:
             raise result.error
         assert result.attempted is not None
@@ -206,4 +210,5 @@ class Runner:
     def _finish(self, action: Finish) -> Next:
         self.session.append(self.ending.drafts(action))
         self.projection.finish(action.status)
+        self.ordering.sweep()
         return Ended(action.status)

@@ -111,10 +111,14 @@ class Session:
         """Whether nothing is frozen: contracts run in the workspace itself."""
         return self.desk.bench.bare
 
+    def stamp(self, root: str) -> str:
+        """Return what a tree looks like, where nothing is frozen."""
+        return self.desk.stamp(root)
+
     def seen(self) -> dict[str, Json]:
         """Return the tree as it is now, for an event."""
         if self.is_bare:
-            return {}
+            return {"tree": self.stamp(self.bench.tree.root)}
         manifest = self.bench.tree.manifest(self.bench.rules)
         return {"tree": manifest.digest, "manifest": self.keep(manifest)}
 

@@ -25,10 +25,10 @@ from planbound.usecases.gate import judge_digests
 from planbound.usecases.run.desk import Desk
 from planbound.usecases.run.notes import names
 from planbound.usecases.run.ordering import Ordering
+from planbound.usecases.run.projection import Projection
 from planbound.usecases.run.screen import screened
 from planbound.usecases.run.session import Session
 
-LEASE_SECONDS = 30.0
 _DONE = frozenset({"done", "done with skips"})
 
 
@@ -39,6 +39,16 @@ class Started(NamedTuple):
     resumed: bool
     edited: tuple[str, ...]
     """Files that somebody changed since the run stopped."""
+
+
+class Ready(NamedTuple):
+    """A run that may begin or go on."""
+
+    session: Session
+    approval: Approval
+    manifest: Manifest
+    resumed: bool
+    edited: tuple[str, ...]
 
 
 class Wish(NamedTuple):
@@ -69,8 +79,25 @@ def claim_of(desk: Desk, plan: Plan) -> Claim:
 
 def start(desk: Desk, wish: Wish, fence: Fence, data: bytes) -> Started:
     """Look whether the run may begin or go on, and record that it does. The lease is held."""
-    plan = parse(data, path=desk.file.shown)
-    state = read_state(desk, plan)
+    state = read_state(desk, parse(data, path=desk.file.shown))
+    _tidy(desk, state, fence, data)
+    session, approval, manifest, resumed, edited = make_ready(desk, state, fence, data)
+    session.append(
+        [
+            session.notes.about(
+                EventKind.EXECUTION_STARTED,
+                None,
+                _details(session, wish, approval, manifest, resumed=resumed, edited=edited),
+            )
+        ]
+    )
+    _skip(session)
+    return Started(session, resumed, edited)
+
+
+def make_ready(desk: Desk, state: RunState, fence: Fence, data: bytes) -> Ready:
+    """Look whether the run may begin or go on; refuse it, or say on what ground it may."""
+    plan = state.layout.plan
     approval = _approved(desk, state)
     resumed = state.run is not None
     run = state.run or desk.nonce()
@@ -97,17 +124,17 @@ def start(desk: Desk, wish: Wish, fence: Fence, data: bytes) -> Started:
             hint=f"look at the plan again: `planbound approve {desk.slug}`",
         )
     _refuse_without_agents(session)
-    session.append(
-        [
-            session.notes.about(
-                EventKind.EXECUTION_STARTED,
-                None,
-                _details(session, wish, approval, manifest, resumed=resumed, edited=edited),
-            )
-        ]
-    )
-    _skip(session)
-    return Started(session, resumed, edited)
+    return Ready(session, approval, manifest, resumed, edited)
+
+
+def _tidy(desk: Desk, state: RunState, fence: Fence, data: bytes) -> None:
+    """Do what a run that was killed could not do any more after its last event."""
+    if state.run is None:
+        return
+    session = Session(desk, state, fence, data=data, run=state.run)
+    Ordering(session).sweep()
+    if state.ended is not None and state.approval is not None:
+        Projection(session).finish(state.ended)
 
 
 def _approved(desk: Desk, state: RunState) -> Approval:
@@ -162,7 +189,9 @@ def _details(
         "digest": session.digest,
         "revision": session.state.revision,
     }
-    if not session.is_bare:
+    if session.is_bare:
+        details |= session.seen()
+    else:
         details |= {"tree": manifest.digest, "manifest": session.keep(manifest)}
     if edited:
         details["edited"] = names(edited)
@@ -174,7 +203,8 @@ def _edited(session: Session, manifest: Manifest) -> tuple[str, ...]:
     state = session.state
     if any(step.phase is Phase.STARTED and step.copy is None for step in state.steps):
         return ()  # what changed is the agent's, and is judged before anything else
-    if state.tree is None or state.tree == manifest.digest:
+    now = session.stamp(session.bench.tree.root) if session.is_bare else manifest.digest
+    if state.tree is None or state.tree == now:
         return ()
     before = _kept(session, state.manifest)
     if before is None:
@@ -223,7 +253,6 @@ def _skip(session: Session) -> None:
     for slot in session.layout.slots:
         step = state.steps[slot.place]
         if step.phase is Phase.SKIPPED and step.result is None and approval is not None:
-            step.result = "skipped"
             details: dict[str, Json] = {"reason": "left out by the approval", "by": approval.by}
             drafts.append(session.notes.about(EventKind.TASK_SKIPPED, slot, details))
     session.append(drafts)

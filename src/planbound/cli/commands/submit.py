@@ -1,0 +1,41 @@
+"""`planbound submit`."""
+
+from __future__ import annotations
+
+import argparse
+
+from planbound.cli.inputs import read_plan
+from planbound.cli.terminal import Terminal
+from planbound.errors import ExitCode, UsageError
+from planbound.wiring.judging import refuse_in_cell
+from planbound.wiring.parts import Parts
+
+
+def configure(parser: argparse.ArgumentParser) -> None:
+    """Add the command's arguments."""
+    parser.add_argument("plan", nargs="?", metavar="PLAN", help="a name or a file")
+    parser.add_argument("--json", action="store_true", help="for programs")
+
+
+def run(arguments: argparse.Namespace, terminal: Terminal) -> ExitCode:
+    """Put an approved plan on the queue of the workers."""
+    refuse_in_cell()
+    parts = Parts(workspace=arguments.workspace, state=arguments.state)
+    file, _ = read_plan(arguments.plan, parts)
+    if not parts.holds(file.path):
+        raise UsageError("only a plan in `.harness/` is run")
+    from planbound.wiring.workers import submit_plan  # noqa: PLC0415 - after what may be refused
+
+    ticket = submit_plan(parts, file)
+    if arguments.json:
+        terminal.json(
+            {
+                "slug": ticket.plan,
+                "priority": ticket.priority.value,
+                "roles": list(ticket.roles),
+                "workspace": ticket.workspace,
+            }
+        )
+    else:
+        terminal.out(f"`{ticket.plan}` is on the queue, priority {ticket.priority.value}")
+    return ExitCode.DONE

@@ -1,0 +1,27 @@
+"""A question as people read it."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+from planbound.engine.run.question import Question, QuestionKind
+from planbound.source.visible import visible
+
+
+def question_lines(question: Question) -> Iterator[str]:
+    """Yield a question as people read it."""
+    place = f"step {question.number} of `{question.plan}`"
+    if question.task_id is None:
+        place = f"`{question.plan}`"
+    title = f" ({visible(question.title)})" if question.title else ""
+    yield f"{question.id}  {place}{title}: {visible(question.reason)}"
+    choices = question.choices
+    if question.kind is QuestionKind.ATTESTATION:
+        about = question.number if question.task_id else f"{question.subject}:{question.number}"
+        yield f"    planbound attest {question.plan} {about}"
+    if choices:
+        yield f"    planbound answer {question.id} {'|'.join(choices)}"
+    elif question.kind is QuestionKind.APPROVAL:
+        yield f"    planbound approve {question.plan}"
+    elif question.kind is QuestionKind.CLARIFICATION:
+        yield f"    planbound answer {question.id} --text '...'"
