@@ -11,6 +11,7 @@ from collections.abc import Iterator, Sequence
 from types import FrameType
 from typing import Protocol
 
+from planbound import __version__
 from planbound.cli.live import LiveLine
 from planbound.cli.person import is_terminal, the_person
 from planbound.cli.reports.progress import ProgressReport
@@ -66,7 +67,9 @@ class Face:
 
     def execute(self) -> ExitCode:
         """Run the plan, and say how it ended."""
-        jobs = self.arguments.jobs or self.parts.configuration.run.jobs
+        jobs = self.arguments.jobs
+        if jobs is None:
+            jobs = self.parts.configuration.run.jobs
         if not 1 <= jobs <= _MOST_JOBS:
             raise UsageError(f"`--jobs` is {jobs}, expected 1 to {_MOST_JOBS}")
         hooks = Hooks(saw=self._saw, started=self._started, say=self._say, ask=self._ask)
@@ -80,11 +83,13 @@ class Face:
 
     def _started(self, started: Started) -> None:
         self.session = started.session
-        self.report.steps = len(started.session.layout.slots)
+        self.report.know(started.session.layout.plan)
         state = started.session.state
         if started.resumed:
             settled = len(state.steps) - state.unsettled
             self._say(f"going on with run {state.run}: {settled}/{len(state.steps)} settled")
+            if state.begun_by not in {None, __version__}:
+                self._say(f"note: it was begun by planbound {state.begun_by}")
         for path in started.edited[:20]:
             self._say(f"note: somebody changed {visible(path)} since the run stopped")
         if started.session.is_bare:

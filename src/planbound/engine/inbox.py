@@ -63,7 +63,7 @@ def _apply(questions: dict[str, Question], record: Record) -> None:
         about = (draft.task_id, details.get("subject"), details.get("number"))
         _drop(questions, lambda each: _is_about(each, about))
     elif kind in _DECIDED:
-        _drop(questions, lambda each: each.kind in _GATE or kind is not EventKind.GATE_APPROVED)
+        questions.clear()  # an approval begins a new run: what the last one asked is moot
     elif kind is EventKind.GATE_APPROVAL_REQUESTED:
         _approval(questions, record)
     elif kind is EventKind.GATE_CLARIFICATION_ASKED:

@@ -32,7 +32,8 @@ def run(arguments: argparse.Namespace, terminal: Terminal) -> ExitCode:
     state = run_state(parts, file, data)
     if journal is None or state.run is None:
         raise NothingToDo(f"no run of `{file.slug}` has begun")
-    report = ProgressReport(terminal, steps=len(state.layout.slots))
+    report = ProgressReport(terminal)
+    report.know(state.layout.plan)
     started = _start(journal, file.slug, state.run)
     after = started
     while True:

@@ -11,8 +11,8 @@ from planbound.engine.run.question import Question
 from planbound.errors import ExitCode, NothingToDo
 from planbound.source.visible import visible
 from planbound.usecases.answer import find_question, questions
-from planbound.usecases.remind import remind
 from planbound.wiring.parts import Parts
+from planbound.wiring.reminding import remind_waiting
 
 
 def configure(parser: argparse.ArgumentParser) -> None:
@@ -26,8 +26,7 @@ def run(arguments: argparse.Namespace, terminal: Terminal) -> ExitCode:
     """List what waits for a person, the oldest first."""
     parts = Parts(workspace=arguments.workspace, state=arguments.state)
     journal = parts.existing_journal()
-    if journal is not None and parts.configuration.gate.remind is not None:
-        remind(parts.recorder(), journal, parts.configuration.gate.remind, parts.now())
+    remind_waiting(parts)
     if arguments.id is not None:
         if journal is None:
             raise NothingToDo("nothing waits for a person")

@@ -11,6 +11,7 @@ from planbound.cli.terminal import Terminal
 from planbound.errors import ExitCode, UsageError
 from planbound.wiring.judging import refuse_in_cell
 from planbound.wiring.parts import Parts
+from planbound.wiring.reminding import remind_waiting
 
 
 def configure(parser: argparse.ArgumentParser) -> None:
@@ -22,6 +23,7 @@ def run(arguments: argparse.Namespace, terminal: Terminal) -> ExitCode:
     """Run an approved plan, or go on where the proof ends."""
     refuse_in_cell()
     parts = Parts(workspace=arguments.workspace, state=arguments.state)
+    remind_waiting(parts)
     file, _ = read_plan(arguments.plan, parts)
     if not parts.holds(file.path):
         raise UsageError("only a plan in `.harness/` is run")

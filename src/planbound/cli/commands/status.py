@@ -11,6 +11,7 @@ from planbound.cli.terminal import Terminal
 from planbound.errors import ExitCode
 from planbound.wiring.parts import Parts
 from planbound.wiring.people import run_state
+from planbound.wiring.reminding import remind_waiting
 
 
 def configure(parser: argparse.ArgumentParser) -> None:
@@ -22,6 +23,7 @@ def configure(parser: argparse.ArgumentParser) -> None:
 def run(arguments: argparse.Namespace, terminal: Terminal) -> ExitCode:
     """Say where a plan is: its steps, what waits, who drives it."""
     parts = Parts(workspace=arguments.workspace, state=arguments.state)
+    remind_waiting(parts)
     file, data = read_plan(arguments.plan, parts)
     state = run_state(parts, file, data)
     holder = next(
@@ -39,6 +41,8 @@ def run(arguments: argparse.Namespace, terminal: Terminal) -> ExitCode:
         terminal.out(line)
     if holder is not None:
         terminal.out(f"  driven by {holder}")
+    elif state.run is not None and state.ended is None and not state.questions:
+        terminal.out(f"  nobody drives it now: go on with `planbound resume {file.slug}`")
     for question in state.questions.values():
         for line in question_lines(question):
             terminal.out(line)

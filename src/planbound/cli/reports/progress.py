@@ -7,6 +7,7 @@ from collections.abc import Iterator, Mapping
 from planbound.cli.terminal import Terminal
 from planbound.journal.event import EventKind
 from planbound.journal.record import Json, Record
+from planbound.plan.model import Plan
 from planbound.source.visible import visible
 
 _STYLES = {"✓": "green", "✗": "red", "↻": "yellow", "…": "dim"}
@@ -23,12 +24,21 @@ _CLASSES = {
 class ProgressReport:
     """Turns the events of one plan into lines."""
 
-    def __init__(self, terminal: Terminal, *, steps: int = 0, conditions: int = 0) -> None:
+    def __init__(self, terminal: Terminal) -> None:
         self.terminal = terminal
-        self.steps = steps
-        self.conditions = conditions
+        self.steps = 0
+        self._titles: dict[tuple[str, str], str] = {}
         self._verdicts: dict[str, Mapping[str, Json]] = {}
-        self._order: dict[str, int] = {}
+
+    def know(self, plan: Plan) -> None:
+        """Take notice of what events do not say: how many steps there are, what is a condition."""
+        self.steps = len(plan.steps)
+        for kind, conditions in (
+            ("precondition", plan.preconditions),
+            ("postcondition", plan.postconditions),
+        ):
+            for each in conditions:
+                self._titles[kind, str(each.number)] = each.statement
 
     def lines(self, record: Record) -> Iterator[str]:
         """Yield what is to be said about an event."""
@@ -80,10 +90,12 @@ class ProgressReport:
             elif verdict != "pass":
                 yield self._line("✗", record, _verdict(details))
             return
-        number = details.get("number")
+        number = str(details.get("number"))
         mark = "✓" if verdict == "pass" else "✗"
-        name = "Precondition" if subject == "precondition" else "Postcondition"
-        yield self._painted(mark, f"[{name} {number}] {mark} {visible(_verdict(details))}")
+        title = self._titles.get((subject, number))
+        said = f"{title}: {_verdict(details)}" if title else _verdict(details)
+        place = f"[{subject.capitalize()} {number}]"
+        yield self._painted(mark, f"{place} {mark} {visible(_one_line(said))}")
 
     def _passed(self, record: Record) -> str:
         attempt = record.draft.details.get("attempt")

@@ -82,7 +82,7 @@ def status_lines(slug: str, state: RunState, terminal: Terminal) -> Iterator[str
         said = step.phase.value
         if step.attempts:
             said += f", attempt {step.attempts}"
-        if step.verdict:
+        if step.verdict and step.phase is not Phase.STARTED:  # else that of the one before
             said += f", {step.verdict}"
         if step.not_before and step.phase is Phase.PENDING:
             said += f", again after {step.not_before}"

@@ -136,6 +136,8 @@ class RunState:
                 steps[index] = old[index]
         self.steps = steps
         self.run: str | None = None
+        self.begun_by: str | None = None
+        """The version of planbound that began the run."""
         self.ended: str | None = None
         self.paused: str | None = None
         self.cancelled = False
@@ -297,6 +299,7 @@ class RunState:
         details = record.draft.details
         self.run = str(details.get("run"))
         self.used[str(details.get("nonce"))] = self.run
+        self.begun_by = self.begun_by or _text(details.get("version"))
         ended, self.ended, self.paused = self.ended, None, None
         self.preconditions = {}
         # What a person decided before the run came to its end still holds.

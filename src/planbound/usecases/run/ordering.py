@@ -107,6 +107,14 @@ class Ordering:
                 copies.remove(path)
         copies.sweep(_Named())
 
+    def clear_copies(self) -> None:
+        """Remove what is left of copies of the workspace: the run is over."""
+        copies = self.session.desk.copies
+        for step in self.session.state.steps:
+            path = copies.find(step.copy) if step.copy is not None else None
+            if path is not None:
+                copies.remove(path)
+
     # -- parts ---------------------------------------------------------------------------------
 
     def agent_for(self, slot: Slot) -> Agent | None:

@@ -1,0 +1,275 @@
+"""What people decide about a run, and how they follow it."""
+
+from __future__ import annotations
+
+import json
+import re
+import signal
+from dataclasses import replace
+
+import pytest
+
+from tests.run.bench import BARE, NOTHING, Bench, Step, until
+
+
+@pytest.mark.requirement("command.inbox", "command.answer")
+def test_a_question_is_in_the_inbox_until_it_is_answered_once(bench: Bench) -> None:
+    bench.prepare(
+        Step("make a"),
+        Step("make b", work=(NOTHING, "told 'try harder' && echo right > src/b")),
+        settings=BARE,
+        fields="",
+    )
+    text = bench.plan_file.read_text().replace(
+        "**task:** Write", "**on_fail:** escalate\n**task:** Write"
+    )
+    bench.write(".harness/PLAN.md", text)
+    bench.approve()
+    bench.goes("run", code=4)
+    listed = bench.goes("inbox")
+    (item,) = bench.goes("inbox", "--json").json["waiting"]
+    assert item["id"] in listed.out
+    assert item["choices"] == ["retry", "skip", "abort", "revise"]
+    shown = bench.goes("inbox", item["id"][:5])
+    assert "make b" in shown.out
+    bench.goes("answer", item["id"], "nonsense", "--as", "tester", code=2)
+    assert "nobody decides" in bench.goes("answer", item["id"], "retry", code=2).err
+    bench.goes("answer", item["id"], "retry", "--guidance", "try harder", "--as", "tester")
+    assert "it was answered" in bench.goes("answer", item["id"], "abort", "--as", "x", code=2).err
+    assert bench.goes("inbox").out == "nothing waits for a person\n"
+    bench.goes("resume")
+    assert bench.phases() == ["done", "done"]
+    assert "try harder" in bench.log().of("ATTEMPT_ENDED", number="2")[-1]["prompt"]
+
+
+def test_an_answer_that_is_not_among_the_choices_is_refused(bench: Bench) -> None:
+    # Step 2 waits for step 1, so that this cannot be skipped.
+    bench.prepare(
+        Step("make a", work=NOTHING, fields="**on_fail:** escalate"),
+        Step("make b"),
+        settings=BARE,
+    )
+    bench.goes("run", code=4)
+    assert bench.question()["choices"] == ["retry", "abort", "revise"]
+    assert "cannot be answered with `skip`" in bench.answer("skip", code=2).err
+    assert bench.phases() == ["waiting", "pending"]
+
+
+@pytest.mark.requirement("command.amend", "run.amended")
+def test_an_amendment_keeps_what_is_proved_and_goes_through_the_gate(bench: Bench) -> None:
+    bench.prepare(
+        Step("make a"),
+        Step("make b", work=NOTHING, fields="**on_fail:** escalate"),
+        settings=BARE,
+    )
+    bench.goes("run", code=4)
+    assert "as it was approved" in bench.goes("amend", "--as", "tester", code=3).err
+    before = bench.plan_file.read_text()
+    # What is proved cannot be changed.
+    bench.write(".harness/PLAN.md", before.replace("grep -qx right src/a", "grep -q r src/a"))
+    assert "is settled and cannot be changed" in bench.goes("amend", "--as", "me", code=2).err
+    bench.write(".harness/PLAN.md", before.replace("src/b", "src/c").replace("make b", "make c"))
+    assert "digest changed" in bench.goes("run", code=2).err
+    said = bench.goes("amend", "--as", "tester", "--json").json
+    assert (said["revision"], said["kept"]) == (2, ["make-a"])
+    assert (said["added"], said["dropped"]) == (["make-c"], ["make-b"])
+    assert "is not approved" in bench.goes("run", code=2).err
+    # The id of the step that is gone is not used again.
+    bench.agent("coder", Step("make a"), Step("make c"))
+    bench.approve()
+    bench.goes("run")
+    log = bench.log()
+    assert len(log.of("TASK_STARTED", number="1")) == 1
+    assert log.of("EXECUTION_COMPLETE")[-1]["completed"] == 2
+    assert bench.status()["revision"] == 2
+    assert bench.verifies()
+
+
+@pytest.mark.requirement("run.amended")
+def test_ids_of_steps_that_are_gone_are_not_used_again(bench: Bench) -> None:
+    bench.prepare(
+        Step("make a"), Step("make b", work=NOTHING, fields="**on_fail:** escalate"), settings=BARE
+    )
+    bench.goes("run", code=4)
+    first = bench.plan_file.read_text()
+    bench.write(".harness/PLAN.md", first.replace("make b", "make c").replace("src/b", "src/c"))
+    bench.goes("amend", "--as", "tester")
+    bench.agent("coder", Step("make a"), Step("make c", work=NOTHING))
+    bench.approve()
+    bench.goes("run", code=4)
+    again = bench.plan_file.read_text()
+    bench.write(".harness/PLAN.md", again.replace("make c", "make b"))
+    assert "ids are not used again" in bench.goes("amend", "--as", "tester", code=2).err
+
+
+@pytest.mark.requirement("run.amended")
+def test_who_approves_a_changed_plan_under_way_keeps_what_is_proved(bench: Bench) -> None:
+    bench.prepare(
+        Step("make a"), Step("make b", work=NOTHING, fields="**on_fail:** escalate"), settings=BARE
+    )
+    bench.goes("run", code=4)
+    assert "is under way" in bench.goes("approve", "PLAN", "--as", "me", code=3).err
+    text = bench.plan_file.read_text()
+    bench.write(".harness/PLAN.md", text.replace("src/b", "src/c").replace("make b", "make c"))
+    bench.agent("coder", Step("make a"), Step("make c"))
+    bench.approve()
+    assert bench.phases() == ["done", "pending"]
+    bench.goes("run")
+    assert len(bench.log().of("TASK_STARTED", number="1")) == 1
+
+
+@pytest.mark.requirement("command.cancel")
+def test_a_cancelled_run_stops_its_agent_and_is_over(bench: Bench) -> None:
+    bench.prepare(Step("make a", work="touch src/a; sleep 60"), Step("make b"), settings=BARE)
+    with bench.start("run") as process:
+        until((bench.workspace / "src" / "a").exists)
+        said = bench.goes("cancel", "--as", "tester", "--json").json
+        assert "process" in said["holder"]
+        assert process.wait(20) == 1
+    bench.ends_all()
+    log = bench.log()
+    assert log.last.kind == "EXECUTION_COMPLETE"
+    assert log.last["status"] == "cancelled"
+    assert "already used" in bench.goes("run", code=2).err
+    assert bench.goes("cancel", "--as", "tester", code=3).err.startswith("nothing to do")
+    bench.approve()
+    assert bench.status()["status"] == "approved"
+
+
+@pytest.mark.requirement("command.cancel")
+def test_a_run_that_nobody_drives_is_cancelled_too(bench: Bench) -> None:
+    bench.prepare(Step("make a", work=NOTHING, fields="**on_fail:** escalate"), settings=BARE)
+    bench.goes("run", code=4)
+    bench.goes("cancel", "--as", "tester")
+    log = bench.log()
+    assert log.kinds[-3:] == ["TASK_FAILED", "FAILURE_CLASSIFIED", "EXECUTION_COMPLETE"]
+    assert bench.goes("inbox").out == "nothing waits for a person\n"
+
+
+@pytest.mark.requirement("command.attach")
+def test_a_run_goes_to_the_background_and_is_followed(bench: Bench) -> None:
+    bench.prepare(
+        Step("make a", work="sleep 0.5; echo right > src/a"), Step("make b"), settings=BARE
+    )
+    pid = bench.goes("run", "--detach", "--json").json["pid"]
+    assert bench.status()["holder"].startswith(f"process {pid} ")
+    followed = bench.goes("attach")
+    assert re.search(r"\[Task 2/2\] ✓ make b: contract passed", followed.out)
+    assert "2/2 tasks proved" in followed.out.splitlines()[-1]
+    events = [json.loads(line)["event"] for line in bench.goes("attach", "--json").out.splitlines()]
+    assert events[0] == "EXECUTION_STARTED"
+    assert events[-1] == "EXECUTION_COMPLETE"
+
+
+@pytest.mark.requirement("command.attach")
+def test_a_run_in_the_background_waits_for_its_answer(bench: Bench) -> None:
+    bench.prepare(
+        Step("make a", work=(NOTHING, "echo right > src/a"), fields="**on_fail:** escalate"),
+        settings=BARE,
+    )
+    bench.goes("run", "--detach")
+    until(lambda: bool(bench.status()["waiting"]))
+    bench.answer("retry")
+    until(lambda: bench.status()["status"] == "done")
+    # The time that it waited for a person is not counted as work.
+    log = bench.log()
+    assert log.of("EXECUTION_PAUSED", reason="waiting")
+
+
+def test_a_refusal_of_a_run_in_the_background_is_told(bench: Bench) -> None:
+    bench.lay(Step("make a"), settings=BARE)
+    assert "is not approved" in bench.goes("run", "--detach", code=2).err
+
+
+@pytest.mark.requirement("command.attach")
+def test_leaving_a_run_that_is_followed_does_not_end_it(bench: Bench) -> None:
+    bench.prepare(Step("make a", work="sleep 1.5; echo right > src/a"), settings=BARE)
+    bench.goes("run", "--detach")
+    with bench.start("attach") as process:
+        assert process.stdout is not None
+        assert b"[Task 1/1]" in process.stdout.readline()
+        process.send_signal(signal.SIGINT)
+        assert process.wait(10) == 130
+    until(lambda: bench.status()["status"] == "done")
+
+
+@pytest.mark.requirement("command.waive", "command.attest")
+def test_waivers_and_attestations_are_peoples_and_named(bench: Bench) -> None:
+    bench.prepare(
+        Step("make a", work=NOTHING, fields="**on_fail:** escalate"),
+        Step("ask b", work=NOTHING, attest="the numbers are right"),
+        settings=BARE,
+    )
+    bench.goes("run", code=4)
+    assert "no step" in bench.goes("waive", "PLAN", "7", "--reason", "r", "--as", "x", code=2).err
+    bench.goes("waive", "PLAN", "1", "--reason", " ", "--as", "x", code=2)
+    assert "nobody attests" in bench.goes("attest", "PLAN", "1", "--as", "x", code=2).err
+    bench.goes("waive", "PLAN", "1", "--reason", "known trouble", "--as", "ada")
+    assert "already" in bench.goes("waive", "PLAN", "1", "--reason", "r", "--as", "x", code=3).err
+    bench.goes("resume", code=4)
+    assert "the numbers are right" in bench.goes("attest", "PLAN", "2", "--as", "bob").out
+    last = bench.goes("resume").out.splitlines()[-1]
+    assert last.startswith("1/2 tasks proved, 1 waived")
+    log = bench.log()
+    assert log.one("WAIVED")["by"] == "ada"
+    assert log.one("ATTESTED")["statement"] == "the numbers are right"
+    assert "🟡 make a" in bench.plan_file.read_text()
+
+
+@pytest.mark.requirement("command.status", "command.resume")
+def test_status_and_resume_find_what_was_stopped(bench: Bench) -> None:
+    assert bench.goes("resume", code=3).err.startswith("nothing to do")
+    slow = Step("make a", work="touch src/x; sleep 60", target="coder-one")
+    bench.prepare(slow, name="one", settings=BARE)
+    bench.prepare(Step("make b", target="coder-two"), name="two")
+    with bench.start("run", "one") as process:
+        until((bench.workspace / "src" / "x").exists)
+        process.send_signal(signal.SIGINT)
+        assert process.wait(20) == 130
+    found = bench.goes("status", "one")
+    assert "in-progress (interrupted)" in found.out
+    said = bench.goes("status", "one", "--json").json
+    assert {"slug", "status", "revision", "steps", "waiting"} <= said.keys()
+    assert {"number", "status", "attempts", "verdict"} <= said["steps"][0].keys()
+    assert "`planbound resume one`" in bench.goes("run", "two").err
+    bench.agent("coder-one", replace(slow, work=""))
+    assert "going on with run" in bench.goes("resume").err
+
+
+@pytest.mark.requirement("command.run")
+def test_lines_on_a_pipe_are_plain_and_have_the_promised_form(bench: Bench) -> None:
+    bench.prepare(
+        Step("make a"), Step("make b", work=(NOTHING, "echo right > src/b")), settings=BARE
+    )
+    out = bench.goes("run").out
+    form = re.compile(r"\[(?:Task \d+/2|Postcondition \d+)\] [✓✗↻…] .+")
+    *lines, last = out.splitlines()
+    assert all(form.fullmatch(line) for line in lines), out
+    assert "↻ make b: logic error, retry 1 of 2 with the failure in the prompt" in out
+    assert re.fullmatch(
+        r"2/2 tasks proved, 0 waived, 1/1 postconditions\. 1 recovery\. .+ s\.", last
+    )
+    assert "\x1b" not in out
+    assert bench.goes("run", code=3).err.startswith("nothing to do")
+
+
+@pytest.mark.requirement("command.run")
+def test_run_for_programs_says_where_the_plan_is(bench: Bench) -> None:
+    bench.prepare(Step("make a"), settings=BARE)
+    said = bench.goes("run", "--json").json
+    assert (said["status"], said["exit_code"]) == ("done", 0)
+
+
+def test_a_step_without_an_agent_is_refused_before_anything_runs(bench: Bench) -> None:
+    bench.lay(Step("make a"), Step("make b", target="reviewer"), settings=BARE)
+    bench.write("planbound.toml", bench.settings + "[roles.reviewer]\n")
+    bench.approve()
+    done = bench.goes("run", code=2)
+    assert "there is no agent for `reviewer`" in done.err
+    assert "EXECUTION_STARTED" not in bench.log().kinds
+
+
+@pytest.mark.parametrize("jobs", ["0", "-1", "65", "many"])
+def test_a_number_of_jobs_that_cannot_be_is_refused(bench: Bench, jobs: str) -> None:
+    bench.prepare(Step("make a"), settings=BARE)
+    bench.goes("run", "--jobs", jobs, code=2)
