@@ -148,11 +148,11 @@ def test_a_run_that_nobody_drives_is_cancelled_too(bench: Bench) -> None:
 
 @pytest.mark.requirement("command.attach")
 def test_a_run_goes_to_the_background_and_is_followed(bench: Bench) -> None:
-    bench.prepare(
-        Step("make a", work="sleep 0.5; echo right > src/a"), Step("make b"), settings=BARE
-    )
+    waits = "until [ -e src/go ]; do sleep 0.05; done; echo right > src/a"
+    bench.prepare(Step("make a", work=waits), Step("make b"), settings=BARE)
     pid = bench.goes("run", "--detach", "--json").json["pid"]
     assert bench.status()["holder"].startswith(f"process {pid} ")
+    bench.write("src/go", "")
     followed = bench.goes("attach")
     assert re.search(r"\[Task 2/2\] ✓ make b: contract passed", followed.out)
     assert "2/2 tasks proved" in followed.out.splitlines()[-1]

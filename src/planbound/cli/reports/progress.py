@@ -11,6 +11,8 @@ from planbound.plan.model import Plan
 from planbound.source.visible import visible
 
 _STYLES = {"✓": "green", "✗": "red", "↻": "yellow", "…": "dim"}
+_MOST_LINES = 20
+"""So many lines are shown of what a condition printed that does not hold."""
 _CLASSES = {
     "logic": "logic error",
     "transient": "transient failure",
@@ -96,6 +98,9 @@ class ProgressReport:
         said = f"{title}: {_verdict(details)}" if title else _verdict(details)
         place = f"[{subject.capitalize()} {number}]"
         yield self._painted(mark, f"{place} {mark} {visible(_one_line(said))}")
+        if verdict != "pass":
+            lines = str(details.get("output_tail") or "").rstrip().splitlines()
+            yield from (f"    {visible(line)}" for line in lines[-_MOST_LINES:])
 
     def _passed(self, record: Record) -> str:
         attempt = record.draft.details.get("attempt")

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
-from planbound.engine.run.question import Question, QuestionKind
+from planbound.engine.run.question import Choice, Question, QuestionKind
 from planbound.source.visible import visible
 
 
@@ -15,7 +15,7 @@ def question_lines(question: Question) -> Iterator[str]:
         place = f"`{question.plan}`"
     title = f" ({visible(question.title)})" if question.title else ""
     yield f"{question.id}  {place}{title}: {visible(question.reason)}"
-    choices = question.choices
+    choices = [_words(choice) for choice in question.choices]
     if question.kind is QuestionKind.ATTESTATION:
         about = question.number if question.task_id else f"{question.subject}:{question.number}"
         yield f"    planbound attest {question.plan} {about}"
@@ -25,3 +25,7 @@ def question_lines(question: Question) -> Iterator[str]:
         yield f"    planbound approve {question.plan}"
     elif question.kind is QuestionKind.CLARIFICATION:
         yield f"    planbound answer {question.id} --text '...'"
+
+
+def _words(choice: str) -> str:
+    return "raise --budget '...'" if choice == Choice.RAISE.value else choice

@@ -129,14 +129,19 @@ def _next_step(state: RunState, pace: Pace) -> Action | None:
         if step.phase is not Phase.PENDING or _is_early(step.not_before, pace.now):
             continue
         if not pace.working:
-            return Begin(slot, alone=pace.jobs == 1 or slot.touches is None)
+            return Begin(slot, alone=pace.jobs == 1 or not _may_share(slot))
         if _may_join(state, slot, pace):
             return Begin(slot, alone=False)
     return None
 
 
+def _may_share(slot: Slot) -> bool:
+    # What a person is to look at is in the workspace itself.
+    return slot.touches is not None and not slot.is_attested
+
+
 def _may_join(state: RunState, slot: Slot, pace: Pace) -> bool:
-    if pace.alone or len(pace.working) >= pace.jobs:
+    if pace.alone or len(pace.working) >= pace.jobs or not _may_share(slot):
         return False
     return all(are_disjoint(slot, state.layout.slots[other]) for other in pace.working)
 
@@ -148,6 +153,8 @@ def why_alone(state: RunState, slot: Slot, working: Collection[int]) -> str | No
         for each in (slot, beside):
             if each.touches is None:
                 return f"step {each.label} does not say what it touches"
+            if each.is_attested:
+                return f"step {each.label} is judged by a person, in the workspace itself"
         if not are_disjoint(slot, beside):
             return f"steps {beside.label} and {slot.label} touch the same files"
     return None

@@ -5,6 +5,7 @@ from __future__ import annotations
 import hashlib
 from collections.abc import Sequence
 from datetime import datetime, timedelta
+from decimal import Decimal
 from typing import assert_never
 
 from planbound.engine.judging.outcome import Ending, Outcome
@@ -21,10 +22,10 @@ from planbound.engine.recovery.answer import (
 from planbound.engine.recovery.classified import Classified, Failure, patterns_of
 from planbound.engine.recovery.classify import classify
 from planbound.engine.recovery.failure import FailureClass
-from planbound.engine.run.budget import Excess, allowance, excess
+from planbound.engine.run.budget import excess
 from planbound.engine.run.layout import Slot
 from planbound.engine.run.question import Choice, QuestionKind
-from planbound.engine.run.state import StepState
+from planbound.engine.run.state import Spent
 from planbound.errors import FileProblem
 from planbound.journal.event import EventKind
 from planbound.journal.record import Draft, Json
@@ -55,7 +56,7 @@ class Answering:
             # Without a verdict: it is judged before anything else when the run goes on.
             self.session.append(drafts)
         elif attempted.verdict is None:
-            self._attest(order, drafts)
+            self._attest(order, attempted, drafts)
         elif attempted.verdict.kind is VerdictKind.PASS and self._counts(order):
             self._passed(order, attempted, drafts)
         else:
@@ -127,8 +128,9 @@ class Answering:
         if order.shown_at is not None:
             session.desk.copies.remove(order.bench.tree.root)
 
-    def _attest(self, order: Order, drafts: list[Draft]) -> None:
+    def _attest(self, order: Order, attempted: Attempted, drafts: list[Draft]) -> None:
         slot = order.slot
+        drafts.extend(self._violations(order, attempted, (), attempted.outside))
         contract = slot.step.contract
         statement = getattr(contract, "statement", "")
         drafts.append(
@@ -148,23 +150,26 @@ class Answering:
         extra: dict[str, Json] = {"attempt": order.number}
         notes = session.notes
         drafts.append(notes.verdict(EventKind.CONTRACT_EVALUATED, verdict, slot, extra))
-        drafts.extend(self._violations(order, attempted, verdict))
+        tampered = [item.path for item in verdict.tampered]
+        drafts.extend(self._violations(order, attempted, tampered, verdict.outside))
         was_left = order.agent is None
         step = session.state.steps[slot.place]
         cut_off = was_left and step.ended in {None, "lost", "interrupted"}
         if cut_off and verdict.kind not in {VerdictKind.TAMPERED, VerdictKind.OUT_OF_SCOPE}:
             session.append(self._again(slot, order.number, drafts))
             return
-        found = self._classified(attempted, verdict)
+        found = self._classified(order, attempted, verdict)
         drafts.extend(self._answered(order, attempted, found))
         session.append(drafts)
 
-    def _violations(self, order: Order, attempted: Attempted, verdict: Verdict) -> list[Draft]:
+    def _violations(
+        self, order: Order, attempted: Attempted, tampered: Sequence[str], outside: Sequence[str]
+    ) -> list[Draft]:
         back = set(attempted.restored.back) if attempted.restored else set()
         drafts = []
         for kind, paths in (
-            (EventKind.JUDGE_TAMPERED, [item.path for item in verdict.tampered]),
-            (EventKind.SCOPE_VIOLATED, list(verdict.outside)),
+            (EventKind.JUDGE_TAMPERED, tampered),
+            (EventKind.SCOPE_VIOLATED, outside),
         ):
             if paths:
                 details: dict[str, Json] = {
@@ -177,11 +182,13 @@ class Answering:
 
     # -- failures ------------------------------------------------------------------------------
 
-    def _classified(self, attempted: Attempted, verdict: Verdict) -> Classified:
+    def _classified(self, order: Order, attempted: Attempted, verdict: Verdict) -> Classified:
         worked, judged = attempted.worked, verdict.outcome
         agent = worked.outcome if worked else Outcome(Ending.EXITED, exit_code=0)
         if agent.ending is Ending.STOPPED and agent.reason.startswith("budget"):
             return Classified(FailureClass.BUDGET, "agent-over-budget")
+        if agent.ending is Ending.TIMED_OUT and order.budget_seconds:
+            return Classified(FailureClass.BUDGET, "agent-over-time-budget")
         return classify(
             Failure(
                 verdict=verdict.kind,
@@ -232,7 +239,7 @@ class Answering:
                 drafts.append(self._escalation(order, attempted, found, decision))
             case Escalate():
                 if found.kind is FailureClass.BUDGET:
-                    drafts.extend(self._budget_question(slot, order.number))
+                    drafts.extend(self._budget_question(slot, order.number, _used(attempted)))
                 else:
                     drafts.append(self._escalation(order, attempted, found, decision))
             case _:
@@ -375,25 +382,16 @@ class Answering:
 
     def over_budget(self, slot: Slot) -> bool:
         """Ask a person where nothing is left to spend; say whether that is so."""
-        found = self._excess()
-        if found is None:
+        state = self.session.state
+        if excess(state, slot) is None:
             return False
-        step: StepState = self.session.state.steps[slot.place]
-        self.session.append(self._budget_question(slot, step.attempts))
+        self.session.append(self._budget_question(slot, state.steps[slot.place].attempts, Spent()))
         return True
 
-    def _excess(self) -> Excess | None:
-        state = self.session.state
-        budget = self.session.layout.plan.budget
-        allowed = allowance(budget.value if budget else None, state.raised)
-        spent = state.spent._replace(seconds=state.session_seconds())
-        settled = len(state.steps) - state.unsettled
-        return excess(allowed, spent, settled=settled, remaining=state.unsettled)
-
-    def _budget_question(self, slot: Slot, attempt: int) -> list[Draft]:
-        found = self._excess()
+    def _budget_question(self, slot: Slot, attempt: int, more: Spent) -> list[Draft]:
+        found = excess(self.session.state, slot, more)
         details: dict[str, Json] = {"limit": "tokens", "attempt": attempt}
-        reason = "the step has used up its own budget"
+        reason = "the agent says that its own budget is used up"
         if found is not None:
             reason = found.question()
             details |= {
@@ -450,6 +448,18 @@ class Answering:
         choices = (Choice.RETRY, Choice.ABORT, Choice.REVISE)
         drafts.append(self.question(QuestionKind.FAILURE, order.slot, reason, choices, extra))
         self.session.append(drafts)
+
+
+def _used(attempted: Attempted) -> Spent:
+    """Return what an attempt used, as far as that is known."""
+    if attempted.worked is None:
+        return Spent()
+    usage = attempted.worked.usage
+    return Spent(
+        tokens=usage.tokens or 0,
+        dollars=usage.dollars or Decimal(0),
+        seconds=attempted.worked.outcome.duration,
+    )
 
 
 def _signature(found: Classified, verdict: Verdict) -> str | None:

@@ -6,7 +6,9 @@ from collections.abc import Callable, Iterable
 from typing import NamedTuple
 
 from planbound.engine.judging.case import Case
+from planbound.engine.judging.judges import Judges
 from planbound.engine.judging.outcome import Ending, Outcome
+from planbound.engine.judging.protection import protect
 from planbound.engine.judging.scope import Scope, covers
 from planbound.engine.judging.verdict import Verdict
 from planbound.engine.manifest import Change, Manifest, ScanRules, changes
@@ -39,6 +41,8 @@ class Order(NamedTuple):
     control: Control
     over: Callable[[Usage], str | None]
     """Says which limit of the budget is reached by what was used so far."""
+    budget_seconds: bool = False
+    """Whether the time is limited by what is left of the budget."""
     shown_at: str | None = None
     stamp: Callable[[], str] | None = None
     """What the tree looks like, where nothing is frozen."""
@@ -57,6 +61,8 @@ class Attempted(NamedTuple):
     """The tree as it was left."""
     stopped: str | None = None
     """Why everything had to end."""
+    outside: tuple[str, ...] = ()
+    """What changed out of scope, where no verdict says so."""
 
 
 class RememberingTree:
@@ -83,7 +89,7 @@ def perform(order: Order) -> Attempted:
     if stopped is not None:
         return Attempted(worked, None, stopped=stopped)
     if not isinstance(order.case.contract, Command):
-        return Attempted(worked, None)
+        return _unjudged(order, worked)
     tree = RememberingTree(order.bench.tree)
     bench = order.bench._replace(tree=tree)
     verdict = next(judge(bench, [order.case], order.setting))
@@ -100,6 +106,21 @@ def perform(order: Order) -> Attempted:
     if restored is not None:
         tree.manifest(bench.rules)
     return Attempted(worked, verdict, changed, restored, tree.last)
+
+
+def _unjudged(order: Order, worked: Worked | None) -> Attempted:
+    """Look at what a step changed that a person will judge; put back what it may not."""
+    frozen, bench = order.setting.frozen, order.bench
+    if frozen is None:
+        return Attempted(worked, None)
+    found = changes(frozen.manifest, bench.tree.manifest(bench.rules))
+    nobody = Judges(frozenset(), frozenset(), frozenset())
+    beyond = protect(found, nobody, order.setting.scope).outside
+    wrong = set(beyond)
+    undo = [change for change in found if change.path in wrong]
+    restored = restore(bench.tree, bench.vault, undo) if undo else None
+    changed = tuple(change.path for change in found)
+    return Attempted(worked, None, changed, restored, outside=beyond)
 
 
 def _work(order: Order) -> Worked:

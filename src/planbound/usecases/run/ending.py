@@ -3,10 +3,14 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
+from functools import partial
 
 from planbound.engine.judging.case import Case, cases, plan_scope
+from planbound.engine.judging.frozen import Frozen
+from planbound.engine.judging.protection import protect
 from planbound.engine.judging.scope import Scope
 from planbound.engine.judging.verdict import Subject, Verdict, VerdictKind
+from planbound.engine.manifest import changes, manifest_of
 from planbound.engine.recovery.classified import Classified
 from planbound.engine.recovery.failure import FailureClass
 from planbound.engine.run.decide import HOLDS, Finish, unsure_steps
@@ -15,6 +19,7 @@ from planbound.engine.run.state import Phase
 from planbound.journal.event import EventKind
 from planbound.journal.record import Draft, Json
 from planbound.plan.model import Command
+from planbound.usecases.frozen_judges import judges_of, read_frozen
 from planbound.usecases.judge import Setting, judge
 from planbound.usecases.run.answering import Answering
 from planbound.usecases.run.session import Session
@@ -59,7 +64,7 @@ class Ending:
         ]
         earlier = session.state.earlier
         setting = Setting(
-            frozen=session.approved,
+            frozen=self._reference(),
             scope=plan_scope(session.layout.plan),
             plan_changed=session.changed_plan(),
             earlier=lambda name, of: frozenset(earlier.get((name, of), ())),
@@ -68,6 +73,30 @@ class Ending:
         if session.control.reason is None:
             self._ask_about(conditions)
         return tree
+
+    def _reference(self) -> Frozen | None:
+        """Return the approved tree, with what people and other plans changed out of scope since.
+
+        What a step changed out of scope was seen and put back when the step was judged.
+        """
+        session = self.session
+        approved, bench = session.approved, session.bench
+        if approved is None or session.is_bare:
+            return approved
+        now = bench.tree.manifest(bench.rules)
+        read = partial(read_frozen, approved.manifest, bench.vault)
+        judges = judges_of(cases(session.layout.plan), approved.manifest, read)
+        found = changes(approved.manifest, now)
+        beyond = protect(found, judges, plan_scope(session.layout.plan)).outside
+        entries = dict(approved.manifest.entries)
+        for path in beyond:
+            key = path.encode("utf-8", "surrogateescape")
+            entry = now.entries.get(key)
+            if entry is None:
+                entries.pop(key, None)
+            else:
+                entries[key] = entry
+        return approved._replace(manifest=manifest_of(entries, tagged=now.tagged))
 
     def _conditions(self, subject: Subject) -> list[Case]:
         return [case for case in cases(self.session.layout.plan) if case.subject is subject]

@@ -10,7 +10,7 @@ from planbound.engine.judging.frozen import Frozen
 from planbound.engine.judging.scope import Scope
 from planbound.engine.manifest import Manifest, decode
 from planbound.engine.prompt import Context, write_prompt
-from planbound.engine.run.budget import allowance
+from planbound.engine.run.budget import Allowance, room
 from planbound.engine.run.layout import Slot
 from planbound.engine.run.state import StepState
 from planbound.errors import FileProblem, Refused
@@ -18,7 +18,6 @@ from planbound.journal.event import EventKind
 from planbound.journal.record import Json
 from planbound.plan.digest import contract_digest
 from planbound.plan.glob import Glob, parse_glob
-from planbound.plan.limits import Budget
 from planbound.plan.model import Command
 from planbound.ports.agent import Agent, Usage
 from planbound.usecases.baseline import configuration_digest, freeze, observe
@@ -31,6 +30,7 @@ from planbound.usecases.run.session import Session
 from planbound.usecases.run.subscriptions import read_subscriptions
 
 AGENT_SECONDS = 600.0
+_LEAST = 0.1
 _LOOK_EVERY = 0.5
 """How many seconds apart others in the worktree are looked for."""
 
@@ -51,7 +51,8 @@ class Ordering:
         number = step.attempts + 1
         copy = None
         # Without a cell nothing is known of a tree, so that nothing could be brought home.
-        if not session.is_bare and (not alone or self._has_neighbours()):
+        beside = not alone or (self._has_neighbours() and not slot.is_attested)
+        if beside and not session.is_bare:
             copy = _copy_of(session.notes.run, slot)
         anew = self._begins_anew(step, copy)
         bench = self._bench(copy, fresh=anew)
@@ -106,14 +107,6 @@ class Ordering:
             if path is not None:
                 copies.remove(path)
         copies.sweep(_Named())
-
-    def clear_copies(self) -> None:
-        """Remove what is left of copies of the workspace: the run is over."""
-        copies = self.session.desk.copies
-        for step in self.session.state.steps:
-            path = copies.find(step.copy) if step.copy is not None else None
-            if path is not None:
-                copies.remove(path)
 
     # -- parts ---------------------------------------------------------------------------------
 
@@ -276,6 +269,7 @@ class Ordering:
             contexts = self._contexts(slot)
             prompt = write_prompt(slot, step, contexts, attempt=number)
         earlier = session.state.earlier
+        left, seconds = room(session.state, slot), self._seconds(slot)
         return Order(
             slot=slot,
             number=number,
@@ -289,10 +283,11 @@ class Ordering:
             ),
             agent=agent,
             prompt=prompt,
-            seconds=self._seconds(slot, step),
+            seconds=min(seconds, max(_LEAST, left.seconds)),
+            budget_seconds=left.seconds < seconds,
             masked=session.desk.agent_masked,
             control=session.control,
-            over=self._limit(slot, step),
+            over=_limit(left),
             shown_at=None if in_place else session.bench.tree.root,
             stamp=partial(session.stamp, bench.tree.root) if session.is_bare else None,
         )
@@ -309,51 +304,35 @@ class Ordering:
 
     # -- limits --------------------------------------------------------------------------------
 
-    def _seconds(self, slot: Slot, step: StepState) -> float:
-        session = self.session
+    def _seconds(self, slot: Slot) -> float:
+        """Return how long an agent may take for a step, whatever is left of the budget."""
         timeout = slot.step.timeout
-        rules = session.desk.configuration.agents
+        rules = self.session.desk.configuration.agents
         agent = self.agent_for(slot)
         own = rules[agent.name].seconds if agent is not None and agent.name in rules else None
-        limits = [float(timeout.value) if timeout else own or AGENT_SECONDS]
-        budget = slot.step.budget.value if slot.step.budget else None
-        if budget is not None and budget.seconds is not None:
-            limits.append(float(budget.seconds) - step.seconds)
-        allowed = allowance(self._budget(), session.state.raised)
-        limits.append(allowed.seconds - session.state.session_seconds())
-        return max(0.1, min(limits))
-
-    def _budget(self) -> Budget | None:
-        budget = self.session.layout.plan.budget
-        return budget.value if budget else None
-
-    def _limit(self, slot: Slot, step: StepState) -> Callable[[Usage], str | None]:
-        """Return what says which limit is reached by what an attempt has used so far."""
-        state = self.session.state
-        allowed = allowance(self._budget(), state.raised)
-        tokens, dollars = allowed.tokens - state.spent.tokens, allowed.dollars - state.spent.dollars
-        own = slot.step.budget.value if slot.step.budget else None
-        if own is not None and own.tokens is not None:
-            tokens = min(tokens, own.tokens - step.tokens)
-        if own is not None and own.dollars is not None:
-            dollars = min(dollars, own.dollars - step.dollars)
-
-        def over(usage: Usage) -> str | None:
-            if usage.tokens is not None and usage.tokens > tokens:
-                return "budget: tokens"
-            if usage.dollars is not None and usage.dollars > dollars:
-                return "budget: cost"
-            return None
-
-        return over
+        return float(timeout.value) if timeout else own or AGENT_SECONDS
 
 
-class _Named:
-    """All copies that have a name, of whatever run: what a crash left half-made has none."""
+def _limit(left: Allowance) -> Callable[[Usage], str | None]:
+    """Return what says which limit is reached by what an attempt has used so far."""
 
-    def __contains__(self, path: object) -> bool:
-        return isinstance(path, str) and not path.rpartition("/")[2].startswith(".")
+    def over(usage: Usage) -> str | None:
+        if usage.tokens is not None and usage.tokens > left.tokens:
+            return "budget: tokens"
+        if usage.dollars is not None and usage.dollars > left.dollars:
+            return "budget: cost"
+        return None
+
+    return over
 
 
 def _copy_of(run: str, slot: Slot) -> str:
+    """Return the name of the copy of the workspace that a step of a run works in."""
     return f"{run}-{slot.label}"
+
+
+class _Named:
+    """Every copy that was made whole: only what a crash left half-made is swept."""
+
+    def __contains__(self, path: object) -> bool:
+        return True

@@ -210,6 +210,5 @@ class Runner:
     def _finish(self, action: Finish) -> Next:
         self.session.append(self.ending.drafts(action))
         self.projection.finish(action.status)
-        self.ordering.clear_copies()
         self.ordering.sweep()
         return Ended(action.status)
