@@ -15,7 +15,7 @@ from collections.abc import Callable, Iterator
 from datetime import UTC, datetime
 from typing import NamedTuple, TypedDict
 
-from planbound.errors import PlanboundError
+from planbound.errors import JournalProblem, PlanboundError
 from planbound.ports.motor import Again, Asking, Ended, Halted, Later, Next, Turn
 from planbound.runtime.dbos_database import DBOS, DbosDatabase, SetWorkflowID
 
@@ -114,17 +114,24 @@ class DbosMotor:
         self.waits = waits
         self._prefix = f"{plan}/"
         self._key = f"{plan}/{driver}"
+        self._last: Next = Again()
         self._error: Exception | None = None
 
     def drive(self, turn: Turn) -> Next:
         """Return what the last turn said."""
         # Whoever drove this plan before is dead, or can write nothing any more.
         self.host.forget(self._prefix)
-        said = self.host.run(self._key, lambda: self._loop(turn))
-        self.host.forget(self._key)
+        try:
+            said = _next(self.host.run(self._key, lambda: self._loop(turn)))
+            self.host.forget(self._key)
+        except JournalProblem:
+            # Somebody overtook this driver and removed its workflow. What a turn found out counts.
+            if self._error is None and not isinstance(self._last, Ended | Halted):
+                raise
+            said = self._last
         if self._error is not None:
             raise self._error
-        return _next(said)
+        return said
 
     # -- the workflow --------------------------------------------------------------------------
 
@@ -149,12 +156,13 @@ class DbosMotor:
         """Take turns for a moment; an error is not DBOS's to keep or to repeat."""
         end = time.monotonic() + _BATCH_SECONDS
         try:
-            while isinstance(said := turn(), Again) and time.monotonic() < end:
-                pass
+            self._last = turn()
+            while isinstance(self._last, Again) and time.monotonic() < end:
+                self._last = turn()
         except Exception as error:  # noqa: BLE001 - raised again when the workflow is over
             self._error = error
             return Said(said="broken", detail=type(error).__name__)
-        return _said(said)
+        return _said(self._last)
 
     # -- waiting -------------------------------------------------------------------------------
 

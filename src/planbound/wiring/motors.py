@@ -78,8 +78,7 @@ class DbosMotors:
 
     def make(self, session: Session, ask: Callable[[], bool], *, stay: bool) -> Motor:
         """Return a motor."""
-        desk = session.desk
-        plan = f"run/{desk.project}/{desk.slug}"
+        plan = self._name(session.desk.slug)
         waits = self._module.Waits(
             stopped=partial(_is_stopped, session),
             ask=ask,
@@ -89,6 +88,13 @@ class DbosMotors:
         host = self.host(f"{plan}/{session.notes.run}")
         driver = f"{session.notes.run}/{session.fence.number}"
         return self._module.DbosMotor(host, plan=plan, driver=driver, waits=waits)
+
+    def forget(self, slug: str) -> None:
+        """Remove what drivers of a plan left with DBOS; nobody drives it."""
+        self.host().forget(f"{self._name(slug)}/")
+
+    def _name(self, slug: str) -> str:
+        return f"run/{self.parts.state.project}/{slug}"
 
 
 def make_dbos_database(parts: Parts) -> DbosDatabase:

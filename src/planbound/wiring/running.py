@@ -88,15 +88,18 @@ class Execution:
     def execute(self) -> Next:
         """Run until it ends, is stopped, or waits for a person."""
         desk = self.desk
-        data = desk.files.read(desk.file.path)
-        claim = claim_of(desk, parse(data, path=desk.file.shown))
+        data = before = desk.files.read(desk.file.path)
+        plan = parse(data, path=desk.file.shown)
+        claim = claim_of(desk, plan)
         fence = self._acquire(claim)
         self.is_admitted = True
         try:
             # Read again under the lease: whoever held it may have written marks into it.
             data = desk.files.read(desk.file.path)
+            if data != before:
+                plan = parse(data, path=desk.file.shown)
             wish = Wish(jobs=self.options.jobs, motor=self.motors.kind.value)
-            return self._drive(start(desk, wish, fence, data), fence)
+            return self._drive(start(desk, wish, fence, data, plan), fence)
         finally:
             desk.settle()
             desk.leases.release(fence)

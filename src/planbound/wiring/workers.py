@@ -62,7 +62,8 @@ class Parting(NamedTuple):
 class Ears(NamedTuple):
     """What is told about a worker's work; called from its threads."""
 
-    took: Callable[[str], None]
+    took: Callable[[str, int], None]
+    """With the number of its steps."""
     saw: Callable[[str, Sequence[Record]], None]
     say: Callable[[str, str], None]
     parted: Callable[[Parting], None]
@@ -164,6 +165,7 @@ class Worker:
                 case Fit.TAKE:
                     self._begin(ticket)
                 case Fit.REMOVE:
+                    self._motors.forget(ticket.plan)
                     tickets.remove(ticket)
                 case Fit.LEAVE:
                     pass
@@ -200,7 +202,7 @@ class Worker:
         parts = Parts(workspace=job.ticket.workspace, state=self.parts.given_state)
         hooks = Hooks(
             saw=lambda records: self.ears.saw(plan, records),
-            started=lambda _: self.ears.took(plan),
+            started=lambda started: self.ears.took(plan, len(started.session.layout.slots)),
             say=lambda text: self.ears.say(plan, text),
             ask=lambda _: False,
         )

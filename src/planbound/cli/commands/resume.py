@@ -6,9 +6,12 @@ import argparse
 
 from planbound.cli import running
 from planbound.cli.commands.run import run as run_plan
+from planbound.cli.inputs import read_plan
 from planbound.cli.pending import pending
 from planbound.cli.terminal import Terminal
 from planbound.errors import ExitCode, NothingToDo, UsageError
+from planbound.journal.event import EventKind
+from planbound.ports.journal import Query
 from planbound.wiring.parts import Parts
 
 
@@ -19,14 +22,24 @@ def configure(parser: argparse.ArgumentParser) -> None:
 
 def run(arguments: argparse.Namespace, terminal: Terminal) -> ExitCode:
     """Go on with a run that was stopped, cut off, or failed."""
+    parts = Parts(workspace=arguments.workspace, state=arguments.state)
     if arguments.plan is None:
-        parts = Parts(workspace=arguments.workspace, state=arguments.state)
         found = pending(parts)
-        if not found:
-            raise NothingToDo("no run was stopped before its end")
         if len(found) > 1:
             raise UsageError(
                 f"several runs can go on: {', '.join(found)}", hint=f"`planbound resume {found[0]}`"
             )
-        arguments.plan = found[0]
+        # Without one that was stopped: that of the plan which this place is bound to.
+        arguments.plan = found[0] if found else None
+    if not _has_begun(arguments.plan, parts):
+        raise NothingToDo("there is no run that could go on")
     return run_plan(arguments, terminal)
+
+
+def _has_begun(plan: str | None, parts: Parts) -> bool:
+    journal = parts.existing_journal()
+    if journal is None:
+        return False
+    file, _ = read_plan(plan, parts)
+    query = Query(plan=file.slug, events=(EventKind.EXECUTION_STARTED,), last=1)
+    return any(True for _ in journal.read(query))

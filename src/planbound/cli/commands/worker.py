@@ -71,9 +71,10 @@ class _Voice:
         self._reports: dict[str, ProgressReport] = {}
         self._lock = threading.Lock()
 
-    def took(self, plan: str) -> None:
+    def took(self, plan: str, steps: int) -> None:
         """Say that a plan was taken."""
         with self._lock:
+            self._reports[plan] = ProgressReport(self.terminal, steps=steps)
             self._tell(plan, "took it", {"event": "took"})
 
     def saw(self, plan: str, records: Sequence[Record]) -> None:
@@ -81,9 +82,8 @@ class _Voice:
         if self.json_lines:
             return
         with self._lock:
-            report = self._reports.setdefault(plan, ProgressReport(self.terminal))
             for record in records:
-                for line in report.lines(record):
+                for line in self._reports[plan].lines(record):
                     self.terminal.out(f"{plan}: {line}")
             sys.stdout.flush()
 

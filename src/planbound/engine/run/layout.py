@@ -49,6 +49,8 @@ class Layout(NamedTuple):
     plan: Plan
     slots: tuple[Slot, ...]
     by_id: Mapping[str, int]
+    by_name: Mapping[str, int]
+    """By number and by the plan's own id, too."""
 
     @property
     def conditions(self) -> tuple[Condition, ...]:
@@ -57,10 +59,8 @@ class Layout(NamedTuple):
 
     def find(self, name: str) -> Slot | None:
         """Return the step of that number or id."""
-        for slot in self.slots:
-            if name in {slot.label, slot.id, slot.step.id}:
-                return slot
-        return None
+        place = self.by_name.get(name)
+        return None if place is None else self.slots[place]
 
 
 def lay_out(plan: Plan, ids: Mapping[str, str] | None = None) -> Layout:
@@ -84,7 +84,9 @@ def lay_out(plan: Plan, ids: Mapping[str, str] | None = None) -> Layout:
         )
         for index, step in enumerate(plan.steps)
     )
-    return Layout(plan, slots, {slot.id: slot.place for slot in slots})
+    by_id = {slot.id: slot.place for slot in slots}
+    by_name = {slot.step.id: slot.place for slot in slots} | by_id
+    return Layout(plan, slots, by_id, by_name | {slot.label: slot.place for slot in slots})
 
 
 def _touches(plan: Plan, step: Step) -> tuple[Glob, ...] | None:

@@ -17,7 +17,6 @@ from planbound.errors import NothingToDo, Refused
 from planbound.journal.event import EventKind
 from planbound.journal.record import Json
 from planbound.plan.model import Plan
-from planbound.plan.parse import parse
 from planbound.ports.journal import Query
 from planbound.usecases.baseline import configuration_digest, freeze, last_baseline
 from planbound.usecases.frozen_judges import judges_of, read_frozen
@@ -77,9 +76,12 @@ def claim_of(desk: Desk, plan: Plan) -> Claim:
     )
 
 
-def start(desk: Desk, wish: Wish, fence: Fence, data: bytes) -> Started:
-    """Look whether the run may begin or go on, and record that it does. The lease is held."""
-    state = read_state(desk, parse(data, path=desk.file.shown))
+def start(desk: Desk, wish: Wish, fence: Fence, data: bytes, plan: Plan) -> Started:
+    """Look whether the run may begin or go on, and record that it does. The lease is held.
+
+    `plan` is what `data` says.
+    """
+    state = read_state(desk, plan)
     _tidy(desk, state, fence, data)
     session, approval, manifest, resumed, edited = make_ready(desk, state, fence, data)
     session.append(
