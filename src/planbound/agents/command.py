@@ -5,8 +5,6 @@ from __future__ import annotations
 import contextlib
 import json
 import os
-import shutil
-import tempfile
 from collections.abc import Iterator, Mapping
 from decimal import Decimal
 
@@ -71,6 +69,8 @@ class CommandAgent:
         if os.sep in word:
             path = os.path.join(workspace, os.path.expanduser(word))
             return path if os.access(path, os.X_OK) and os.path.isfile(path) else None
+        import shutil  # noqa: PLC0415 - start-up
+
         return shutil.which(word, path=self.environment.get("PATH"))
 
     def _exposed(self, program: str, prompt_file: str | None) -> Iterator[str]:
@@ -115,6 +115,8 @@ class CommandAgent:
         if not any(_PROMPT_FILE in word for word in self.rules.command):
             yield None
             return
+        import tempfile  # noqa: PLC0415 - start-up
+
         with tempfile.TemporaryDirectory(prefix="planbound-prompt-") as folder:
             path = os.path.join(folder, "prompt.md")
             with open(path, "w", encoding="utf-8", errors="replace") as file:

@@ -7,6 +7,7 @@ from planbound.journal.event import EventKind
 from planbound.journal.record import Provenance
 from planbound.ports.journal import Query
 from planbound.wiring.parts import Parts
+from planbound.wiring.people import holder_of
 
 _KINDS = (
     EventKind.EXECUTION_STARTED,
@@ -19,7 +20,7 @@ _KINDS = (
 
 
 def pending(parts: Parts) -> list[str]:
-    """Return the plans whose run has begun and not ended, and that nobody drives."""
+    """Return the plans here whose run has begun and not ended, and that nobody drives."""
     journal = parts.existing_journal()
     if journal is None:
         return []
@@ -35,7 +36,8 @@ def pending(parts: Parts) -> list[str]:
     if not begun:
         return []
     held = {each.claim.plan for each in parts.leases().held() if not each.expired}
-    return [plan for plan in begun if plan not in held]
+    here = {file.slug for file in parts.tree.plans()}
+    return [plan for plan in begun if plan in here and plan not in held]
 
 
 def note_pending(parts: Parts, slug: str, terminal: Terminal) -> None:
@@ -45,3 +47,12 @@ def note_pending(parts: Parts, slug: str, terminal: Terminal) -> None:
             terminal.note(
                 f"note: a run of `{other}` stopped before its end: `planbound resume {other}`"
             )
+
+
+def note_next(parts: Parts, slug: str, terminal: Terminal) -> None:
+    """Say how a run goes on after a person decided something."""
+    holder = holder_of(parts, slug)
+    if holder is None:
+        terminal.note(f"go on with `planbound resume {slug}`")
+    else:
+        terminal.note(f"{holder} goes on with it")

@@ -170,6 +170,10 @@ class Face:
         elif isinstance(said, Halted):
             what = "interrupted" if said.reason == INTERRUPTED else f"stopped: {said.reason}"
             self.terminal.note(f"{what}; go on with `planbound resume {slug}`")
+        elif isinstance(said, Ended) and said.status == "failed":
+            self.terminal.note(f"when it is mended, go on from here: `planbound resume {slug}`")
+        elif isinstance(said, Ended) and said.status == "revised":
+            self.terminal.note(f"change the plan, then `planbound amend {slug}`")
         return code
 
 

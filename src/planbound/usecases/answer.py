@@ -34,9 +34,9 @@ def questions(journal: Journal, plan: str | None = None) -> list[Question]:
 
 
 def find_question(journal: Journal, name: str) -> Question:
-    """Return the question of that id, or with an id that begins so."""
+    """Return the question with an id that begins so, or the only one of the plan of that name."""
     waiting = questions(journal)
-    found = [each for each in waiting if each.id.startswith(name)] if name else []
+    found = [each for each in waiting if name and (each.id.startswith(name) or each.plan == name)]
     if len(found) == 1:
         return found[0]
     if found:

@@ -6,7 +6,6 @@ import re
 import secrets
 from collections.abc import Callable, Mapping, Sequence
 from types import MappingProxyType
-from typing import NamedTuple
 
 from planbound.engine.judging.canary import Canary, canary_for
 from planbound.engine.judging.meaning import meaning
@@ -19,6 +18,7 @@ from planbound.plan.command import Script
 from planbound.plan.model import ExitCodeIs, Expectation
 from planbound.ports.cell import Laid, Request
 from planbound.source.pattern import lazy_pattern
+from planbound.usecases.corroboration import Corroboration
 
 _NO_JUDGES: Mapping[str, bytes] = MappingProxyType({})
 _ESCAPE = lazy_pattern(r"\x1b\[[0-9;]{0,20}m")
@@ -30,17 +30,6 @@ _JOINED = {
     "PYTEST_ADDOPTS": " ",
     "GOFLAGS": " ",
 }
-
-
-class Corroboration(NamedTuple):
-    """What the second run showed."""
-
-    canary: CanaryRun = CanaryRun.NONE
-    summary: Summary | None = None
-    """By the runner's report, where it writes one."""
-    missing: tuple[str, ...] = ()
-    """Required tests that did not pass."""
-    held_out_seen: bool = False
 
 
 def corroborate(  # noqa: PLR0913 - one thing each, all by name

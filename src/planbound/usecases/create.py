@@ -13,7 +13,9 @@ CONFIGURATION = """\
 
 # profile = "strict"      # warnings about the shape of a plan become errors
 
-# [agents.coder]          # a step's `target` names one of these; none: the shipped roles
+# [agents.coder]          # who does the steps whose `target` is `coder`: any program
+# command = ["my-agent", "--prompt", "{prompt}"]   # without {prompt} it is on standard input
+# env = ["MY_AGENT_KEY"]  # names of variables that it gets; everything else stays out
 
 # [contracts]             # how contracts are run
 # path = [".venv/bin"]    # where they find their tools, before the system's folders

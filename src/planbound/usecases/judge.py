@@ -14,8 +14,6 @@ from planbound.engine.judging.level import evidence_reaches
 from planbound.engine.judging.meaning import meaning
 from planbound.engine.judging.outcome import Ending, Outcome
 from planbound.engine.judging.protection import Protection, new_caches, protect
-from planbound.engine.judging.required import is_skipping, is_test_file, required_tests
-from planbound.engine.judging.runners import runner_named
 from planbound.engine.judging.scope import Scope, covers
 from planbound.engine.judging.summary import Summary, read_summary
 from planbound.engine.judging.verdict import CanaryRun, Finding, Tampering, Verdict, VerdictKind
@@ -28,7 +26,7 @@ from planbound.ports.cell import Laid, Request
 from planbound.source.pattern import lazy_pattern
 from planbound.usecases.bench import Bench
 from planbound.usecases.contract_request import contract_request
-from planbound.usecases.corroborate import Corroboration, corroborate
+from planbound.usecases.corroboration import Corroboration
 from planbound.usecases.frozen_judges import judges_of, read_frozen
 
 LANGUAGES = frozenset({"", "shell", "bash", "sh", "console", "shell-session", "shellscript"})
@@ -232,6 +230,10 @@ class _Judgement:
         wanted = self.bench.configuration.judging.canary and not self.bench.bare
         if runner is None or not wanted:
             return Corroboration()
+        # What knows all runners takes longer to load than most contracts take.
+        from planbound.engine.judging.required import required_tests  # noqa: PLC0415
+        from planbound.usecases.corroborate import corroborate  # noqa: PLC0415
+
         judges = self.left_judges
         held_out = {item.path: item.content for item in self.held_out}
         return corroborate(
@@ -260,6 +262,8 @@ class _Judgement:
 
         What says which tests run stays as it was frozen.
         """
+        from planbound.engine.judging.required import is_test_file  # noqa: PLC0415 - start-up
+
         own = [path for path in self.protection.own if is_test_file(path)]
         now = {path: content for path in own if (content := self._read_now(path)) is not None}
         kept = {path: data for path, data in self.frozen_judges.items() if path not in own}
@@ -269,6 +273,8 @@ class _Judgement:
         """Return how many tests the step took away, of those that it may change."""
         if self.left_judges == self.frozen_judges:
             return 0
+        from planbound.engine.judging.required import required_tests  # noqa: PLC0415 - start-up
+
         before = required_tests(self.script, self.frozen_judges)
         return len(before) - len(required_tests(self.script, self.left_judges))
 
@@ -276,6 +282,8 @@ class _Judgement:
         """Return how many tests were skipped, where no judge speaks of skipping."""
         if summary is None or not summary.skipped or self.setting.frozen is None:
             return 0
+        from planbound.engine.judging.required import is_skipping  # noqa: PLC0415 - start-up
+
         said = any(is_skipping(content) for content in self.frozen_judges.values())
         return 0 if said else summary.skipped
 
@@ -388,6 +396,10 @@ class _Judgement:
     def _runner(self, summary: Summary | None) -> str | None:
         if summary is not None:
             return summary.runner
+        if self.bench.bare:
+            return None  # nobody would do anything about it
+        from planbound.engine.judging.runners import runner_named  # noqa: PLC0415 - start-up
+
         return runner_named(self.script, self.before.files(), self._read_now)
 
     def _with_diff(self, item: Tampering) -> Tampering:

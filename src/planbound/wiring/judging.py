@@ -7,6 +7,7 @@ import os
 import sys
 from collections.abc import Callable, Sequence
 from functools import cache
+from typing import TYPE_CHECKING
 
 from planbound.engine.configuration import Configuration
 from planbound.engine.manifest import CACHES, SUMMARISED, ScanRules
@@ -14,9 +15,6 @@ from planbound.errors import Refused
 from planbound.journal.event import EventKind
 from planbound.ports.cell import Cell
 from planbound.ports.journal import Query
-from planbound.shell.cell.bare import BareCell
-from planbound.shell.cell.choose import choose
-from planbound.shell.cell.scratch import Scratch
 from planbound.shell.syntax import BashSyntax
 from planbound.store.vault import Vault
 from planbound.usecases.bench import Bench
@@ -25,6 +23,9 @@ from planbound.workspace.contract_path import SYSTEM_PATH, contract_path
 from planbound.workspace.frozen_tree import RealTree
 from planbound.workspace.held_out import held_out_files
 from planbound.workspace.secret_places import secret_places
+
+if TYPE_CHECKING:
+    from planbound.shell.cell.scratch import Scratch
 
 __all__ = ["SYSTEM_PATH", "make_bench", "refuse_in_cell", "scratch", "vault"]
 _CELL_MARK = "/run/planbound-cell"
@@ -41,6 +42,8 @@ def refuse_in_cell() -> None:
 
 def scratch(parts: Parts) -> Scratch:
     """Return where cells have their folders."""
+    from planbound.shell.cell.scratch import Scratch  # noqa: PLC0415 - not without a cell
+
     return Scratch(os.path.join(parts.state.folder, "cells"))
 
 
@@ -74,7 +77,13 @@ def make_bench(parts: Parts, cell: Cell | None = None) -> Bench:
 
 def _cell(parts: Parts) -> Cell:
     judging = parts.configuration.judging
-    return BareCell() if judging.bare else choose(scratch(parts), demanded=judging.isolation)
+    if judging.bare:
+        from planbound.shell.cell.bare import BareCell  # noqa: PLC0415 - one or the other
+
+        return BareCell()
+    from planbound.shell.cell.choose import choose  # noqa: PLC0415
+
+    return choose(scratch(parts), demanded=judging.isolation)
 
 
 def hide_harness() -> None:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import hashlib
 import os
 import random
 import secrets
@@ -23,6 +24,7 @@ from planbound.ports.motor import Asking, Halted, Next
 from planbound.runtime.heartbeat import Heartbeat
 from planbound.shell.cell.copies import WorkspaceCopies
 from planbound.store.lock import this_process
+from planbound.store.worktree_lock import WorktreeLock
 from planbound.usecases.run.desk import Desk
 from planbound.usecases.run.runner import CANCELLED, Runner
 from planbound.usecases.run.session import Session
@@ -98,11 +100,23 @@ class Execution:
             data = desk.files.read(desk.file.path)
             if data != before:
                 plan = parse(data, path=desk.file.shown)
+            self._await_worktree()
             wish = Wish(jobs=self.options.jobs, motor=self.motors.kind.value)
             return self._drive(start(desk, wish, fence, data, plan), fence)
         finally:
             desk.settle()
             desk.leases.release(fence)
+
+    def _await_worktree(self) -> None:
+        """Wait until no other plan works in the workspace itself: from now on it makes copies."""
+        worktree = self.desk.worktree
+        if worktree.take(lambda: True):
+            worktree.leave()
+            return
+        self.hooks.say("note: waits until a step of another plan has ended in this worktree")
+        if not worktree.take(lambda: self._stop is not None):
+            raise KeyboardInterrupt
+        worktree.leave()
 
     def _acquire(self, claim: Claim) -> Fence:
         while True:
@@ -180,7 +194,13 @@ def make_desk(parts: Parts, file: PlanFile) -> Desk:
         settle=deferred.settle,
         jitter=random.random,
         nonce=lambda: secrets.token_hex(4),
+        worktree=WorktreeLock(os.path.join(parts.state.locks, _worktree_name(parts.root))),
     )
+
+
+def _worktree_name(root: str) -> str:
+    digest = hashlib.sha256(os.fsencode(os.path.realpath(root))).hexdigest()
+    return f"worktree-{digest[:12]}.lock"
 
 
 def _look_for_cancel(session: Session, seen: list[int]) -> None:

@@ -17,6 +17,7 @@ from planbound.errors import (
     Refused,
 )
 from planbound.journal.record import Record
+from planbound.plan.model import Plan
 from planbound.ports.files import PlanFile
 from planbound.ports.journal import Journal
 from planbound.ports.lease import Leases
@@ -62,8 +63,7 @@ class Parting(NamedTuple):
 class Ears(NamedTuple):
     """What is told about a worker's work; called from its threads."""
 
-    took: Callable[[str, int], None]
-    """With the number of its steps."""
+    took: Callable[[str, Plan], None]
     saw: Callable[[str, Sequence[Record]], None]
     say: Callable[[str, str], None]
     parted: Callable[[Parting], None]
@@ -202,7 +202,7 @@ class Worker:
         parts = Parts(workspace=job.ticket.workspace, state=self.parts.given_state)
         hooks = Hooks(
             saw=lambda records: self.ears.saw(plan, records),
-            started=lambda started: self.ears.took(plan, len(started.session.layout.slots)),
+            started=lambda started: self.ears.took(plan, started.session.layout.plan),
             say=lambda text: self.ears.say(plan, text),
             ask=lambda _: False,
         )

@@ -5,6 +5,7 @@ from __future__ import annotations
 import argparse
 
 from planbound.cli import person
+from planbound.cli.pending import note_next
 from planbound.cli.terminal import Terminal
 from planbound.engine.run.question import Choice, Question, QuestionKind
 from planbound.errors import ExitCode, Refused, UsageError
@@ -18,7 +19,11 @@ _CHOICES = [choice.value for choice in Choice]
 
 def configure(parser: argparse.ArgumentParser) -> None:
     """Add the command's arguments."""
-    parser.add_argument("id", metavar="ID", help="the question, as `planbound inbox` shows it")
+    parser.add_argument(
+        "id",
+        metavar="ID",
+        help="the question, as `planbound inbox` shows it; its plan, if it asks one only",
+    )
     parser.add_argument("choice", nargs="?", choices=_CHOICES, help="what to do")
     parser.add_argument("--guidance", metavar="TEXT", default="", help="for the next attempt")
     parser.add_argument("--budget", metavar="BUDGET", help="with `raise`: how much more")
@@ -42,7 +47,7 @@ def run(arguments: argparse.Namespace, terminal: Terminal) -> ExitCode:
         return ExitCode.DONE
     terminal.out(f"{question.id}: {said}, by {who.name}")
     if question.kind is not QuestionKind.CLARIFICATION and said != Choice.REVISE.value:
-        terminal.note(f"go on with `planbound resume {question.plan}`")
+        note_next(parts, question.plan, terminal)
     elif said == Choice.REVISE.value:
         terminal.note(f"change the plan, then `planbound amend {question.plan}`")
     return ExitCode.DONE

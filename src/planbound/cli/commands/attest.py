@@ -6,6 +6,7 @@ import argparse
 
 from planbound.cli import person
 from planbound.cli.inputs import read_plan
+from planbound.cli.pending import note_next
 from planbound.cli.terminal import Terminal
 from planbound.errors import ExitCode
 from planbound.source.visible import visible
@@ -35,5 +36,5 @@ def run(arguments: argparse.Namespace, terminal: Terminal) -> ExitCode:
         terminal.json({"plan": file.slug, "statement": statement, "by": who.name})
     else:
         terminal.out(f"attested by {who.name}: {visible(statement)}")
-        terminal.note(f"go on with `planbound resume {file.slug}`")
+        note_next(parts, file.slug, terminal)
     return ExitCode.DONE

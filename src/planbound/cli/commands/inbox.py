@@ -17,7 +17,7 @@ from planbound.wiring.reminding import remind_waiting
 
 def configure(parser: argparse.ArgumentParser) -> None:
     """Add the command's arguments."""
-    parser.add_argument("id", nargs="?", metavar="ID", help="show all of this one")
+    parser.add_argument("id", nargs="?", metavar="ID", help="show all of it; its plan will do")
     parser.add_argument("--plan", metavar="PLAN", help="only what concerns this plan")
     parser.add_argument("--json", action="store_true", help="for programs")
 

@@ -6,6 +6,7 @@ import argparse
 
 from planbound.cli import person
 from planbound.cli.inputs import read_plan
+from planbound.cli.pending import note_next
 from planbound.cli.terminal import Terminal
 from planbound.errors import ExitCode, UsageError
 from planbound.usecases import answer as answers
@@ -39,5 +40,5 @@ def run(arguments: argparse.Namespace, terminal: Terminal) -> ExitCode:
         terminal.json({"plan": file.slug, "waived": said, "by": who.name})
     else:
         terminal.out(f"{said} of `{file.slug}` waived by {who.name}")
-        terminal.note(f"go on with `planbound resume {file.slug}`")
+        note_next(parts, file.slug, terminal)
     return ExitCode.DONE

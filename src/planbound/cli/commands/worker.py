@@ -14,6 +14,7 @@ from planbound.cli.running import signals
 from planbound.cli.terminal import Terminal
 from planbound.errors import ExitCode, UsageError
 from planbound.journal.record import Json, Record
+from planbound.plan.model import Plan
 from planbound.source.visible import visible
 from planbound.wiring.judging import refuse_in_cell
 from planbound.wiring.parts import Parts
@@ -71,11 +72,12 @@ class _Voice:
         self._reports: dict[str, ProgressReport] = {}
         self._lock = threading.Lock()
 
-    def took(self, plan: str, steps: int) -> None:
+    def took(self, name: str, plan: Plan) -> None:
         """Say that a plan was taken."""
         with self._lock:
-            self._reports[plan] = ProgressReport(self.terminal, steps=steps)
-            self._tell(plan, "took it", {"event": "took"})
+            self._reports[name] = ProgressReport(self.terminal)
+            self._reports[name].know(plan)
+            self._tell(name, "took it", {"event": "took"})
 
     def saw(self, plan: str, records: Sequence[Record]) -> None:
         """Say what happens to it."""

@@ -76,7 +76,8 @@ class ProgressReport:
         elif kind is EventKind.ATTEMPT_ENDED and details.get("ending") == "interrupted":
             yield self._line("…", record, "interrupted")
         elif kind is EventKind.RECOVERY_ESCALATION and details.get("user_decision") is None:
-            yield self._line("…", record, f"waits for a person: {details.get('reason')}")
+            asked = f"question {details.get('escalation')}"
+            yield self._line("…", record, f"waits for a person, {asked}: {details.get('reason')}")
         elif kind is EventKind.BUDGET_RAISED:
             yield f"budget raised by {visible(str(details.get('by')))}"
 

@@ -20,7 +20,6 @@ from planbound.engine.recovery.answer import (
     answer,
 )
 from planbound.engine.recovery.classified import Classified, Failure, patterns_of
-from planbound.engine.recovery.classify import classify
 from planbound.engine.recovery.failure import FailureClass
 from planbound.engine.run.budget import excess
 from planbound.engine.run.layout import Slot
@@ -112,7 +111,8 @@ class Answering:
             "verdict": verdict.kind.value,
         }
         if order.shown_at is not None:
-            refused = self._bring_home(order, attempted)
+            with session.occupancy.inside():
+                refused = self._bring_home(order, attempted)
             if refused is not None:
                 self._mismatch(order, drafts, refused)
                 return
@@ -189,6 +189,8 @@ class Answering:
             return Classified(FailureClass.BUDGET, "agent-over-budget")
         if agent.ending is Ending.TIMED_OUT and order.budget_seconds:
             return Classified(FailureClass.BUDGET, "agent-over-time-budget")
+        from planbound.engine.recovery.classify import classify  # noqa: PLC0415 - most pass
+
         return classify(
             Failure(
                 verdict=verdict.kind,

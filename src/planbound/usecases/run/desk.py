@@ -12,6 +12,7 @@ from planbound.ports.files import Files, PlanFile
 from planbound.ports.journal import Journal
 from planbound.ports.lease import Leases
 from planbound.ports.tree import Tree
+from planbound.ports.worktree import OwnWorktree, Worktree
 from planbound.usecases.bench import Bench
 from planbound.usecases.record import Recorder
 
@@ -45,6 +46,7 @@ class Desk(NamedTuple):
     """Returns a number between 0 and 1."""
     nonce: Callable[[], str]
     """Returns something that was never there before."""
+    worktree: Worktree = OwnWorktree()
 
     @property
     def journal(self) -> Journal:

@@ -96,7 +96,8 @@ class Runner:
                 self.projection.show()
                 return Asking()
             case CheckEnd():
-                self._final_tree = self.ending.check()
+                with self.session.occupancy.inside():
+                    self._final_tree = self.ending.check()
             case Finish():
                 return self._finish(action)
             case _:
@@ -137,7 +138,8 @@ class Runner:
     # -- actions -------------------------------------------------------------------------------
 
     def _preconditions(self) -> Next:
-        self.ending.check_preconditions()
+        with self.session.occupancy.inside():
+            self.ending.check_preconditions()
         failing = failing_preconditions(self.session.state)
         if failing and self.session.control.reason is None:
             number = ", ".join(failing)
@@ -145,18 +147,34 @@ class Runner:
         return Again()
 
     def _judge_left(self, slot: Slot) -> None:
-        order = self.ordering.left(slot)
-        if order is None:
-            self.answering.lost(slot)
-        else:
-            self._record(order, perform(order))
+        if not self._enter():
+            return
+        try:
+            order = self.ordering.left(slot)
+            if order is None:
+                self.answering.lost(slot)
+            else:
+                self._record(order, perform(order))
+        finally:
+            self.session.occupancy.leave()
 
     def _begin(self, slot: Slot, *, alone: bool) -> None:
         if self.answering.over_budget(slot):
             return
         # Before the tree is looked at: a mark that is written later would be a change.
         self.projection.show(working=slot)
-        order = self.ordering.begin(slot, alone=alone)
+        if not self._enter():
+            return
+        stays = False
+        try:
+            order = self.ordering.begin(slot, alone=alone)
+            if self.jobs == 1 and order.shown_at is None:
+                self._record(order, perform(order))
+                return
+            stays = order.shown_at is None
+        finally:
+            if not stays:
+                self.session.occupancy.leave()
         if self.jobs == 1:
             self._record(order, perform(order))
             return
@@ -164,6 +182,11 @@ class Runner:
         if alone:
             self._alone.add(slot.place)
         threading.Thread(target=self._perform, args=(order,), daemon=True).start()
+
+    def _enter(self) -> bool:
+        """Take the workspace; another plan may be in it, and this run be told to stop meanwhile."""
+        control = self.session.control
+        return self.session.occupancy.enter(lambda: control.reason is not None)
 
     def _perform(self, order: Order) -> None:
         try:
@@ -182,10 +205,14 @@ class Runner:
     def _take(self, result: Result) -> None:
         self._working.pop(result.order.slot.place, None)
         self._alone.discard(result.order.slot.place)
-        if result.error is not None:
-            raise result.error
-        assert result.attempted is not None
-        self._record(result.order, result.attempted)
+        try:
+            if result.error is not None:
+                raise result.error
+            assert result.attempted is not None
+            self._record(result.order, result.attempted)
+        finally:
+            if result.order.shown_at is None:
+                self.session.occupancy.leave()
 
     def _record(self, order: Order, attempted: Attempted) -> None:
         self._final_tree = None

@@ -6,7 +6,7 @@ import time
 from collections.abc import Callable, Sequence
 
 from planbound.engine.fence import Fence
-from planbound.engine.judging.case import Case, cases
+from planbound.engine.judging.case import Case, cases, plan_scope
 from planbound.engine.judging.frozen import Frozen
 from planbound.engine.judging.verdict import Subject
 from planbound.engine.manifest import Manifest, encode
@@ -21,6 +21,7 @@ from planbound.ports.journal import Query
 from planbound.usecases.run.control import Control, ControlledCell
 from planbound.usecases.run.desk import Desk
 from planbound.usecases.run.notes import Notes
+from planbound.usecases.run.occupancy import Occupancy
 from planbound.usecases.run.screen import ScreenedTree, screened
 
 _LOOK_EVERY = 0.2
@@ -47,6 +48,10 @@ class Session:
         )
         self.approved: Frozen | None = None
         """The tree that was approved, without the harness's own files."""
+        scope = plan_scope(state.layout.plan)
+        self.occupancy = Occupancy(
+            desk.worktree, is_shared=scope.patterns is not None and not self.is_bare
+        )
         self._cases: dict[int, Case] = {}
         self._looked = 0.0
         self._stamp: tuple[int, int, int] | None = None
@@ -119,7 +124,8 @@ class Session:
         """Return the tree as it is now, for an event."""
         if self.is_bare:
             return {"tree": self.stamp(self.bench.tree.root)}
-        manifest = self.bench.tree.manifest(self.bench.rules)
+        with self.occupancy.inside():
+            manifest = self.bench.tree.manifest(self.bench.rules)
         return {"tree": manifest.digest, "manifest": self.keep(manifest)}
 
     def keep(self, manifest: Manifest) -> str:

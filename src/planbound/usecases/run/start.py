@@ -105,7 +105,8 @@ def make_ready(desk: Desk, state: RunState, fence: Fence, data: bytes) -> Ready:
     run = state.run or desk.nonce()
     session = Session(desk, state, fence, data=data, run=run)
     session.approve_tree(last_baseline(desk.journal, desk.bench.vault, desk.slug))
-    whole = freeze(desk.bench.tree, desk.bench.vault, desk.bench.rules).manifest
+    with session.occupancy.inside():
+        whole = freeze(desk.bench.tree, desk.bench.vault, desk.bench.rules).manifest
     manifest = screened(whole)
     edited = _edited(session, manifest) if resumed else ()
     judges = approval.judges
@@ -121,10 +122,10 @@ def make_ready(desk: Desk, state: RunState, fence: Fence, data: bytes) -> Ready:
     )
     reason = mismatch(approval, standing) or _edited_judge(session, edited)
     if reason is not None:
-        raise Refused(
-            f"the approval of `{desk.slug}` does not hold: {reason}",
-            hint=f"look at the plan again: `planbound approve {desk.slug}`",
-        )
+        again = f"look at the plan again: `planbound approve {desk.slug}`"
+        if resumed and reason.startswith("digest changed"):
+            again = f"put it back, or keep what is proved: `planbound amend {desk.slug}`"
+        raise Refused(f"the approval of `{desk.slug}` does not hold: {reason}", hint=again)
     _refuse_without_agents(session)
     return Ready(session, approval, manifest, resumed, edited)
 
