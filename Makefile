@@ -7,7 +7,7 @@ UV := .tools/bin/uv
 BIN := .venv/bin
 READY := .venv/.ready
 
-.PHONY: setup demo test check fmt lock docs fuzz attacks bench clean
+.PHONY: setup demo demo-language demo-judging test check fmt lock docs fuzz attacks crashes storm bench clean
 
 setup: $(READY)
 
@@ -24,7 +24,12 @@ $(READY): $(UV) requirements.lock pyproject.toml
 	touch $(READY)
 
 demo: $(READY)
+	@$(BIN)/python demo/run.py
+
+demo-language: $(READY)
 	@$(BIN)/python demo/plan_language.py
+
+demo-judging: $(READY)
 	@$(BIN)/python demo/judging.py
 
 test: $(READY)
@@ -55,6 +60,14 @@ fuzz: $(READY)
 attacks: $(READY)
 	$(BIN)/python -m tests.attacks
 
+# Kills workers every few seconds until they have proved 100 plans; takes some minutes.
+storm: $(READY)
+	$(BIN)/python -m tests.runtime.storm
+
+# Kills a run at every append and at random times, on both databases; takes some minutes.
+crashes: $(READY)
+	$(BIN)/python -m tests.run.matrix --all
+
 bench: $(READY)
 	$(BIN)/python -m benchmarks.start
 	$(BIN)/python -m benchmarks.plan
@@ -62,6 +75,7 @@ bench: $(READY)
 	$(BIN)/python -m benchmarks.fold
 	$(BIN)/python -m benchmarks.manifest
 	$(BIN)/python -m benchmarks.judge
+	$(BIN)/python -m benchmarks.run
 	$(BIN)/python -m benchmarks.table
 
 # The lock holds versions and hashes and no address; see docs/decisions/002.

@@ -40,6 +40,7 @@ def table() -> str:
                 note += f", {seconds / tokenizer:.2f} x markdown-it-py alone"
             rows.append((f"{kind}, {size:,} steps", seconds, note))
     rows += _manifest_rows(results["manifest"]) + _judge_rows(results["judge"])
+    rows += _run_rows(results["run"]) if "run" in results else []
     lines = ["| what | median | |", "| --- | ---: | --- |"]
     lines += [f"| {name} | {seconds * 1000:.1f} ms | {note} |" for name, seconds, note in rows]
     return "\n".join(lines) + "\n"
@@ -63,6 +64,33 @@ def _judge_rows(found: dict[str, float]) -> list[tuple[str, float, str]]:
         note = f"adds {added * 1000:.0f} ms, limit {limit}"
         rows.append((f"the same judged, {count:,} files", found[f"judge {count}"], note))
     return rows
+
+
+def _run_rows(found: dict[str, float]) -> list[tuple[str, float, str]]:
+    plain = found["plain loop step"]
+    rows = [("a step of two processes, in a plain loop", plain, "")]
+    for name, key, limit in (
+        ("`planbound run`, durable", "planbound, inline", "limit 2"),
+        ("`planbound run` on DBOS", "planbound, dbos", "limit 5"),
+        ("GNU make", "GNU make", ""),
+        ("LangGraph with its SQLite checkpointer", "LangGraph", ""),
+        ("DBOS on SQLite", "DBOS", ""),
+        ("Prefect", "Prefect", ""),
+    ):
+        if f"{key} step" in found:  # a peer that could not be installed has no row
+            step = found[f"{key} step"]
+            note = f"adds {(step - plain) * 1000:.1f} ms{', ' if limit else ''}{limit}; "
+            note += f"starts in {found[f'{key} start']:.2f} s, {found[f'{key} megabytes']:.0f} MB"
+            rows.append((f"the same in {name}", step, note))
+    steps = int(found["resume steps"])
+    proved = found["proved step"]
+    return [
+        *rows,
+        ("the same judged in a cell, frozen, E2", proved, f"adds {(proved - plain) * 1000:.0f} ms"),
+        ("`planbound run` to the first agent", found["planbound, inline start"], "limit 250 ms"),
+        (f"resume after a kill, {steps - 1:,} of {steps:,} proved", found["resume"], "limit 3 s"),
+        ("8 steps of 1 s, together", found["parallel"], "limit 3 s"),
+    ]
 
 
 def _times(start: dict[str, float], name: str) -> str:

@@ -1,4 +1,4 @@
-"""`make demo`, second part: agents that cheat, and what the harness says about it.
+"""`make demo-judging`: agents that cheat, and what the harness says about it.
 
 Everything is the real program in a scratch repository; the agents are scripted.
 """

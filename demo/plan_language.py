@@ -1,4 +1,4 @@
-"""`make demo`: a plan is drafted, found faulty, repaired, verified and shown.
+"""`make demo-language`: a plan is drafted, found faulty, repaired, verified and shown.
 
 Everything is the real program in a scratch repository; nothing is faked.
 """

@@ -2,15 +2,16 @@
 
 Every ```console fence is run, the fences of one page in order and in one scratch workspace. A line
 that begins with `$ ` is a command, lines with `> ` right behind it carry it on, and the rest is
-what it prints on either stream. A line `...` stands for any number of lines.
+what it prints on either stream. A line `...` stands for any number of lines. Times such as `0.3 s`
+and ids of eight hexadecimal digits, which are others each time, stand for any of their kind.
 
 Two comments, each right before a fence, steer this:
 
 - `<!-- file: PATH -->`: the content of the fence is written to that path.
 - `<!-- not run: reason -->`: the fence is left out.
 
-`python -m tools.console` writes into the pages what the program prints now (blocks with a `...`
-are left to people); read the difference before you commit it.
+`python -m tools.console [PAGE...]` writes into the pages what the program prints now (blocks with a
+`...` are left to people); read the difference before you commit it.
 """
 
 from __future__ import annotations
@@ -39,6 +40,8 @@ PAGES = [
 
 _FILE = re.compile(r"<!-- file: (\S+) -->\s*")
 _NOT_RUN = re.compile(r"<!-- not run: \S.* -->\s*")
+_VARYING = re.compile(r"\b(?:[0-9]+\.[0-9] s|[0-9a-f]{8})\b")
+"""What is another one each time: how long it took, the id of a question."""
 _END = "\x1e"
 """What the shell prints behind the output of each command."""
 
@@ -152,9 +155,13 @@ class Shell:
 def matches(expected: list[str], printed: list[str]) -> bool:
     """Say whether a command printed what the page shows."""
     pattern = "".join(
-        r"(?:.*\n)*" if line == "..." else re.escape(line) + r"\n" for line in expected
+        r"(?:.*\n)*" if line == "..." else re.escape(_steady(line)) + r"\n" for line in expected
     )
-    return re.fullmatch(pattern, "".join(f"{line}\n" for line in printed)) is not None
+    return re.fullmatch(pattern, "".join(f"{_steady(line)}\n" for line in printed)) is not None
+
+
+def _steady(line: str) -> str:
+    return _VARYING.sub("?", line)
 
 
 def difference(expected: list[str], printed: list[str]) -> str:
@@ -176,7 +183,7 @@ def fill(page: str, folder: Path) -> bool:
             shell.lay(part)
             continue
         for command, printed in zip(part.commands, shell.run(part), strict=True):
-            if "..." not in command.output:
+            if not matches(command.output, printed) and "..." not in command.output:
                 start = command.line - 1 + len(command.text.split("\n"))
                 edits.append((start, start + len(command.output), printed))
     for start, end, printed in sorted(edits, reverse=True):
@@ -186,8 +193,8 @@ def fill(page: str, folder: Path) -> bool:
 
 
 def main() -> int:
-    """Fill all pages."""
-    for page in PAGES:
+    """Fill all pages, or those that are named."""
+    for page in sys.argv[1:] or PAGES:
         with tempfile.TemporaryDirectory() as folder:
             if fill(page, Path(folder)):
                 print(f"{page}: filled anew")

@@ -56,3 +56,9 @@ def test_a_line_of_dots_stands_for_any_lines() -> None:
     assert matches(["a", "...", "c"], ["a", "b", "b", "c"])
     assert not matches(["a", "...", "c"], ["a", "b"])
     assert not matches(["a"], ["a", "b"])
+
+
+def test_times_and_ids_stand_for_any_of_their_kind() -> None:
+    assert matches(["c2ec127a: 0.1 s"], ["727f66b1: 12.3 s"])
+    assert not matches(["c2ec127a: 0.1 s"], ["727f66b1: 1 min 2 s"])
+    assert not matches(["digest 062c5149500d"], ["digest 20b21f7c1ce5"])

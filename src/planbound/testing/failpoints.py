@@ -25,7 +25,7 @@ class Failpoint(NamedTuple):
     """When a process dies."""
 
     before: bool
-    count: int
+    place: int
     """At which append, or at which event of the kind; from 1."""
     kind: EventKind | None = None
 
@@ -63,10 +63,10 @@ class FailingJournal:
         return records
 
     def _reaches(self, drafts: Sequence[Draft]) -> bool:
-        kind, count = self.failpoint.kind, self.failpoint.count
+        kind = self.failpoint.kind
         before = self._seen
         self._seen += 1 if kind is None else sum(draft.event is kind for draft in drafts)
-        return before < count <= self._seen
+        return before < self.failpoint.place <= self._seen
 
     def head(self) -> Head:
         """Return the end of the chain."""

@@ -6,6 +6,7 @@ import enum
 import os
 import threading
 import time
+import traceback
 from collections.abc import Callable, Sequence
 from typing import NamedTuple
 
@@ -193,6 +194,7 @@ class Worker:
         except PlanboundError as error:
             fate, detail = Fate.BROKEN, error.message
         except Exception as error:  # noqa: BLE001 - a bug with one plan must not end the others
+            self.ears.say(plan, "".join(traceback.format_exception(error)))
             fate, detail = Fate.BROKEN, f"this is a bug in Planbound: {error!r}"
         job.parting = Parting(plan, fate, detail)
         self._bell.set()

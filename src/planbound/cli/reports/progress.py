@@ -129,7 +129,8 @@ def summary(details: Mapping[str, Json], steps: int) -> str:
         parts.append(f"{details.get('skipped')} skipped")
     if details.get("failed"):
         parts.append(f"{details.get('failed')} failed")
-    parts.append(f"{details.get('postconditions')}/{details.get('conditions')} postconditions")
+    if details.get("conditions"):
+        parts.append(f"{details.get('postconditions')}/{details.get('conditions')} postconditions")
     recoveries = details.get("recoveries")
     recovered = f"{recoveries} recover{'y' if recoveries == 1 else 'ies'}"
     status = details.get("status")
@@ -171,8 +172,11 @@ def _verdict(details: Mapping[str, Json]) -> str:
         end = reason if reason and not reason.startswith("exit") else f"exit {code}{took}"
         return f"contract passed ({end})"
     if verdict == "fail":
+        if reason.startswith(f"exit {code},"):
+            return f"contract failed ({reason})"
         # `exit 1: 1 failed, 11 passed` says more than the last line; `exit 1` says less.
-        said = reason.removeprefix(f"exit {code}").removeprefix(": ") or _last_line(details)
+        said = _last_line(details) if reason == f"exit {code}" else reason
+        said = said.removeprefix(f"exit {code}: ")
         return f"contract failed (exit {code})" + (f": {said}" if said else "")
     return f"{verdict}: {reason}"
 

@@ -9,6 +9,8 @@ from planbound.engine.run.layout import Slot, are_disjoint
 from planbound.engine.run.state import Phase, RunState
 
 HOLDS = frozenset({"pass", "waived", "attested"})
+DONE = frozenset({"done", "done with skips"})
+"""The ends of a run that reached everything."""
 
 
 class CheckPreconditions(NamedTuple):
@@ -188,7 +190,10 @@ def _rest(state: RunState, pace: Pace) -> Action:
 
 def end_holds(state: RunState, final_tree: str | None) -> bool:
     """Say whether everything was judged on the final tree, and holds."""
-    if final_tree is None or unsure_steps(state, final_tree):
+    if final_tree is None:
+        return False
+    # What was judged at the end stands for the tree that was found then.
+    if any(index not in state.final for index in unsure_steps(state, final_tree)):
         return False
     return all(
         state.conditions.get(str(condition.number)) in HOLDS
@@ -203,6 +208,6 @@ def unsure_steps(state: RunState, tree: str) -> list[int]:
         for index, step in enumerate(state.steps)
         if step.phase is Phase.PROVED
         and step.result != "attested"
-        and index not in state.final
+        and state.final.get(index) != tree
         and not (tree and step.judged_tree == tree and step.verdict == "pass")
     ]

@@ -147,6 +147,8 @@ class RunState:
         """By the number of a precondition what was found in this session."""
         self.conditions: dict[str, str] = {}
         """By the number of a postcondition what was found last, `waived` and `attested` too."""
+        self.condition_trees: dict[str, str] = {}
+        """By the number of a postcondition the tree on which it was judged last."""
         self.answered: dict[str, str] = {}
         """Conditions that a person answers for, as `postcondition 2`: `waived` or `attested`."""
         self.regressed: set[int] = set()
@@ -406,6 +408,7 @@ class RunState:
                 self.final[index] = step.judged_tree or ""
         elif subject == "postcondition" and details.get("run") == self.run:
             self.conditions[number] = verdict
+            self.condition_trees[number] = _text(details.get("tree")) or ""
         elif subject == "precondition" and details.get("run") == self.run:
             self.preconditions[number] = verdict
 

@@ -33,6 +33,8 @@ class Ending:
     def __init__(self, session: Session) -> None:
         self.session = session
         self.answering = Answering(session)
+        self._left: str | None = None
+        """The tree after it was judged as a whole."""
 
     # -- before --------------------------------------------------------------------------------
 
@@ -44,23 +46,20 @@ class Ending:
             if f"precondition {case.number}" not in self.session.state.answered
         ]
         setting = Setting(frozen=None, scope=Scope(None))
-        self._judge(wanted, setting, final=False)
+        self._judge(wanted, setting, final=None)
 
     # -- after ---------------------------------------------------------------------------------
 
     def check(self) -> str:
         """Judge every step once more, and the postconditions; return the tree that was judged."""
         session = self.session
-        if session.is_bare:
-            tree = session.stamp(session.bench.tree.root)
-        else:
-            tree = session.bench.tree.manifest(session.bench.rules).digest
+        tree = self._tree()
         again = [session.case(index) for index in unsure_steps(session.state, tree)]
         again = [case._replace(red=False, evidence=None) for case in again]
         conditions = [
             case
             for case in self._conditions(Subject.POSTCONDITION)
-            if session.state.conditions.get(case.number) not in HOLDS
+            if not self._is_settled(case, tree)
         ]
         earlier = session.state.earlier
         setting = Setting(
@@ -69,10 +68,29 @@ class Ending:
             plan_changed=session.changed_plan(),
             earlier=lambda name, of: frozenset(earlier.get((name, of), ())),
         )
-        self._judge([*again, *conditions], setting, final=True)
+        self._judge([*again, *conditions], setting, final=tree)
         if session.control.reason is None:
             self._ask_about(conditions)
+        self._left = tree if session.is_bare else self._tree()
         return tree
+
+    def is_judged(self) -> bool:
+        """Say whether the tree still is what the last check left; without a cell nobody knows."""
+        return self.session.is_bare or self._tree() == self._left
+
+    def _tree(self) -> str:
+        session = self.session
+        if session.is_bare:
+            return session.stamp(session.bench.tree.root)
+        return session.bench.tree.manifest(session.bench.rules).digest
+
+    def _is_settled(self, case: Case, tree: str) -> bool:
+        """Say whether a postcondition was found to hold on this tree, or a person answers for it."""
+        state = self.session.state
+        found = state.conditions.get(case.number)
+        if found == VerdictKind.PASS.value:
+            return state.condition_trees.get(case.number) == tree
+        return found in HOLDS
 
     def _reference(self) -> Frozen | None:
         """Return the approved tree, with what people and other plans changed out of scope since.
@@ -101,14 +119,16 @@ class Ending:
     def _conditions(self, subject: Subject) -> list[Case]:
         return [case for case in cases(self.session.layout.plan) if case.subject is subject]
 
-    def _judge(self, wanted: list[Case], setting: Setting, *, final: bool) -> None:
+    def _judge(self, wanted: list[Case], setting: Setting, *, final: str | None) -> None:
         session = self.session
         drafts: list[Draft] = []
         judged = [case for case in wanted if isinstance(case.contract, Command)]
         for verdict in judge(session.bench, judged, setting):
             if session.control.reason is not None:
                 break
-            drafts.extend(self._judged(verdict, final=final))
+            if session.is_bare and final is not None:
+                verdict = verdict._replace(tree=final)  # noqa: PLW2901 - nobody looked at a tree
+            drafts.extend(self._judged(verdict, final=final is not None))
             if len(drafts) >= _BATCH:
                 session.append(drafts)
                 drafts = []

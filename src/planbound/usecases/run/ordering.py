@@ -44,8 +44,11 @@ class Ordering:
         self._beside: tuple[Glob, ...] = ()
         self._looked = -_LOOK_EVERY
 
-    def begin(self, slot: Slot, *, alone: bool) -> Order:
-        """Freeze the tree, record the beginning, look at the contract; return the order."""
+    def begin(self, slot: Slot, *, alone: bool) -> Order | None:
+        """Freeze the tree, record the beginning, look at the contract; return the order.
+
+        None where somebody decided something meanwhile: then nothing began.
+        """
         session = self.session
         step = session.state.steps[slot.place]
         number = step.attempts + 1
@@ -74,7 +77,9 @@ class Ordering:
         known = self._known_baseline(slot, step, frozen)
         if known is not None:
             details["baseline"] = known
-        session.append([session.notes.about(EventKind.TASK_STARTED, slot, details)])
+        begun = session.notes.about(EventKind.TASK_STARTED, slot, details)
+        if not session.append_decided([begun]):
+            return None
         if known is None and isinstance(slot.step.contract, Command):
             known = self._observe(slot, bench, number)
         return self._order(slot, number, bench, frozen, known, agent)
@@ -294,7 +299,10 @@ class Ordering:
 
     def _contexts(self, slot: Slot) -> list[Context]:
         wanted = [item.value for item in slot.step.subscriptions]
-        return read_subscriptions(wanted, self.session.bench.tree.root, self.session.desk.files)
+        desk = self.session.desk
+        redact = desk.recorder.redactor.redact
+        root = self.session.bench.tree.root
+        return read_subscriptions(wanted, root, desk.files, lambda text: redact(text).text)
 
     def _scope(self, slot: Slot, *, in_place: bool) -> Scope:
         if slot.touches is None:

@@ -8,6 +8,7 @@ from collections.abc import Callable
 from typing import NamedTuple, assert_never
 
 from planbound.engine.run.decide import (
+    DONE,
     Action,
     Ask,
     Await,
@@ -125,13 +126,15 @@ class Runner:
         control = self.session.control
         reason = control.reason
         if reason is None:
-            reason = self.session.changed_plan()
+            reason = self.session.overruled() or self.session.changed_plan()
             if reason is None:
                 return None
             control.stop(reason)
         self.close()
         if reason == CANCELLED:
             self.session.refresh(at_once=True)
+            reason = self.session.overruled() or CANCELLED
+        if reason == CANCELLED:
             return self._finish(Finish("cancelled", "cancelled by a person"))
         return Halted(reason)
 
@@ -168,6 +171,8 @@ class Runner:
         stays = False
         try:
             order = self.ordering.begin(slot, alone=alone)
+            if order is None:
+                return
             if self.jobs == 1 and order.shown_at is None:
                 self._record(order, perform(order))
                 return
@@ -235,7 +240,11 @@ class Runner:
             return
 
     def _finish(self, action: Finish) -> Next:
-        self.session.append(self.ending.drafts(action))
+        if action.status in DONE and not self.ending.is_judged():
+            self._final_tree = None  # somebody changed something since: that is judged, too
+            return Again()
+        if not self.session.append_decided(self.ending.drafts(action)):
+            return Again()
         self.projection.finish(action.status)
         self.ordering.sweep()
         return Ended(action.status)

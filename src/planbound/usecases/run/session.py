@@ -12,9 +12,9 @@ from planbound.engine.judging.verdict import Subject
 from planbound.engine.manifest import Manifest, encode
 from planbound.engine.run.layout import Layout
 from planbound.engine.run.state import Phase, RunState
-from planbound.errors import FileProblem
+from planbound.errors import FileProblem, Stale
 from planbound.journal.event import EventKind
-from planbound.journal.record import Draft, Json, Record
+from planbound.journal.record import Draft, Head, Json, Record
 from planbound.plan.digest import digest
 from planbound.plan.parse import parse
 from planbound.ports.journal import Query
@@ -54,6 +54,8 @@ class Session:
         )
         self._cases: dict[int, Case] = {}
         self._looked = 0.0
+        self._head: Head | None = None
+        """The end of the journal when this run last added to it."""
         self._stamp: tuple[int, int, int] | None = None
         for case in cases(state.layout.plan):
             if case.subject is Subject.STEP:
@@ -78,7 +80,30 @@ class Session:
         """Add events, all or none; raise LeaseLost where this is not the runner any more."""
         if not drafts:
             return
-        records = self.desk.journal.append(drafts, fence=self.fence)
+        self._appended(self.desk.journal.append(drafts, fence=self.fence))
+
+    def append_decided(self, drafts: Sequence[Draft]) -> bool:
+        """Add events that follow from all that is known; False where there is news of the plan.
+
+        Then nothing was added, and what is to be done has to be decided anew.
+        """
+        known, head = self.state.plan_seq, self._head
+        while True:
+            if head is not None:
+                try:
+                    records = self.desk.journal.append(drafts, expected=head, fence=self.fence)
+                except Stale:
+                    pass  # of this plan or of another one
+                else:
+                    self._appended(records)
+                    return True
+            head = self.desk.journal.head()
+            self._catch_up()
+            if self.state.plan_seq != known:
+                return False
+
+    def _appended(self, records: Sequence[Record]) -> None:
+        self._head = Head(records[-1].seq, records[-1].hash)
         if records[0].plan_seq == self.state.plan_seq + 1:
             self._absorb(records)
         else:
@@ -143,6 +168,14 @@ class Session:
             self.approved = frozen._replace(manifest=screened(frozen.manifest))
 
     # -- the plan ------------------------------------------------------------------------------
+
+    def overruled(self) -> str | None:
+        """Return why this run has no approval any more, by the journal; None where it has."""
+        if self.state.run != self.notes.run:
+            return "the plan was decided about anew: this run is over"
+        if self.state.approval is None:
+            return "the approval was taken back"
+        return None
 
     def changed_plan(self) -> str | None:
         """Return why the approval does not hold any more; None where it does."""

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import hashlib
 import os
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 
 from planbound.engine.prompt import Context
 from planbound.errors import FileProblem
@@ -14,12 +14,14 @@ from planbound.ports.files import Files
 _LONGEST = 20_000
 
 
-def read_subscriptions(wanted: Sequence[Subscription], root: str, files: Files) -> list[Context]:
-    """Return the content of each subscription; one that is not there says so."""
-    return [_context(item, root, files) for item in wanted]
+def read_subscriptions(
+    wanted: Sequence[Subscription], root: str, files: Files, clean: Callable[[str], str]
+) -> list[Context]:
+    """Return the content of each subscription, cleaned of secrets; one that is not there says so."""
+    return [_context(item, root, files, clean) for item in wanted]
 
 
-def _context(item: Subscription, root: str, files: Files) -> Context:
+def _context(item: Subscription, root: str, files: Files, clean: Callable[[str], str]) -> Context:
     name = f"{item.kind.value}:{item.name}"
     inside = item.name
     if item.kind is SubscriptionKind.TOPIC:
@@ -31,7 +33,8 @@ def _context(item: Subscription, root: str, files: Files) -> Context:
         data = files.read(path)
     except FileProblem:
         return Context(name, None)
-    text = data.decode("utf-8", "replace")
+    # Before it is cut: half a secret would not be recognised.
+    text = clean(data.decode("utf-8", "replace"))
     return Context(
         name, text[:_LONGEST], hashlib.sha256(data).hexdigest(), cut=len(text) > _LONGEST
     )

@@ -1,0 +1,151 @@
+"""Planbound as a user has it: a repository, an approved plan, and the program that runs it."""
+
+from __future__ import annotations
+
+import json
+import os
+import signal
+import subprocess
+import sys
+import tempfile
+import time
+from pathlib import Path
+from typing import Self
+
+from benchmarks.contest import stamp
+from benchmarks.process import Launch, broken, clean_environment, launch
+
+PROGRAM = str(Path(sys.executable).with_name("planbound"))
+PATIENCE = 600.0
+"""Seconds in which a run has to come to its last step."""
+
+NOTHING = "true"
+BARE = "[judging]\nbare = true\n"
+PROVED = '[judging]\nevidence = "E2"\n'
+DBOS = BARE + '\n[run]\nmotor = "dbos"\n'
+
+_HEAD = """\
+---
+type: plan
+status: draft
+owner: bench
+---
+
+# Do nothing, often
+
+**Budget:** 2h wall clock
+
+## Steps
+
+"""
+# A contract that is only `true` is refused, as it should be. This one starts as many processes,
+# and it is green from the start, which a step has to allow.
+_STEP = """\
+### {number}. Do nothing, part {number}
+
+**target:** {target}
+**baseline:** any
+{fields}
+**task:** Do nothing at all in part {number}, and let the contract say that it is done.
+
+**contract:**
+```shell
+test -s planbound.toml
+```
+exit_code == 0
+
+"""
+
+
+def plan_text(steps: int, *, last: str = "coder", apart: bool = False) -> str:
+    """Return a plan; `last` does its last step; steps that stand `apart` may run together."""
+    fields = "**depends:** none\n**touches:**\n- part{number}/**\n" if apart else ""
+    return _HEAD + "".join(
+        _STEP.format(
+            number=number,
+            target=last if number == steps else "coder",
+            fields=fields.format(number=number),
+        )
+        for number in range(1, steps + 1)
+    )
+
+
+class Rig:
+    """A new repository with a state home of its own and one approved plan, `bench`."""
+
+    def __init__(self, settings: str, plan: str, **agents: str) -> None:
+        self._folder = tempfile.TemporaryDirectory(prefix="planbound-bench-")
+        self.root = os.path.join(self._folder.name, "repository")
+        self.outside = os.path.join(self._folder.name, "outside")
+        self._environment = clean_environment(
+            self._folder.name, PLANBOUND_STATE=os.path.join(self._folder.name, "state")
+        )
+        os.makedirs(os.path.join(self.root, ".harness"))
+        os.mkdir(self.outside)
+        commands = {"coder": NOTHING} | agents
+        tables = [
+            f'[agents.{name}]\nkind = "command"\n'
+            f"command = {json.dumps(['/bin/sh', '-c', script.format(outside=self.outside)])}\n\n"
+            for name, script in commands.items()
+        ]
+        Path(self.root, "planbound.toml").write_text("".join(tables) + settings, encoding="utf-8")
+        Path(self.root, ".harness", "PLAN-bench.md").write_text(plan, encoding="utf-8")
+        self._say("git", "init", "--quiet")
+        digest = json.loads(self._say(PROGRAM, "show", "bench", "--json").stdout)["digest"]
+        self._say(PROGRAM, "approve", "bench", "--digest", digest[:12], "--as", "bench")
+
+    def __enter__(self) -> Self:
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        self._folder.cleanup()
+
+    def run(self, verb: str = "run", *options: str) -> Launch:
+        """Run or resume the plan to its end, measured."""
+        return launch([PROGRAM, verb, "bench", *options], self.root, self._environment)
+
+    def imports(self) -> set[str]:
+        """Run the plan to its end, and return the names of the packages that were imported."""
+        said = self._say(PROGRAM, "run", "bench", PYTHONPROFILEIMPORTTIME="1").stderr.decode()
+        lines = [line for line in said.splitlines() if line.startswith("import time:")]
+        return {line.rpartition("|")[2].strip().partition(".")[0] for line in lines}
+
+    def kill_when(self, name: str) -> None:
+        """Run the plan, and kill the program as soon as an agent wrote that file outside."""
+        command = [PROGRAM, "run", "bench"]
+        with (
+            tempfile.TemporaryFile() as output,
+            subprocess.Popen(
+                command,
+                cwd=self.root,
+                env=self._environment,
+                stdin=subprocess.DEVNULL,
+                stdout=output,
+                stderr=subprocess.STDOUT,
+            ) as running,
+        ):
+            deadline = time.monotonic() + PATIENCE
+            while not os.path.exists(os.path.join(self.outside, name)):
+                if running.poll() is not None or time.monotonic() > deadline:
+                    running.kill()
+                    output.seek(0)
+                    broken(command, running.wait(), output.read())
+                time.sleep(0.02)
+            running.send_signal(signal.SIGKILL)
+
+    def stamp(self, name: str, found: Launch) -> float:
+        """Return how long after the start of the program an agent wrote that file outside."""
+        return stamp(os.path.join(self.outside, name), found)
+
+    def _say(self, *command: str, **more: str) -> subprocess.CompletedProcess[bytes]:
+        done = subprocess.run(
+            command,
+            cwd=self.root,
+            env=self._environment | more,
+            stdin=subprocess.DEVNULL,
+            capture_output=True,
+            check=False,
+        )
+        if done.returncode:
+            broken([*command], done.returncode, done.stdout + done.stderr)
+        return done

@@ -1,0 +1,216 @@
+"""`planbound run`, beside others that run steps: each step is two processes that do nothing.
+
+Limits, over the plain loop of the same run, with full durability, judged at E1 without a cell:
+at most 2 ms a step for the motor `inline` and 5 ms for `dbos`; a step of 5,000 costs at most 1.3
+times one of 200; the first agent is called at most 250 ms after the start; a plan of 5,000 steps
+with 4,999 proved is resumed in under 3 seconds, after a kill; 8 steps of a second each run
+together in under 3 seconds. What a step costs with cell, freeze and E2 is shown beside it.
+
+Times of peers are their own: from the beginning of the first step to the end of the last. Ours are
+of whole processes: the difference between long and short plans, so start-up is not in them, and
+everything else is.
+"""
+
+from __future__ import annotations
+
+import argparse
+import statistics
+import sys
+import tempfile
+from collections.abc import Callable
+from functools import partial
+from itertools import pairwise
+from typing import NamedTuple
+
+from benchmarks.contest import (
+    MAKE,
+    PEERS,
+    PLAIN,
+    Lap,
+    NotInstalledError,
+    interpreter,
+    run_make,
+    run_peer,
+)
+from benchmarks.measure import record
+from benchmarks.process import Launch
+from benchmarks.rig import BARE, DBOS, PROVED, Rig, plan_text
+
+INLINE, ON_DBOS = "planbound, inline", "planbound, dbos"
+OVER_PLAIN = {INLINE: 0.002, ON_DBOS: 0.005}
+FLAT = 1.3
+START = 0.250
+RESUME = 3.0
+PARALLEL = 3.0
+SHORT = 10
+
+
+class Size(NamedTuple):
+    """How much is measured."""
+
+    rounds: int
+    steps: int
+    lengths: tuple[int, ...]
+    proved: int
+
+
+FULL = Size(rounds=5, steps=200, lengths=(10, 200, 1000, 5000), proved=50)
+QUICK = Size(rounds=1, steps=50, lengths=(10, 50, 200), proved=20)
+
+Values = dict[str, float]
+
+
+def main() -> int:
+    """Measure, print, record; 1 where a limit is broken."""
+    parser = argparse.ArgumentParser(description=__doc__)
+    parser.add_argument("--quick", action="store_true", help="short plans, once; not recorded")
+    parser.add_argument("--peers", action="store_true", help="only the peers; not recorded")
+    arguments = parser.parse_args()
+    size = QUICK if arguments.quick else FULL
+    values = contest(size, ours=not arguments.peers)
+    show_contest(values)
+    if arguments.peers:
+        return 0
+    values |= lengths(size) | waiting(size)
+    if size is FULL:
+        record("run", values)
+    return report(values, size)
+
+
+# -- side by side ------------------------------------------------------------------------------
+
+
+def contest(size: Size, *, ours: bool) -> Values:
+    """Return what every contestant takes, measured in turns so that noise hits all alike."""
+    with tempfile.TemporaryDirectory(prefix="planbound-bench-") as folder:
+        contestants: dict[str, Callable[[int], Lap]] = {MAKE: partial(run_make, folder)}
+        for peer in PEERS:
+            try:
+                python = interpreter(peer)
+            except NotInstalledError as error:
+                print(f"{peer.name}: not installed ({error})", file=sys.stderr)
+            else:
+                contestants[peer.name] = partial(run_peer, peer, python, folder)
+        if ours:
+            if imports_dbos(BARE):
+                sys.exit("the motor `inline` imports dbos, so its start is not what was promised")
+            contestants[INLINE] = partial(run_ours, BARE)
+            if imports_dbos(DBOS):
+                contestants[ON_DBOS] = partial(run_ours, DBOS)
+        laps: dict[str, list[Lap]] = {name: [] for name in contestants}
+        for run in contestants.values():
+            run(SHORT + 1)  # warm caches; some make their database now
+        for _ in range(size.rounds):
+            for name, run in contestants.items():
+                laps[name].append(run(size.steps))
+    return {
+        f"{name} {field}": statistics.median(getattr(lap, field) for lap in found)
+        for name, found in laps.items()
+        for field in Lap._fields
+    }
+
+
+def imports_dbos(settings: str) -> bool:
+    """Say whether DBOS is what runs a plan with these settings; nothing else imports it."""
+    with Rig(settings, plan_text(SHORT)) as rig:
+        return "dbos" in rig.imports()
+
+
+def run_ours(settings: str, steps: int) -> Lap:
+    """Run one plan for its start, and two for what a step costs."""
+    begin = "test -e {outside}/first || date +%s%N > {outside}/first"
+    with Rig(settings, plan_text(SHORT), coder=begin) as rig:
+        start = rig.stamp("first", rig.run())
+    short, long = whole(settings, SHORT), whole(settings, steps)
+    return Lap((long.seconds - short.seconds) / (steps - SHORT), start, long.megabytes)
+
+
+def whole(settings: str, steps: int) -> Launch:
+    """Run a plan of so many steps from its approval to its end."""
+    with Rig(settings, plan_text(steps)) as rig:
+        return rig.run()
+
+
+# -- ours alone --------------------------------------------------------------------------------
+
+
+def lengths(size: Size) -> Values:
+    """Return what a step costs in plans of each length, and with everything that makes proof."""
+    walls = {
+        steps: statistics.median(
+            whole(BARE, steps).seconds for _ in range(size.rounds if steps <= size.steps else 1)
+        )
+        for steps in size.lengths
+    }
+    values = {
+        f"step of {long}": (walls[long] - walls[short]) / (long - short)
+        for short, long in pairwise(size.lengths)
+    }
+    added = whole(PROVED, size.proved).seconds - whole(PROVED, SHORT).seconds
+    return values | {"proved step": added / (size.proved - SHORT)}
+
+
+def waiting(size: Size) -> Values:
+    """Return what a user waits for: a resume after a kill, and steps that run together."""
+    longest = size.lengths[-1]
+    stuck = "test -e {outside}/last && exit; touch {outside}/last; exec sleep 60"
+    with Rig(BARE, plan_text(longest, last="stuck"), stuck=stuck) as rig:
+        rig.kill_when("last")
+        resume = rig.run("resume").seconds
+    with Rig(BARE, plan_text(8, apart=True), coder="sleep 1") as rig:
+        parallel = rig.run("run", "--jobs", "8").seconds
+    return {"resume": resume, "resume steps": longest, "parallel": parallel}
+
+
+# -- telling -----------------------------------------------------------------------------------
+
+
+def show_contest(values: Values) -> None:
+    """Print what every contestant takes, the fastest first."""
+    plain = values[f"{PLAIN.name} step"]
+    print(f"{'':28}{'ms a step':>10}{'x plain':>9}{'over plain':>12}{'start, s':>10}{'MB':>7}")
+    names = {name.removesuffix(" megabytes") for name in values if name.endswith(" megabytes")}
+    for name in sorted(names, key=lambda name: values[f"{name} step"]):
+        step = values[f"{name} step"]
+        print(
+            f"{name:28}{step * 1000:10.2f}{step / plain:9.2f}{(step - plain) * 1000:12.2f}"
+            f"{values[f'{name} start']:10.3f}{values[f'{name} megabytes']:7.0f}"
+        )
+    missing = {peer.name for peer in PEERS} - names
+    for name in sorted(missing):
+        print(f"{name:28}not installed")
+
+
+def report(values: Values, size: Size) -> int:
+    """Print the numbers that have a limit, and which are over it."""
+    plain = values[f"{PLAIN.name} step"]
+    broken = 0
+    for name, limit in OVER_PLAIN.items():
+        if f"{name} step" not in values:
+            print(f"{name}: another motor ran, so there is nothing to measure  BROKEN")
+            broken += 1
+            continue
+        over = (values[f"{name} step"] - plain) * 1000
+        broken += _line(f"{name}: a step over the plain loop, ms", over, limit * 1000)
+    broken += _line("start to first dispatch, ms", values[f"{INLINE} start"] * 1000, START * 1000)
+    for long in size.lengths[1:]:
+        print(f"  a step of {long:,}: {values[f'step of {long}'] * 1000:.2f} ms")
+    first, last = (values[f"step of {size.lengths[at]}"] for at in (1, -1))
+    broken += _line(
+        f"a step of {size.lengths[-1]:,} to one of {size.lengths[1]}", last / first, FLAT
+    )
+    proved = values["proved step"]
+    print(f"a step with cell, freeze and E2: {proved * 1000:.1f} ms, {proved / plain:.0f} x plain")
+    broken += _line(f"resume of {size.lengths[-1]:,} steps, s", values["resume"], RESUME)
+    broken += _line("8 steps of 1 s together, s", values["parallel"], PARALLEL)
+    return 1 if broken else 0
+
+
+def _line(name: str, value: float, limit: float) -> bool:
+    over = value > limit
+    print(f"{name:50} {value:8.2f} (limit {limit:g}){'  OVER' if over else ''}")
+    return over
+
+
+if __name__ == "__main__":
+    sys.exit(main())

@@ -1,0 +1,337 @@
+"""The crash matrix: a run that is killed at every append, and goes on until it is done.
+
+`python -m tests.run.matrix` does every point on SQLite; with `--all` on PostgreSQL, too.
+"""
+
+from __future__ import annotations
+
+import argparse
+import contextlib
+import os
+import random
+import shutil
+import signal
+import sys
+import tempfile
+import time
+from collections.abc import Callable, Iterator, Mapping
+from dataclasses import dataclass
+from functools import partial
+from pathlib import Path
+from typing import Any
+from uuid import uuid4
+
+import psycopg
+from psycopg.conninfo import make_conninfo
+
+from planbound.plan.parse import parse
+from planbound.ports.journal import Query
+from tests.program import Outcome
+from tests.run.bench import BARE, Bench, Event, Log, Step
+from tests.store.child import Place
+
+CELLS = {"bare": BARE, "cell": ""}
+"""The settings by the kind of cell."""
+APPENDS = {
+    ("bare", "run"): 14,
+    ("bare", "answer"): 1,
+    ("bare", "resume"): 5,
+    ("cell", "run"): 18,
+    ("cell", "answer"): 1,
+    ("cell", "resume"): 5,
+}
+"""How often each command appends, by the kind of cell; tests check that it is exactly so often."""
+_UNTIL_TOLD = 'if told "{words}"; then echo right > {file}; else echo wrong > {file}; fi'
+STEPS = (
+    Step("Make a"),
+    Step("Make b", work=_UNTIL_TOLD.format(words="did not pass", file="src/b")),
+    Step("Make c", work="sleep 0.1; echo right > src/c", depends="2"),
+    Step("Make d", work="sleep 0.1; echo right > src/d", depends="2"),
+    Step(
+        "Make e",
+        work=_UNTIL_TOLD.format(words="A person says", file="src/e"),
+        depends="3, 4",
+        fields="**on_fail:** escalate",
+    ),
+)
+AFTER = ("grep -qx right src/a && grep -qx right src/d", "test -s src/e")
+FOLD: Mapping[str, Any] = {
+    "ended": "done",
+    "steps": [("1", "done", "pass")]
+    + [(number, "done", "pass") for number in ("2", "3", "4", "5")],
+    "postconditions": [(1, "pass"), (2, "pass")],
+    "counts": {"completed": 5, "failed": 0, "skipped": 0, "waived": 0, "postconditions": 2},
+}
+"""What a run comes to that nobody disturbs."""
+GUIDANCE = ("--guidance", "write the right thing")
+_MOST_RUNS = 12
+
+
+@dataclass(frozen=True)
+class Point:
+    """Where a process is killed."""
+
+    command: str
+    """`run`, the `answer` to what it asks, or the `resume` after that."""
+    when: str
+    append: int
+
+    def __str__(self) -> str:
+        return f"{self.command}-{self.when}-{self.append}"
+
+
+def points(cell: str) -> list[Point]:
+    """Return every point."""
+    return [
+        Point(command, when, append)
+        for (kind, command), most in APPENDS.items()
+        if kind == cell
+        for append in range(1, most + 1)
+        for when in ("before", "after")
+    ]
+
+
+class Rig:
+    """An approved plan that can be had again and again, at the same place."""
+
+    def __init__(self, folder: Path, cell: str, server: str | None = None) -> None:
+        self.cell = cell
+        self.server = server
+        self._name = f"crash_{uuid4().hex[:12]}"
+        self._live = folder / "live"
+        self._kept = folder / "kept"
+        self._live.mkdir()
+        self._address: str | None = None
+        if server is not None:
+            self._address = self._database(f"{self._name}_kept")
+        self._bench().prepare(*STEPS, after=AFTER, settings=CELLS[cell])
+        shutil.copytree(self._live, self._kept, symlinks=True)
+
+    def _database(self, name: str, template: str = "template0") -> str:
+        assert self.server is not None
+        with psycopg.connect(self.server, autocommit=True) as connection:
+            connection.execute(f"CREATE DATABASE {name} TEMPLATE {template}")
+        return make_conninfo(self.server, dbname=name)
+
+    def _bench(self) -> Bench:
+        bench = Bench(self._live, settings=CELLS[self.cell])
+        if self._address is not None:
+            bench.extra["PLANBOUND_DATABASE_URL"] = self._address
+        return bench
+
+    @contextlib.contextmanager
+    def approved(self) -> Iterator[Bench]:
+        """Give the plan as it is right after its approval."""
+        shutil.rmtree(self._live)
+        shutil.copytree(self._kept, self._live, symlinks=True)
+        if self.server is None:
+            yield self._bench()
+            return
+        name = f"{self._name}_live"
+        self._address = self._database(name, f"{self._name}_kept")
+        try:
+            yield self._bench()
+        finally:
+            with psycopg.connect(self.server, autocommit=True) as connection:
+                connection.execute(f"DROP DATABASE {name} WITH (FORCE)")
+
+    def place(self) -> Place:
+        """Return where the journal is."""
+        if self._address is not None:
+            return Place("postgres", self._address, "planbound")
+        return Place("sqlite", str(self._live / "state" / "journal.sqlite"))
+
+
+class Ordeal:
+    """One run that is disturbed, and what must be so afterwards."""
+
+    def __init__(self, rig: Rig, bench: Bench) -> None:
+        self.rig = rig
+        self.bench = bench
+        self.known: list[tuple[int, str]] = []
+        """What is in the journal for good, by number and id."""
+
+    def to_the_end(self) -> None:
+        """Run until it is done; answer what it asks."""
+        for _ in range(_MOST_RUNS):
+            done = self.bench.run("run", "PLAN", "--jobs", "2")
+            if done.code == 4:
+                self.bench.answer("retry", *GUIDANCE)
+            else:
+                assert done.code in {0, 3}, f"exit {done.code}\n{done.out}\n{done.err}"
+                return
+        raise AssertionError(f"not done after {_MOST_RUNS} runs")
+
+    def was_killed(self) -> None:
+        """Look at what a process left that was killed a moment ago."""
+        self.bench.ends_all()
+        self.keeps()
+
+    def keeps(self) -> None:
+        """Check that the journal holds everything that it held before."""
+        now = [(event.seq, event.id) for event in self.log()]
+        assert now[: len(self.known)] == self.known, "events are lost"
+        self.known = now
+
+    def log(self) -> Log:
+        """Return the journal; without a process, for it is done often."""
+        journal = self.rig.place().open()
+        try:
+            return Log(
+                Event(
+                    record.seq,
+                    record.draft.event.value,
+                    record.draft.plan,
+                    record.draft.task_id,
+                    dict(record.draft.details),
+                    record.draft.id,
+                )
+                for record in journal.read(Query())
+            )
+        finally:
+            journal.close()
+
+    def is_sound(self) -> None:
+        """Check everything that must be so when the run is done."""
+        bench = self.bench
+        self.keeps()
+        log, status = self.log(), bench.status()
+        assert fold_of(log, status) == FOLD
+        assert log.last.kind == "EXECUTION_COMPLETE"
+        assert len(log.of("EXECUTION_COMPLETE")) == 1
+        assert bench.verifies(), "the chain of the journal is broken"
+        check_dispatches(log)
+        plan = parse(bench.plan_file.read_bytes(), path="PLAN.md")
+        assert plan.status is not None
+        assert plan.status.value == "done"
+        marks = [step.status.value.value if step.status else None for step in plan.steps]
+        assert marks == [step["status"] for step in status["steps"]]
+        assert {bench.read(step.file) for step in STEPS} == {"right\n"}
+        copies = bench.folder / "state" / "copies"
+        assert not copies.is_dir() or not os.listdir(copies), "copies of the workspace are left"
+        bench.ends_all()
+
+
+def fold_of(log: Log, status: Mapping[str, Any]) -> dict[str, Any]:
+    """Return what a run came to."""
+    end = log.of("EXECUTION_COMPLETE")[-1]
+    return {
+        "ended": status["ended"],
+        "steps": [(each["number"], each["status"], each["verdict"]) for each in status["steps"]],
+        "postconditions": [(each["number"], each["verdict"]) for each in status["postconditions"]],
+        "counts": {name: end[name] for name in FOLD["counts"]},
+    }
+
+
+def check_dispatches(log: Log) -> None:
+    """Check that no step was begun after it was proved, and none without an approval."""
+    proved: set[str | None] = set()
+    approved = False
+    for event in log:
+        approved = approved or event.kind == "GATE_APPROVED"
+        if event.kind == "TASK_STARTED":
+            assert approved, "a step began before the approval"
+            assert event.task not in proved, f"`{event.task}` was proved, and dispatched again"
+        elif event.kind == "TASK_COMPLETED":
+            assert event.task not in proved, f"`{event.task}` was completed twice"
+            proved.add(event.task)
+
+
+def survive(rig: Rig, point: Point) -> None:
+    """Kill a process at a point, go on, and look whether all is well."""
+    with rig.approved() as bench:
+        ordeal = Ordeal(rig, bench)
+        failpoint = f"{point.when}:{point.append}"
+        commands: dict[str, Callable[[dict[str, str]], Outcome]] = {
+            "run": lambda extra: _process(bench, extra, "run", "PLAN", "--jobs", "2"),
+            "answer": lambda extra: _process(
+                bench, extra, "answer", bench.question()["id"], "retry", "--as", "tester", *GUIDANCE
+            ),
+            "resume": lambda extra: _process(bench, extra, "resume", "PLAN", "--jobs", "2"),
+        }
+        for name, command in commands.items():
+            if name == point.command:
+                killed = command({"PLANBOUND_FAILPOINT": failpoint})
+                assert killed.code == -signal.SIGKILL, (
+                    f"was not killed: does {point.command} append as often as `APPENDS` says?\n"
+                    f"exit {killed.code}\n{killed.out}{killed.err}"
+                )
+                ordeal.was_killed()
+                break
+            assert command({}).code in {0, 4}
+            ordeal.keeps()
+        ordeal.to_the_end()
+        ordeal.is_sound()
+
+
+def _process(bench: Bench, extra: dict[str, str], *arguments: str) -> Outcome:
+    return bench.run(*arguments, stdin=b"", cwd=None, obeys_permissions=False, **extra)
+
+
+def survive_random(rig: Rig, seed: int, kills: int = 3) -> None:
+    """Kill runs at some times, go on, and look whether all is well."""
+    chance = random.Random(seed)  # a test's, not a secret's
+    with rig.approved() as bench:
+        ordeal = Ordeal(rig, bench)
+        for _ in range(kills):
+            with bench.start("run", "PLAN", "--jobs", "2") as process:
+                time.sleep(chance.uniform(0.15, 1.2))
+                process.kill()
+                code = process.wait()
+            ordeal.was_killed()
+            if code == 4 and bench.status()["waiting"]:
+                bench.answer("retry", *GUIDANCE)
+            elif code == 0:
+                break
+        ordeal.to_the_end()
+        ordeal.is_sound()
+
+
+def main() -> int:
+    """Do the whole matrix."""
+    parser = argparse.ArgumentParser(description=__doc__)
+    parser.add_argument("--all", action="store_true", help="on PostgreSQL, too")
+    parser.add_argument("--seeds", type=int, default=20, help="how many runs are killed by chance")
+    arguments = parser.parse_args()
+    failed = 0
+    with contextlib.ExitStack() as stack:
+        servers: list[str | None] = [None]
+        if arguments.all:
+            servers.append(stack.enter_context(_server()))
+        for server in servers:
+            for cell in CELLS:
+                folder = Path(stack.enter_context(tempfile.TemporaryDirectory(prefix="crash-")))
+                failed += _all_points(Rig(folder, cell, server), arguments.seeds)
+    return 1 if failed else 0
+
+
+@contextlib.contextmanager
+def _server() -> Iterator[str]:
+    from tests.store.conftest import serve_postgres  # noqa: PLC0415 - only with --all
+
+    with serve_postgres() as address:
+        yield address
+
+
+def _all_points(rig: Rig, seeds: int) -> int:
+    where = f"{rig.cell}, {'SQLite' if rig.server is None else 'PostgreSQL'}"
+    failed = 0
+    for point in points(rig.cell):
+        failed += _reported(f"{where}: {point}", partial(survive, rig, point))
+    for seed in range(seeds):
+        failed += _reported(f"{where}: chance {seed}", partial(survive_random, rig, seed))
+    return failed
+
+
+def _reported(name: str, check: Callable[[], None]) -> int:
+    try:
+        check()
+    except AssertionError as error:
+        print(f"FAILED {name}: {error}", flush=True)
+        return 1
+    print(f"ok {name}", flush=True)
+    return 0
+
+
+if __name__ == "__main__":
+    sys.exit(main())

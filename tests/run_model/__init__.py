@@ -1,0 +1,1 @@
+"""A model of the run: arbitrary interleavings of agents, people, crashes and runners."""

@@ -1,0 +1,459 @@
+"""What must hold of every journal, read from the journal alone: no code of the loop is asked.
+
+What a plan says is known by its digest from who wrote it.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from typing import Any, NamedTuple
+
+from planbound.journal.event import EventKind as Kind
+from planbound.journal.record import Record
+from tests.run_model.plans import RETRIES, PlanShape
+
+SETTLED = frozenset({"proved", "attested", "waived", "skipped"})
+_ENDS = frozenset({"done", "done with skips", "failed", "cancelled", "revised"})
+_MOST_LOST = 5
+_OTHER_CLASSES = 3
+"""Classes that are retried once, whatever `on_fail` says: hung, invalid input, tampered."""
+
+
+class BrokenInvariantError(AssertionError):
+    """The journal says what it must never say."""
+
+
+class Task:
+    """One step, as far as its events tell."""
+
+    def __init__(self) -> None:
+        self.phase = "pending"
+        self.attempts = 0
+        self.judged = False
+        """Whether there is a verdict, or a known loss, since the attempt began."""
+        self.copy = False
+        self.recoveries = 0
+        self.until = ""
+        self.classified: str | None = None
+        self.question: str | None = None
+        self.regressed = False
+        self.passes: set[str] = set()
+        """The trees on which it was seen to pass, in this run."""
+
+
+class Approval(NamedTuple):
+    """An approval that nothing has overruled."""
+
+    nonce: str
+    digest: str
+    skipped: frozenset[str]
+
+
+class Checker:
+    """Reads record after record, and raises at the first that breaks an invariant."""
+
+    def __init__(
+        self, shapes: Mapping[str, PlanShape], secrets: tuple[str, ...], *, bare: bool = False
+    ) -> None:
+        self.bare = bare
+        self.shapes = shapes
+        """By digest every text that the plan ever had."""
+        self.secrets = secrets
+        self.approval: Approval | None = None
+        self.ground: Approval | None = None
+        """The approval by which the run began, whatever became of it."""
+        self.used: dict[str, str] = {}
+        self.ids: set[str] = set()
+        """Of all steps that an approved revision had."""
+        self.current: frozenset[str] = frozenset()
+        self.run: str | None = None
+        self.ended: str | None = None
+        self.tasks: dict[str, Task] = {}
+        self.kept: frozenset[str] = frozenset()
+        self.conditions: dict[str, dict[str, str]] = {}
+        """By postcondition, by tree the verdict; by `by` what a person decided."""
+        self.answered: set[str] = set()
+        self.before: set[str] = set()
+        self.stopped: set[str] = set()
+        """Why people want the run to end."""
+        self.late = 0
+        """How many attempts began although a person had ended the run."""
+        self.jobs = 1
+        self.amended: frozenset[str] | None = None
+        self.last: Record | None = None
+        self.owed: str | None = None
+        """What the next record has to be about: a failure that has no answer yet."""
+
+    # -- reading -------------------------------------------------------------------------------
+
+    def read(self, record: Record) -> None:
+        """Take one record."""
+        self.record = record
+        for secret in self.secrets:
+            self._demand(secret not in repr(record), 8, f"`{secret}` is in the journal")
+        kind = record.draft.event
+        self._failures_in_order(kind)
+        handler = _HANDLERS.get(kind)
+        if handler is not None:
+            handler(self)
+        self.last = record
+
+    def _demand(self, holds: bool, number: int, what: str) -> None:
+        if not holds:
+            draft = self.record.draft
+            raise BrokenInvariantError(
+                f"invariant {number}: {what}: {self.record.seq} {draft.event.value}"
+                f" {draft.task_id} {dict(draft.details)}"
+            )
+
+    @property
+    def _details(self) -> Mapping[str, Any]:
+        return self.record.draft.details
+
+    @property
+    def shape(self) -> PlanShape:
+        """The plan that is run, or may be."""
+        ground = self.ground or self.approval
+        self._demand(ground is not None, 2, "there is no approval")
+        assert ground is not None
+        return self.shapes[ground.digest]
+
+    def _task(self) -> Task:
+        name = self.record.draft.task_id
+        self._demand(name is not None, 4, "it is about no step")
+        assert name is not None
+        return self.tasks.setdefault(name, Task())
+
+    # -- the gate ------------------------------------------------------------------------------
+
+    def _approved(self) -> None:
+        details = self._details
+        shape = self.shapes[details["digest"]]
+        labels = {f"skip {number}": step.id for number, step in enumerate(shape.steps, 1)}
+        skipped = frozenset(labels[change] for change in details["modifications"])
+        self.approval = Approval(details["nonce"], details["digest"], skipped)
+        self._demand(details["nonce"] not in self.used, 2, "the approval was there before")
+        ids = frozenset(step.id for step in shape.steps)
+        if self.amended is not None:
+            again = ids & self.ids - self.current
+            self._demand(not again, 3, f"the ids {sorted(again)} are used again")
+            self._demand(self.amended <= ids, 3, "a step that was settled is gone")
+        kept = self.amended or frozenset()
+        self.tasks = {name: task for name, task in self.tasks.items() if name in kept}
+        self.current = ids
+        self.ids |= ids
+        self.run = self.ended = self.ground = None
+        self.stopped = set()
+        self.conditions, self.answered, self.amended, self.late = {}, set(), None, 0
+        for name in skipped:
+            self.tasks.setdefault(name, Task()).phase = "skipped"
+
+    def _rejected(self) -> None:
+        self.approval = None
+        self.stopped.add("rejected")
+
+    def _rewritten(self) -> None:
+        self.approval = self.amended = self.ground = self.run = None
+
+    def _amended(self) -> None:
+        kept = frozenset(str(name) for name in self._details["kept"])
+        for name in kept:
+            phase = self.tasks[name].phase if name in self.tasks else "pending"
+            self._demand(phase in SETTLED, 3, f"`{name}` is kept, and is {phase}")
+        old, new = self.shapes[self._details["from"]], self.shapes[self._details["to"]]
+        for name in kept:
+            before = next(step for step in old.steps if step.id == name)
+            after = next((step for step in new.steps if step.id == name), None)
+            same = after is not None and before._replace(depends=()) == after._replace(depends=())
+            self._demand(same, 3, f"`{name}` is settled, and was changed")
+        self.approval = self.ground = self.run = None
+        self.amended = kept
+
+    # -- the run -------------------------------------------------------------------------------
+
+    def _started(self) -> None:
+        details, approval = self._details, self.approval
+        self._demand(approval is not None, 2, "a run of what is not approved")
+        assert approval is not None
+        self._demand(approval.nonce == details["nonce"], 2, "a run by another approval")
+        self._demand(approval.digest == details["digest"], 2, "a run of another plan")
+        run = details["run"]
+        before = self.used.get(approval.nonce)
+        self._demand(before in {None, run}, 2, f"run {before} has the approval")
+        if before is None:
+            self._demand(run not in self.used.values(), 2, "the run was there before")
+        self._demand(self.ended in {None, "failed"}, 2, f"the run ended as {self.ended}")
+        self.used[approval.nonce] = run
+        self.ground = approval
+        if self.ended is not None:
+            self.stopped -= {"abort"}  # a person lets it go on
+            for task in self.tasks.values():
+                if task.phase in {"failed", "waiting"}:
+                    task.phase, task.recoveries = "pending", 0
+        self.run, self.ended, self.jobs = run, None, details["jobs"]
+        self.before = set()
+
+    def _completed(self) -> None:
+        details = self._details
+        self._is_of_the_run()
+        status = details["status"]
+        self._demand(status in _ENDS, 9, "no end that there is")
+        phases = [self.tasks.get(step.id, Task()).phase for step in self.shape.steps]
+        counts = {
+            "completed": phases.count("proved") + phases.count("attested"),
+            "failed": phases.count("failed"),
+            "skipped": phases.count("skipped"),
+            "waived": phases.count("waived"),
+        }
+        told = {name: details[name] for name in counts}
+        self._demand(told == counts, 9, f"the summary says {told}, the events {counts}")
+        if status.startswith("done"):
+            self._done(details, phases)
+        if status == "cancelled":
+            self._demand("cancelled" in self.stopped, 9, "nobody cancelled it")
+        if status == "revised":
+            self._demand("revise" in self.stopped, 9, "nobody sent it back")
+        self.ended = status
+        for task in self.tasks.values():
+            if task.phase == "waiting":
+                task.phase = "failed"
+            task.question = None
+
+    def _done(self, details: Mapping[str, Any], phases: list[str]) -> None:
+        status = details["status"]
+        self._demand(all(phase in SETTLED for phase in phases), 9, f"the steps are {phases}")
+        self._demand(("skipped" in phases) == (status == "done with skips"), 9, "skips are told")
+        proved = [self.tasks[step.id] for step in self.shape.steps]
+        trees = [task.passes for task in proved if task.phase == "proved"]
+        for number, attested in enumerate(self.shape.after, 1):
+            found = self.conditions.get(str(number), {})
+            if "by" not in found:
+                self._demand(not attested, 9, f"nobody attested postcondition {number}")
+                trees.append({tree for tree, verdict in found.items() if verdict == "pass"})
+        if trees:
+            judged = set.intersection(*trees)
+            # Without a cell a contract may write to the tree that it is judged on.
+            holds = bool(judged) if self.bare else details["tree"] in judged
+            self._demand(holds, 9, "not everything was seen to hold on the final tree")
+
+    def _is_of_the_run(self) -> None:
+        self._demand(self._details.get("run") == self.run, 7, f"it is not of the run {self.run}")
+        self._demand(self.run is not None and self.ended is None, 2, "there is no run")
+
+    def _cancelled(self) -> None:
+        self.stopped.add("cancelled")
+
+    # -- attempts ------------------------------------------------------------------------------
+
+    def _begun(self) -> None:
+        details, task, name = self._details, self._task(), self.record.draft.task_id
+        self._is_of_the_run()
+        assert self.ground is not None
+        self._demand(details["digest"] == self.ground.digest, 2, "the plan is another")
+        self._demand(name in self.current, 3, "the plan has no such step")
+        self._demand(task.phase == "pending", 10, f"the step is {task.phase}")
+        self._demand(task.attempts + 1 == details["attempt"], 4, "attempts are counted wrong")
+        self._in_order(str(name))
+        if self.stopped:
+            self.late += 1
+            self._demand(self.late <= self.jobs, 3, f"it goes on after {self.stopped}")
+        self._demand(
+            all(str(number) in self.before for number in range(1, self.shape.before + 1))
+            or any(each.attempts for each in self.tasks.values()),
+            3,
+            "a precondition was not seen to hold",
+        )
+        task.phase, task.attempts = "started", details["attempt"]
+        task.judged, task.copy, task.until = False, "copy" in details, ""
+        task.classified, task.regressed = None, False
+
+    def _in_order(self, name: str) -> None:
+        depends = self.shape.depends()
+        waiting = [other for other in depends[name] if self._phase(other) not in SETTLED]
+        self._demand(not waiting, 3, f"it depends on {waiting}")
+        if self.jobs > 1:
+            return
+        for step in self.shape.steps:
+            if step.id == name:
+                return
+            other = self.tasks.get(step.id, Task())
+            ready = all(self._phase(each) in SETTLED for each in depends[step.id])
+            early = other.until > self.record.draft.timestamp
+            self._demand(
+                not (ready and other.phase == "pending" and not early), 3, f"`{step.id}` is first"
+            )
+
+    def _phase(self, name: str) -> str:
+        return self.tasks.get(name, Task()).phase
+
+    def _attempt_ended(self) -> None:
+        task = self._task()
+        if self._details["ending"] == "lost" and task.copy:
+            task.judged = True
+
+    def _evaluated(self) -> None:
+        details = self._details
+        self._is_of_the_run()
+        verdict, tree = details["verdict"], details["tree"]
+        if details["subject"] == "step":
+            task = self._task()
+            task.judged = True
+            if verdict == "pass":
+                task.passes.add(tree)
+            else:
+                task.passes.discard(tree)
+        elif details["subject"] == "postcondition":
+            self.conditions.setdefault(details["number"], {})[tree] = verdict
+        elif verdict == "pass":
+            self.before.add(details["number"])
+        else:
+            self.before.discard(details["number"])
+
+    def _proved(self) -> None:
+        details, task, last = self._details, self._task(), self.last
+        self._is_of_the_run()
+        self._demand(details["result"] == "proved", 1, "the harness claims nothing")
+        self._demand(
+            last is not None
+            and last.plan_seq + 1 == self.record.plan_seq
+            and last.draft.event is Kind.CONTRACT_EVALUATED
+            and last.draft.task_id == self.record.draft.task_id
+            and last.draft.details.get("verdict") == "pass"
+            and last.draft.details.get("run") == self.run
+            and last.draft.details.get("attempt") == details["attempt"] == task.attempts,
+            1,
+            "there is no verdict right before it",
+        )
+        self._demand(task.phase == "started", 1, f"the step is {task.phase}")
+        task.phase = "proved"
+
+    def _failed(self) -> None:
+        self._task().phase = "failed"
+
+    # -- people --------------------------------------------------------------------------------
+
+    def _skipped(self) -> None:
+        name, task = self.record.draft.task_id, self._task()
+        self._demand(bool(self._details.get("by")), 3, "nobody decided it")
+        asked = task.question == "skip"
+        approved = self.ground is not None and name in self.ground.skipped
+        self._demand(asked or approved, 3, "nobody decided it")
+        if not approved:
+            needed = [other for other, each in self.shape.depends().items() if name in each]
+            self._demand(not needed, 3, f"{needed} depend on it")
+        task.phase, task.question = "skipped", None
+
+    def _waived(self) -> None:
+        self._by_a_person("waived")
+
+    def _attested(self) -> None:
+        name = self.record.draft.task_id
+        if name is not None:
+            attested = any(step.id == name and step.attested for step in self.shape.steps)
+            self._demand(attested, 1, "the step has a contract")
+        self._by_a_person("attested")
+
+    def _by_a_person(self, phase: str) -> None:
+        details = self._details
+        self._demand(bool(details["by"]), 1, "nobody decided it")
+        if details["subject"] == "step":
+            task = self._task()
+            self._demand(task.phase != "started" or self.ended is not None, 1, "it is at work")
+            task.phase, task.question = phase, None
+        elif details["subject"] == "postcondition":
+            self.conditions[details["number"]] = {"by": phase}
+        else:
+            self.before.add(details["number"])
+
+    def _escalated(self) -> None:
+        details = self._details
+        decision = details["user_decision"]
+        name = self.record.draft.task_id
+        task = self._task() if name is not None else None
+        if decision is None:
+            self._is_of_the_run()
+            if task is not None:
+                task.phase, task.question = "waiting", "asked"
+            return
+        self._demand(bool(details.get("by")), 3, "nobody decided it")
+        if decision in {"abort", "revise"}:
+            self.stopped.add(decision)
+        if task is None:
+            return
+        task.question = decision
+        if decision in {"retry", "raise"}:
+            task.phase, task.recoveries = "pending", 0
+
+    # -- failures ------------------------------------------------------------------------------
+
+    def _failures_in_order(self, kind: Kind) -> None:
+        """A failure gets its type at once, and then its answer: all that in one append."""
+        last = self.last
+        name = self.record.draft.task_id
+        if last is not None and last.draft.event is Kind.FAILURE_DETECTED:
+            right = kind in {Kind.FAILURE_CLASSIFIED, Kind.TASK_FAILED}
+            same = name == last.draft.task_id
+            self._demand(right and same, 5, "a failure was not classified")
+        if last is not None and last.draft.event is Kind.TASK_FAILED:
+            self._demand(kind is Kind.FAILURE_CLASSIFIED, 5, "a failure was not classified")
+        if self.owed is not None:
+            answers = {
+                Kind.RECOVERY_APPLIED,
+                Kind.RECOVERY_ESCALATION,
+                Kind.PERMISSION_REQUIRED,
+                Kind.BUDGET_EXCEEDED,
+            }
+            about = name == self.owed or not self.owed
+            self._demand(kind in answers and about, 5, "a failure has no answer")
+            self.owed = None
+        if kind is Kind.FAILURE_CLASSIFIED and last is not None:
+            if last.draft.event is Kind.FAILURE_DETECTED:
+                self.owed = name or ""
+            if name is not None:
+                self._task().classified = self._details["failure_type"]
+
+    def _detected(self) -> None:
+        if self._details.get("reason") == "regressed":
+            task = self._task()
+            task.regressed = True
+            task.phase = "pending"
+
+    def _recovered(self) -> None:
+        details, task = self._details, self._task()
+        self._is_of_the_run()
+        self._demand(task.classified == details["failure_type"], 5, "it is of no known type")
+        self._demand(task.judged, 10, "what the attempt left was not judged")
+        task.recoveries += 1
+        name = self.record.draft.task_id
+        on_fail = next(step.on_fail for step in self.shape.steps if step.id == name)
+        most = _MOST_LOST + _OTHER_CLASSES + 2 * RETRIES[on_fail]
+        self._demand(task.recoveries <= most, 5, f"{task.recoveries} recoveries without a person")
+        task.phase, task.until = "pending", details.get("until", "")
+
+    def counts(self) -> dict[str, str]:
+        """Return where each step of the approved plan is."""
+        if self.approval is None and self.ground is None:
+            return {}
+        return {step.id: self._phase(step.id) for step in self.shape.steps}
+
+
+_HANDLERS: dict[Kind, Callable[[Checker], None]] = {
+    Kind.GATE_APPROVED: Checker._approved,
+    Kind.GATE_REJECTED: Checker._rejected,
+    Kind.PLAN_REWRITTEN: Checker._rewritten,
+    Kind.PLAN_AMENDED: Checker._amended,
+    Kind.EXECUTION_STARTED: Checker._started,
+    Kind.EXECUTION_COMPLETE: Checker._completed,
+    Kind.EXECUTION_CANCELLED: Checker._cancelled,
+    Kind.TASK_STARTED: Checker._begun,
+    Kind.ATTEMPT_ENDED: Checker._attempt_ended,
+    Kind.CONTRACT_EVALUATED: Checker._evaluated,
+    Kind.TASK_COMPLETED: Checker._proved,
+    Kind.TASK_FAILED: Checker._failed,
+    Kind.TASK_SKIPPED: Checker._skipped,
+    Kind.WAIVED: Checker._waived,
+    Kind.ATTESTED: Checker._attested,
+    Kind.RECOVERY_ESCALATION: Checker._escalated,
+    Kind.FAILURE_DETECTED: Checker._detected,
+    Kind.RECOVERY_APPLIED: Checker._recovered,
+}

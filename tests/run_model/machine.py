@@ -1,0 +1,502 @@
+"""The state machine: rules that may follow each other in any order, and what holds after each."""
+
+from __future__ import annotations
+
+import sys
+from collections.abc import Callable, Sequence
+from typing import Any
+
+import pytest
+from hypothesis import note
+from hypothesis import strategies as st
+from hypothesis.stateful import RuleBasedStateMachine, initialize, invariant, precondition, rule
+
+from planbound.engine.fold import JournalStatus, fold
+from planbound.engine.inbox import open_questions
+from planbound.engine.run.layout import lay_out
+from planbound.engine.run.question import Question
+from planbound.engine.run.state import Phase, RunState, StepState
+from planbound.errors import LeaseLost, NothingToDo, PlanboundError, Refused, UsageError
+from planbound.journal.record import Record
+from planbound.plan.digest import digest
+from planbound.plan.edit import set_plan_status, set_step_status
+from planbound.plan.model import PlanStatus, StepStatus
+from planbound.plan.parse import parse, write
+from planbound.ports.motor import Again, Asking, Ended, Halted, Later, Next
+from tests.run_model.checker import SETTLED, Checker
+from tests.run_model.people import People, read
+from tests.run_model.plans import PlanShape, changed, plan_shapes
+from tests.run_model.world import (
+    FILE,
+    SECRETS,
+    SLUG,
+    Attempt,
+    Crash,
+    Driver,
+    Judged,
+    Work,
+    World,
+)
+
+MOST_TURNS = 80
+"""So many turns in a row at most before a run has to wait for somebody or something, or ends."""
+_MOST_ROUNDS = 60
+_CLOCKED = ("session", "ordering", "projection")
+_HARMLESS = (Refused, NothingToDo, UsageError)
+"""What people are told whose wish cannot be granted."""
+
+attempts = st.lists(
+    st.builds(
+        Attempt,
+        work=st.sampled_from([*Work, *[Work.RIGHT] * 8]),
+        tokens=st.sampled_from((10, 10, 10, None, 300, 700)),
+        talks=st.booleans(),
+    ),
+    max_size=5,
+)
+verdicts = st.lists(st.sampled_from([*Judged, *[Judged.HONEST] * 12]), max_size=5)
+MEANWHILE = (
+    "crash", "crash", "crash", "cancel", "overtake", "edit plan", "tick", "edit file", "waive",
+    "reject", "stop",
+)  # fmt: skip
+meanwhile = st.lists(
+    st.tuples(st.integers(1, 40), st.sampled_from(MEANWHILE)), max_size=2, unique_by=lambda x: x[0]
+)
+numbers = st.integers(0, 5)
+
+
+class RunMachine(RuleBasedStateMachine):
+    """One plan, its runners, and everybody who meddles."""
+
+    world: World
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.clock_patch = pytest.MonkeyPatch()
+        self.shapes: dict[str, PlanShape] = {}
+        self.last = 0
+
+    @initialize(
+        shape=plan_shapes(),
+        jobs=st.sampled_from((1, 1, 2)),
+        bare=st.sampled_from((False, False, True)),
+        approved=st.integers(0, 4),
+    )
+    def begin(self, shape: PlanShape, jobs: int, bare: bool, approved: int) -> None:
+        self.shape, self.jobs = shape, jobs
+        self.world = World(shape.text(), bare=bare)
+        for module in _CLOCKED:
+            self.clock_patch.setattr(f"planbound.usecases.run.{module}.time", self.world.clock)
+        self.people = People(self.world)
+        self.checker = Checker(self.shapes, SECRETS, bare=bare)
+        self._know(shape)
+        self.world.recorder.created(SLUG, self.people.plan(), path=FILE.shown, origin="new")
+        if approved:
+            self.people.approve()
+            if approved > 1:
+                self._start()
+
+    def teardown(self) -> None:
+        try:
+            if hasattr(self, "world") and sys.exc_info()[0] is None:
+                self._bring_to_its_end()
+        finally:
+            for driver in self.world.living if hasattr(self, "world") else ():
+                driver.drop()
+            self.clock_patch.undo()
+
+    def _know(self, shape: PlanShape) -> None:
+        self.shapes[digest(read(shape.text()))] = shape
+
+    def _try(self, action: Callable[[], None]) -> bool:
+        try:
+            action()
+        except _HARMLESS as refusal:
+            note(f"refused: {refusal.message}")
+            return False
+        return True
+
+    # -- runners -------------------------------------------------------------------------------
+
+    def _start(self) -> Driver | None:
+        held = self.people.driver_name()
+        try:
+            driver = self.world.start(self.jobs)
+        except (Refused, NothingToDo) as refusal:
+            note(f"not started: {refusal.message}")
+            return None
+        assert held is None, f"{held} runs it already"
+        return driver
+
+    @rule()
+    def start(self) -> None:
+        self._start()
+
+    @precondition(lambda self: self.world.living)
+    @rule(
+        which=numbers,
+        first=numbers,
+        look=st.booleans(),
+        attempts=attempts,
+        verdicts=verdicts,
+        meanwhile=meanwhile,
+    )
+    def turn(
+        self,
+        which: int,
+        first: int,
+        look: bool,
+        attempts: list[Attempt],
+        verdicts: list[Judged],
+        meanwhile: list[tuple[int, str]],
+    ) -> None:
+        driver = self.world.living[which % len(self.world.living)]
+        self._script(attempts, verdicts)
+        if look and driver.session is not None:
+            driver.session.refresh(at_once=True)
+        with self.world.meanwhile(self._due(driver, meanwhile)):
+            self._turn(driver, first)
+
+    @precondition(lambda self: self.world.living)
+    @rule(
+        which=numbers,
+        first=numbers,
+        patience=st.integers(0, 4),
+        attempts=attempts,
+        verdicts=verdicts,
+        meanwhile=meanwhile,
+    )
+    def drive(
+        self,
+        which: int,
+        first: int,
+        patience: int,
+        attempts: list[Attempt],
+        verdicts: list[Judged],
+        meanwhile: list[tuple[int, str]],
+    ) -> None:
+        driver = self.world.living[which % len(self.world.living)]
+        self._script(attempts, verdicts)
+        with self.world.meanwhile(self._due(driver, meanwhile)):
+            self._drive(driver, patience, first)
+
+    def _drive(self, driver: Driver, patience: int, first: int = 0) -> None:
+        for _ in range(MOST_TURNS):
+            said = self._turn(driver, first)
+            if isinstance(said, Later) and patience:
+                self.world.clock.reach(said.until)
+                patience -= 1
+            elif not isinstance(said, Again):
+                if isinstance(said, Asking) and driver.runner is not None:
+                    self._guarded(driver, lambda: driver.pause("waiting"))
+                return
+        raise AssertionError("the run does not come to an end")
+
+    def _turn(self, driver: Driver, first: int) -> Next | None:
+        if driver.runner is None:
+            return None
+        said: list[Next] = []
+        self._guarded(driver, lambda: said.append(driver.turn(first)))
+        if not said:
+            return None
+        if isinstance(said[0], Ended):
+            driver.end()
+        elif isinstance(said[0], Halted):
+            reason = said[0].reason
+            self._guarded(driver, lambda: driver.pause(reason))
+        return said[0]
+
+    def _guarded(self, driver: Driver, action: Callable[[], object]) -> None:
+        """Let a runner do something; it may be gone afterwards."""
+        try:
+            action()
+        except Crash:
+            note(f"{driver.holder} crashed")
+            driver.drop()
+            self.world.gone.add(driver.holder)
+        except LeaseLost:
+            assert self.world.holder != driver.holder, "it lost a lease that is its own"
+            note(f"{driver.holder} was overtaken")
+            driver.drop()
+
+    def _script(self, attempts: Sequence[Attempt], verdicts: Sequence[Judged]) -> None:
+        self.world.attempts.clear()
+        self.world.attempts.extend(attempts)
+        self.world.verdicts.clear()
+        self.world.verdicts.extend(verdicts)
+
+    def _due(
+        self, driver: Driver, wanted: Sequence[tuple[int, str]]
+    ) -> list[tuple[int, Callable[[], None]]]:
+        actions: dict[str, Callable[[], object]] = {
+            "crash": _crash,
+            "cancel": lambda: self.cancel(noticed=True),
+            "overtake": lambda: self._overtake(driver),
+            "edit plan": lambda: self.edit_plan(0, 0),
+            "tick": lambda: self.tick_plan(0),
+            "edit file": lambda: self.edit_file("src/a/work", "by hand"),
+            "waive": lambda: self.waive(0, 0),
+            "reject": self.reject,
+            "stop": lambda: driver.session and driver.session.control.stop("interrupted"),
+        }
+        return [(count, lambda name=name: _do(actions[name])) for count, name in wanted]
+
+    def _overtake(self, driver: Driver) -> None:
+        if self.people.driver_name() == driver.holder:
+            self.world.gone.add(driver.holder)
+            self._start()
+
+    @precondition(lambda self: self.world.living)
+    @rule(which=numbers, noticed=st.booleans())
+    def crash(self, which: int, noticed: bool) -> None:
+        driver = self.world.living[which % len(self.world.living)]
+        driver.drop()
+        if noticed:
+            self.world.gone.add(driver.holder)
+
+    @rule()
+    def leases_expire(self) -> None:
+        self.world.gone |= {driver.holder for driver in self.world.drivers}
+
+    @precondition(lambda self: self.world.living)
+    @rule(which=numbers)
+    def interrupt(self, which: int) -> None:
+        driver = self.world.living[which % len(self.world.living)]
+        self._script((), ())
+        self._guarded(driver, lambda: driver.halt("interrupted"))
+        assert driver.runner is None
+
+    @rule(seconds=st.sampled_from((1, 10, 100, 1000)))
+    def time_passes(self, seconds: int) -> None:
+        self.world.clock.pass_by(seconds)
+
+    # -- people --------------------------------------------------------------------------------
+
+    @rule(skipped=st.sampled_from((None, None, None, 1, 2)))
+    def approve(self, skipped: int | None) -> None:
+        label = None if skipped is None else str(min(skipped, len(self.people.plan().steps)))
+        self._try(lambda: self.people.approve(label))
+
+    @rule()
+    def reject(self) -> None:
+        self._try(self.people.reject)
+
+    @rule(which=numbers, choice=numbers, secret=st.booleans())
+    def answer(self, which: int, choice: int, secret: bool) -> None:
+        waiting = self.people.questions()
+        if not waiting:
+            return
+        question = waiting[which % len(waiting)]
+        word = question.choices[choice % len(question.choices)] if question.choices else "retry"
+        guidance = f"use {SECRETS[1]}" if secret else "look again"
+        self._try(lambda: self.people.answer(question, word, guidance))
+
+    @rule(which=numbers)
+    def retry(self, which: int) -> None:
+        waiting = self.people.questions()
+        if waiting:
+            question = waiting[which % len(waiting)]
+            word = "raise" if "raise" in question.choices else "retry"
+            self._try(lambda: self.people.answer(question, word))
+
+    @rule(kind=numbers, number=numbers)
+    def waive(self, kind: int, number: int) -> None:
+        self._try(lambda: self.people.waive(self._subject(kind, number), f"see {SECRETS[0]}"))
+
+    @rule(kind=numbers, number=numbers)
+    def attest(self, kind: int, number: int) -> None:
+        self._try(lambda: self.people.attest(self._subject(kind, number)))
+
+    def _subject(self, kind: int, number: int) -> str:
+        words = ("step", "step", "step", "step", "precondition", "postcondition")
+        return f"{words[kind]}:{number % 4 + 1}"
+
+    @rule(noticed=st.booleans())
+    def cancel(self, noticed: bool) -> None:
+        self._try(lambda: self.people.cancel(noticed=noticed))
+
+    @rule(
+        path=st.sampled_from(
+            ("src/a/work", "src/b/work", "elsewhere/file", "tests/check.sh", "src/not-ready")
+        ),
+        text=st.sampled_from(("by hand", "right\n", SECRETS[1])),
+    )
+    def edit_file(self, path: str, text: str) -> None:
+        self.world.edit(path, text.encode())
+
+    @rule(
+        path=st.sampled_from(
+            ("src/a/broken-after", "src/b/broken-after", "elsewhere/file", "src/not-ready")
+        )
+    )
+    def remove_file(self, path: str) -> None:
+        self.world.edit(path, None)
+
+    @rule()
+    def put_judge_back(self) -> None:
+        self.world.edit("tests/check.sh", b"exit 0\n")
+
+    @rule(how=numbers, place=numbers)
+    def edit_plan(self, how: int, place: int) -> None:
+        self.shape = changed(self.shape, how, place)
+        self._know(self.shape)
+        self.world.disk.write(FILE.path, self.shape.text())
+
+    @rule(place=numbers)
+    def tick_plan(self, place: int) -> None:
+        plan = self.people.plan()
+        plan = set_step_status(plan, plan.steps[place % len(plan.steps)], StepStatus.DONE)
+        plan = parse(write(set_plan_status(plan, PlanStatus.DONE)), path=FILE.shown)
+        self.world.disk.write(FILE.path, write(plan))
+
+    @rule()
+    def put_plan_back(self) -> None:
+        approval = self.checker.approval
+        if approval is not None:
+            self.shape = self.shapes[approval.digest]
+            self.world.disk.write(FILE.path, self.shape.text())
+
+    @rule()
+    def amend(self) -> None:
+        self._try(self.people.amend)
+
+    # -- what holds ----------------------------------------------------------------------------
+
+    @invariant()
+    def holds(self) -> None:
+        if not hasattr(self, "world"):
+            return
+        records = self.world.records()
+        for record in records[self.last :]:
+            self.checker.read(record)
+        self.last = len(records)
+        for driver in self.world.living:
+            assert driver.session is not None
+            live = driver.session.state
+            again = RunState(live.layout)
+            again.apply_all(record for record in records if record.seq <= live.seq)
+            assert snapshot(again) == snapshot(live), "invariant 4: the live state is another"
+        self._state_agrees(records)
+        for text in (*self.world.prompts, *self.world.lines, self.world.plan_data().decode()):
+            assert not any(secret in text for secret in SECRETS), "invariant 8: a secret is told"
+        self.world.prompts.clear()
+
+    def _state_agrees(self, records: list[Record]) -> None:
+        approval = self.checker.approval
+        shape = self.shapes[approval.digest] if approval is not None else None
+        if shape is None:
+            return
+        plan = read(shape.text())
+        state = RunState(lay_out(plan, self.world.recorder.step_ids(plan)))
+        state.apply_all(records)
+        folded = fold(records)[SLUG]
+        self._phases_agree(state)
+        wanted = _status(state)
+        assert folded.status is wanted, f"invariant 4: fold says {folded.status}, not {wanted}"
+        inbox = {each.id for each in open_questions(records) if each.kind.value != "approval"}
+        assert inbox == set(state.questions), "invariant 4: the inbox says something else"
+        for slot, step in zip(state.layout.slots, state.steps, strict=True):
+            task = folded.tasks.get(slot.id)
+            settled = task is not None and task.status in {"done", "waived", "skipped"}
+            skipped = step.phase is Phase.SKIPPED and step.result is None  # not recorded yet
+            assert settled == step.phase.is_settled or skipped or slot.place in state.regressed, (
+                f"invariant 4: fold says {task}, the run {step.phase}"
+            )
+
+    def _phases_agree(self, state: RunState) -> None:
+        told = {
+            slot.id: _PHASES[step.phase]
+            for slot, step in zip(state.layout.slots, state.steps, strict=True)
+        }
+        for name, phase in self.checker.counts().items():
+            other = "proved" if phase == "attested" else phase
+            assert told[name] == other, f"invariant 4: {name} is {told[name]}, and {other}"
+
+    # -- the end -------------------------------------------------------------------------------
+
+    def _bring_to_its_end(self) -> None:
+        """Whatever happened, honest work and a person's answers bring the plan to its end."""
+        self.holds()
+        for driver in self.world.living:
+            driver.drop()
+        self.leases_expire()
+        self._script((), ())
+        if self.checker.approval is None:
+            self._try(self.people.approve)
+            self.holds()
+        self.put_plan_back()
+        self._mend_workspace()
+        for count in range(_MOST_ROUNDS):
+            state = self.people.state()
+            if state.ended not in {None, "failed"}:
+                return
+            driver = self._start()
+            self.holds()
+            assert driver is not None, "an approved plan with an honest tree cannot go on"
+            self._drive(driver, 100)
+            self.holds()
+            for question in self.people.questions():
+                self._settle(question, count)
+                self.holds()
+        raise AssertionError("the plan never comes to an end")
+
+    def _settle(self, question: Question, count: int) -> None:
+        if count < 3 and "retry" in question.choices:
+            self.people.answer(question, "retry")
+        elif question.kind.value not in {"approval", "clarification"}:
+            self.people.settle(question)
+
+    def _mend_workspace(self) -> None:
+        self.put_judge_back()
+        for name in "abcdefghijklmnopqrstuvwxyz":
+            self.world.edit(f"src/{name}/broken-after", None)
+        for path in ("src/not-ready", "elsewhere/file"):
+            self.world.edit(path, None)
+
+
+_PHASES = {
+    Phase.PENDING: "pending",
+    Phase.STARTED: "started",
+    Phase.WAITING: "waiting",
+    Phase.PROVED: "proved",
+    Phase.WAIVED: "waived",
+    Phase.SKIPPED: "skipped",
+    Phase.FAILED: "failed",
+}
+assert {"proved", "waived", "skipped"} < SETTLED
+
+
+def _status(state: RunState) -> JournalStatus:
+    if state.run is None:
+        return JournalStatus.APPROVED
+    ends = {
+        None: JournalStatus.IN_PROGRESS,
+        "done": JournalStatus.DONE,
+        "done with skips": JournalStatus.DONE_WITH_SKIPS,
+        "revised": JournalStatus.DRAFT,
+    }
+    return ends.get(state.ended, JournalStatus.FAILED)
+
+
+def snapshot(value: Any) -> Any:
+    """Return a state as plain values, all of it."""
+    if isinstance(value, RunState):
+        return {
+            name: snapshot(each) for name, each in vars(value).items() if name != "layout"
+        }
+    if isinstance(value, StepState):
+        return {name: getattr(value, name) for name in StepState.__slots__}
+    if isinstance(value, list):
+        return [snapshot(each) for each in value]
+    return value
+
+
+def _crash() -> None:
+    raise Crash
+
+
+def _do(action: Callable[[], object]) -> None:
+    try:
+        action()
+    except PlanboundError as error:
+        note(f"meanwhile: {error.message}")
