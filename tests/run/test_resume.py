@@ -213,6 +213,7 @@ def test_a_step_that_a_person_broke_meanwhile_is_noticed_at_the_end(bench: Bench
     assert "regressed: step 1" in asked.err
 
 
+@pytest.mark.requirement("command.resume")
 def test_what_could_go_on_is_offered(bench: Bench) -> None:
     bench.settings = BARE
     bench.prepare(A, B, C)

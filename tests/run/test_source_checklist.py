@@ -227,6 +227,7 @@ def test_completed_tasks_are_not_run_again(quick: Bench) -> None:
     assert len(quick.log().of("TASK_STARTED")) == 4
 
 
+@pytest.mark.requirement("command.run")
 @pytest.mark.parametrize("end", ["done", "skipped", "failed"])
 def test_the_summary_is_what_the_log_says(quick: Bench, end: str) -> None:
     last = {

@@ -426,6 +426,10 @@ class RunMachine(RuleBasedStateMachine):
             self.holds()
         self.put_plan_back()
         self._mend_workspace()
+        state = self.people.state()
+        if state.approval is not None:
+            for path, content in state.approval.judges.items():
+                self.world.edit(path, self.world.vault.content(bytes.fromhex(content)))
         for count in range(_MOST_ROUNDS):
             state = self.people.state()
             if state.ended not in {None, "failed"}:
@@ -447,7 +451,6 @@ class RunMachine(RuleBasedStateMachine):
             self.people.settle(question)
 
     def _mend_workspace(self) -> None:
-        self.put_judge_back()
         for name in "abcdefghijklmnopqrstuvwxyz":
             self.world.edit(f"src/{name}/broken-after", None)
         for path in ("src/not-ready", "elsewhere/file"):

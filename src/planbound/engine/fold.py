@@ -124,6 +124,8 @@ class _Plan:
         self.capped = False
         self.started = False
         self.archived = False
+        self.amended = False
+        """Whether what is kept of a run waits for its approval."""
         self.last: Record | None = None
 
     def begins_anew(self, kind: EventKind) -> bool:
@@ -179,6 +181,11 @@ class _Plan:
         kept = details.get("kept")
         if record.draft.event is EventKind.PLAN_AMENDED and isinstance(kept, list):
             self.tasks = {name: task for name, task in self.tasks.items() if name in kept}
+            self.amended = True
+        elif record.draft.event is EventKind.GATE_APPROVED:
+            # Only an amendment keeps what was settled: any other approval begins anew.
+            self.tasks = self.tasks if self.amended else {}
+            self.amended = False
 
     def _status(self, record: Record) -> None:
         kind, details = record.draft.event, record.draft.details

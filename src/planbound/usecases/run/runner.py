@@ -240,7 +240,9 @@ class Runner:
             return
 
     def _finish(self, action: Finish) -> Next:
-        if action.status in DONE and not self.ending.is_judged():
+        with self.session.occupancy.inside():
+            judged = action.status not in DONE or self.ending.is_judged()
+        if not judged:
             self._final_tree = None  # somebody changed something since: that is judged, too
             return Again()
         if not self.session.append_decided(self.ending.drafts(action)):
