@@ -273,3 +273,66 @@ def test_a_step_without_an_agent_is_refused_before_anything_runs(bench: Bench) -
 def test_a_number_of_jobs_that_cannot_be_is_refused(bench: Bench, jobs: str) -> None:
     bench.prepare(Step("make a"), settings=BARE)
     bench.goes("run", "--jobs", jobs, code=2)
+
+
+def test_an_agent_that_says_it_is_blocked_is_not_punished_with_retries(bench: Bench) -> None:
+    says = "echo 'BLOCKED: the price list is not in the repository'"
+    bench.prepare(Step("make a", work=says), settings=BARE)
+    bench.goes("run", code=4)
+    assert "blocked: the price list is not in the repository" in bench.question()["reason"]
+    log = bench.log()
+    assert len(log.of("TASK_STARTED")) == 1
+    assert log.one("FAILURE_CLASSIFIED")["rule"] == "agent-blocked"
+
+
+def test_a_pass_counts_whatever_the_agent_says(bench: Bench) -> None:
+    bench.prepare(Step("make a", work="echo right > src/a; echo BLOCKED; exit 7"), settings=BARE)
+    bench.goes("run")
+
+
+@pytest.mark.parametrize(
+    ("choice", "status"), [("abort", "failed"), ("revise", "draft")], ids=["abort", "revise"]
+)
+def test_a_decision_that_ends_a_run_needs_nobody_to_drive_it(
+    bench: Bench, choice: str, status: str
+) -> None:
+    bench.prepare(Step("make a", work=NOTHING, fields="**on_fail:** escalate"), settings=BARE)
+    bench.goes("run", code=4)
+    bench.answer(choice)
+    assert bench.log().last.kind == "EXECUTION_COMPLETE"
+    assert bench.status()["status"] == status
+    assert f"status: {status}" in bench.plan_file.read_text()
+
+
+@pytest.mark.requirement("run.amended")
+def test_a_judge_that_a_person_changed_is_approved_anew_and_proofs_stay(bench: Bench) -> None:
+    bench.write("check.sh", "grep -qx right src/a\n")
+    bench.prepare(
+        Step("make a", contract="bash check.sh"),
+        Step("make b", work=(NOTHING, "echo right > src/b"), fields="**on_fail:** escalate"),
+    )
+    bench.goes("run", code=4)
+    bench.write("check.sh", "grep -q right src/a\n")
+    bench.answer("retry")
+    assert "judge changed: check.sh" in bench.goes("resume", code=2).err
+    bench.agent("coder", Step("make a"), Step("make b"))
+    bench.approve()
+    assert bench.phases() == ["done", "pending"]
+    bench.goes("run")
+    log = bench.log()
+    assert len(log.of("TASK_STARTED", number="1")) == 1
+    assert log.of("CONTRACT_EVALUATED", number="1", final=True)[-1]["verdict"] == "pass"
+
+
+def test_an_answer_to_a_question_that_was_settled_otherwise_changes_nothing(bench: Bench) -> None:
+    bench.prepare(
+        Step("make a", work=NOTHING, fields="**on_fail:** escalate"),
+        Step("make b", depends="none"),
+        settings=BARE,
+    )
+    bench.goes("run", code=4)
+    asked = bench.question()["id"]
+    bench.goes("waive", "PLAN", "1", "--reason", "known", "--as", "ada")
+    bench.goes("answer", asked, "abort", "--as", "bob", code=2)
+    bench.goes("resume")
+    assert bench.phases() == ["waived", "done"]

@@ -154,7 +154,7 @@ class Gate:
             project=self.parts.state.project,
             used=gate.consumer(journal, sheet.slug, approval.nonce),
         )
-        if approval.digest == sheet.digest and standing.used is not None:
+        if standing.used is not None and mismatch(approval, standing._replace(used=None)) is None:
             self._refuse_under_way(sheet.slug, standing.used)
         reason = mismatch(approval, standing)
         if reason is None:
@@ -244,8 +244,6 @@ class Gate:
         try:
             amendment = examine(recorder, sheet.slug, approved, self.plan)
         except NotUnderWay:
-            return
-        except NothingToDo:
             return
         except Refused as refusal:
             self.terminal.note(f"note: nothing that was proved is kept: {refusal.message}")

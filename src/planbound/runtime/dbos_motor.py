@@ -101,10 +101,6 @@ class DbosHost:
         with self.database.problems():
             DBOS.send(key, "look", topic)
 
-    def end(self) -> None:
-        """Stop it."""
-        DBOS.destroy()
-
 
 class DbosMotor:
     """Drives one run as a DBOS workflow."""
@@ -122,7 +118,7 @@ class DbosMotor:
         # Whoever drove this plan before is dead, or can write nothing any more.
         self.host.forget(self._prefix)
         try:
-            said = _next(self.host.run(self._key, lambda: self._loop(turn)))
+            said = _next(self.host.run(self._key, lambda: self._guarded(turn)))
             self.host.forget(self._key)
         except JournalProblem:
             # Somebody overtook this driver and removed its workflow. What a turn found out counts.
@@ -134,6 +130,14 @@ class DbosMotor:
         return said
 
     # -- the workflow --------------------------------------------------------------------------
+
+    def _guarded(self, turn: Turn) -> Said:
+        """Go through the loop; an error of ours is not DBOS's to keep or to repeat."""
+        try:
+            return self._loop(turn)
+        except PlanboundError as error:
+            self._error = error
+            return Said(said="broken", detail=type(error).__name__)
 
     def _loop(self, turn: Turn) -> Said:
         while True:
@@ -153,7 +157,7 @@ class DbosMotor:
                     return said
 
     def _turns(self, turn: Turn) -> Said:
-        """Take turns for a moment; an error is not DBOS's to keep or to repeat."""
+        """Take turns for a moment."""
         end = time.monotonic() + _BATCH_SECONDS
         try:
             self._last = turn()

@@ -6,7 +6,7 @@ from typing import NamedTuple
 
 from planbound.engine.run.layout import lay_out
 from planbound.engine.run.state import Phase, RunState
-from planbound.errors import NothingToDo, Refused
+from planbound.errors import Refused
 from planbound.journal.event import EventKind
 from planbound.journal.record import Json
 from planbound.plan.digest import digest, step_digest
@@ -32,9 +32,10 @@ class Amendment(NamedTuple):
 
 
 def examine(recorder: Recorder, slug: str, approved: Plan, wanted: Plan) -> Amendment:
-    """Return what changing the approved plan into the wanted one means; refuse what may not be."""
-    if digest(approved) == digest(wanted):
-        raise NothingToDo(f"`{slug}` is as it was approved")
+    """Return what changing the approved plan into the wanted one means; refuse what may not be.
+
+    The two may be the same: then it is about judges that are to be others from now on.
+    """
     ids = recorder.step_ids(approved)
     state = RunState(lay_out(approved, ids))
     history: set[str] = set()

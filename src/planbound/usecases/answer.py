@@ -7,7 +7,7 @@ from typing import NamedTuple
 
 from planbound.engine.inbox import KINDS, open_questions
 from planbound.engine.recovery.failure import FailureClass
-from planbound.engine.run.layout import Slot
+from planbound.engine.run.layout import Slot, lay_out
 from planbound.engine.run.question import Choice, Question
 from planbound.engine.run.state import Phase, RunState
 from planbound.errors import NothingToDo, Refused, Stale, UsageError
@@ -15,7 +15,10 @@ from planbound.journal.event import EventKind
 from planbound.journal.record import Draft, Json
 from planbound.plan.limits import Budget
 from planbound.plan.model import Attest
+from planbound.plan.parse import parse
 from planbound.ports.journal import Journal, Query
+from planbound.ports.tree import Vault
+from planbound.usecases.gate import last_text
 from planbound.usecases.record import Recorder
 
 _TRIES = 20
@@ -26,6 +29,19 @@ class Person(NamedTuple):
 
     name: str
     method: str
+
+
+def state_of(recorder: Recorder, vault: Vault, slug: str, data: bytes) -> RunState:
+    """Return where a plan is: of a run by the text that was approved, whatever its file says now."""
+    state = None
+    for text in (last_text(recorder.journal, vault, slug), data):
+        if text is None or (state is not None and state.run is not None):
+            continue
+        plan = parse(text, path=slug)
+        state = RunState(lay_out(plan, recorder.step_ids(plan)))
+        state.apply_all(recorder.journal.read(Query(plan=slug)))
+    assert state is not None
+    return state
 
 
 def questions(journal: Journal, plan: str | None = None) -> list[Question]:
@@ -152,7 +168,6 @@ def waive(
         "by": person.name,
         "method": person.method,
         "reason": reason,
-        **_run(state),
     }
     return _settle(recorder, slug, state, (slot, condition), EventKind.WAIVED, details)
 
@@ -165,7 +180,6 @@ def attest(recorder: Recorder, slug: str, state: RunState, subject: str, person:
         "by": person.name,
         "method": person.method,
         "statement": statement,
-        **_run(state),
     }
     _settle(recorder, slug, state, (slot, condition), EventKind.ATTESTED, details)
     return statement
@@ -225,22 +239,31 @@ def _settle(
     details: dict[str, Json],
 ) -> str:
     slot, condition = subject
-    task = None
     if slot is not None:
-        phase = state.steps[slot.place].phase
-        if phase.is_settled and slot.place not in state.regressed:
-            raise NothingToDo(f"step {slot.label} is {phase.value} already")
-        if phase is Phase.STARTED:
-            raise Refused(f"step {slot.label} is being worked on", hint="wait, or cancel the run")
-        task = (slot.id, slot.title)
-        details |= {"subject": "step", "number": slot.label}
-        said = f"step {slot.label}"
+        task: tuple[str, str] | None = (slot.id, slot.title)
+        about = ("step", slot.label)
     else:
         assert condition is not None
-        details |= {"subject": condition[0], "number": condition[1]}
-        said = f"{condition[0]} {condition[1]}"
-    recorder.record(kind, slug, details, task=task)
-    return said
+        task, about = None, condition
+
+    def drafts() -> list[Draft]:
+        # The run may have gone on since somebody looked.
+        state.apply_all(recorder.journal.read(Query(plan=slug, after=state.seq)))
+        if slot is not None:
+            _refuse_settled(state, slot)
+        named: dict[str, Json] = {"subject": about[0], "number": about[1]}
+        return [recorder.draft(kind, slug, {**details, **_run(state), **named}, task=task)]
+
+    _append(recorder, drafts)
+    return f"{about[0]} {about[1]}"
+
+
+def _refuse_settled(state: RunState, slot: Slot) -> None:
+    phase = state.steps[slot.place].phase
+    if phase.is_settled and slot.place not in state.regressed:
+        raise NothingToDo(f"step {slot.label} is {phase.value} already")
+    if phase is Phase.STARTED:
+        raise Refused(f"step {slot.label} is being worked on", hint="wait, or cancel the run")
 
 
 def cancel(recorder: Recorder, slug: str, state: RunState, person: Person, reason: str) -> None:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from planbound.engine.run.decide import Finish
+from planbound.engine.run.decide import Finish, Pace, decide
 from planbound.engine.run.layout import lay_out
 from planbound.engine.run.state import RunState
 from planbound.plan.parse import parse
@@ -36,10 +36,17 @@ def cancel_run(
     """End a run; return who drives it and has to stop, None where nobody did."""
     recorder = parts.recorder()
     cancel(recorder, file.slug, run_state(parts, file, data), person, reason)
+    return end_run(parts, file, data)
+
+
+def end_run(parts: Parts, file: PlanFile, data: bytes) -> str | None:
+    """Write the end of a run that a person decided; return who drives it and will do that.
+
+    Where nobody drives it, it is written here, under the lease.
+    """
     holder = holder_of(parts, file.slug)
     if holder is not None:
         return holder
-    # Nobody is there to write the end of it, so it is written here, under the lease.
     from planbound.usecases.run.ending import Ending  # noqa: PLC0415 - only where nobody drives it
     from planbound.usecases.run.projection import Projection  # noqa: PLC0415
     from planbound.usecases.run.session import Session  # noqa: PLC0415
@@ -48,12 +55,15 @@ def cancel_run(
 
     desk = make_desk(parts, file)
     state = run_state(parts, file, data)
+    action = decide(state, Pace(now=parts.now()))
+    if not isinstance(action, Finish):
+        return None
     seconds = parts.configuration.run.lease
     fence = desk.leases.acquire(claim_of(desk, state.layout.plan), seconds=seconds)
     try:
         session = Session(desk, state, fence, data=data, run=state.run or "")
-        session.append(Ending(session).drafts(Finish("cancelled", f"cancelled by {person.name}")))
-        Projection(session).finish("cancelled")
+        session.append(Ending(session).drafts(action))
+        Projection(session).finish(action.status)
     finally:
         desk.settle()
         desk.leases.release(fence)

@@ -8,7 +8,8 @@ from planbound.cli import person
 from planbound.cli.inputs import read_plan
 from planbound.cli.reports import text
 from planbound.cli.terminal import Terminal
-from planbound.errors import ExitCode, Refused, UsageError
+from planbound.errors import ExitCode, NothingToDo, Refused, UsageError
+from planbound.plan.digest import digest
 from planbound.plan.model import PlanStatus
 from planbound.plan.parse import parse
 from planbound.source.visible import visible
@@ -55,6 +56,8 @@ def run(arguments: argparse.Namespace, terminal: Terminal) -> ExitCode:
         terminal.problem("the plan has errors, so it cannot be amended", "mend them")
         return ExitCode.FAILED
     plans = (parse(before, path="approved"), found.plan)
+    if digest(plans[0]) == digest(plans[1]):
+        raise NothingToDo(f"`{file.slug}` is as it was approved")
     recorder = parts.recorder()
     amendment = amending.examine(recorder, file.slug, *plans)
     if wanted != data:

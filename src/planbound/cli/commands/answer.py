@@ -5,6 +5,7 @@ from __future__ import annotations
 import argparse
 
 from planbound.cli import person
+from planbound.cli.inputs import read_plan
 from planbound.cli.pending import note_next
 from planbound.cli.terminal import Terminal
 from planbound.engine.run.question import Choice, Question, QuestionKind
@@ -13,8 +14,10 @@ from planbound.plan.limits import LimitError, parse_budget
 from planbound.usecases import answer as answers
 from planbound.wiring.judging import refuse_in_cell
 from planbound.wiring.parts import Parts
+from planbound.wiring.people import end_run
 
 _CHOICES = [choice.value for choice in Choice]
+_ENDS = frozenset({Choice.ABORT.value, Choice.REVISE.value})
 
 
 def configure(parser: argparse.ArgumentParser) -> None:
@@ -42,11 +45,13 @@ def run(arguments: argparse.Namespace, terminal: Terminal) -> ExitCode:
     question = answers.find_question(journal, arguments.id)
     who = person.the_person(arguments.by)
     said = _answer(parts, question, who, arguments)
+    if said in _ENDS:
+        end_run(parts, *read_plan(question.plan, parts))
     if arguments.json:
         terminal.json({"id": question.id, "plan": question.plan, "answer": said, "by": who.name})
         return ExitCode.DONE
     terminal.out(f"{question.id}: {said}, by {who.name}")
-    if question.kind is not QuestionKind.CLARIFICATION and said != Choice.REVISE.value:
+    if question.kind is not QuestionKind.CLARIFICATION and said not in _ENDS:
         note_next(parts, question.plan, terminal)
     elif said == Choice.REVISE.value:
         terminal.note(f"change the plan, then `planbound amend {question.plan}`")

@@ -78,6 +78,8 @@ def status_lines(slug: str, state: RunState, terminal: Terminal) -> Iterator[str
     paused = f" ({state.paused})" if state.paused and state.ended is None else ""
     run = f", run {state.run}" if state.run else ""
     yield terminal.style(f"{slug}: {where}{paused}, revision {state.revision}{run}", "bold")
+    if state.why_ended and state.ended not in {None, "done", "done with skips"}:
+        yield f"  {state.ended}: {visible(state.why_ended)}"
     for slot, step in zip(state.layout.slots, state.steps, strict=True):
         said = step.phase.value
         if step.attempts:

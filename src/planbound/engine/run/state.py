@@ -139,6 +139,7 @@ class RunState:
         self.begun_by: str | None = None
         """The version of planbound that began the run."""
         self.ended: str | None = None
+        self.why_ended: str | None = None
         self.paused: str | None = None
         self.cancelled = False
         self.aborted: str | None = None
@@ -336,6 +337,7 @@ class RunState:
         self._before_session = self.session_seconds()
         self._session = None
         self.ended = _text(details.get("status")) or "failed"
+        self.why_ended = _text(details.get("reason"))
         self.cancelled = False
         self.questions.clear()
         for step in self.steps:
@@ -377,8 +379,6 @@ class RunState:
             step.tokens += tokens if isinstance(tokens, int) else 0
             step.dollars += cost or Decimal(0)
             step.seconds += duration if isinstance(duration, int | float) else 0.0
-        if ending == "lost":
-            return
         self.spent = self.spent._replace(
             tokens=self.spent.tokens + (tokens if isinstance(tokens, int) else 0),
             dollars=self.spent.dollars + (cost or Decimal(0)),
@@ -509,13 +509,17 @@ class RunState:
         decision = details.get("user_decision")
         found = self._step(record)
         if decision is None:
+            if found is not None:
+                self._close(found[1].question)
+                found[1].question = key
             question = question_of(record)
             if question is not None:
                 self.questions[question.id] = question
             if found is not None:
-                found[1].question = key
                 self._settle(found[0], Phase.WAITING)
             return
+        if key not in self.questions:
+            return  # it was settled by another way: an answer to it means nothing any more
         self._close(key)
         if decision == "retry":
             if found is not None:

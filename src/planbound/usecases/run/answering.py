@@ -8,6 +8,7 @@ from datetime import datetime, timedelta
 from decimal import Decimal
 from typing import assert_never
 
+from planbound.engine.blocked import blocked_reason
 from planbound.engine.judging.outcome import Ending, Outcome
 from planbound.engine.judging.verdict import Verdict, VerdictKind
 from planbound.engine.manifest import ChangeKind, EntryType, changes
@@ -189,6 +190,8 @@ class Answering:
             return Classified(FailureClass.BUDGET, "agent-over-budget")
         if agent.ending is Ending.TIMED_OUT and order.budget_seconds:
             return Classified(FailureClass.BUDGET, "agent-over-time-budget")
+        if verdict.kind is VerdictKind.FAIL and _blocked(attempted) is not None:
+            return Classified(FailureClass.UNRECOVERABLE, "agent-blocked")
         from planbound.engine.recovery.classify import classify  # noqa: PLC0415 - most pass
 
         return classify(
@@ -295,7 +298,9 @@ class Answering:
     def _agent_trouble(self, attempted: Attempted) -> str:
         if attempted.worked is None:
             return ""
-        outcome = attempted.worked.outcome
+        outcome, blocked = attempted.worked.outcome, _blocked(attempted)
+        if blocked is not None:
+            return f"the agent says that it is blocked: {blocked}"
         if outcome.ending is Ending.EXITED:
             return "" if not outcome.exit_code else f"the agent ended with {outcome.exit_code}"
         return f"the agent: {outcome.reason or outcome.ending.value}"
@@ -450,6 +455,14 @@ class Answering:
         choices = (Choice.RETRY, Choice.ABORT, Choice.REVISE)
         drafts.append(self.question(QuestionKind.FAILURE, order.slot, reason, choices, extra))
         self.session.append(drafts)
+
+
+def _blocked(attempted: Attempted) -> str | None:
+    """Return why the agent says that the step cannot be done."""
+    if attempted.worked is None:
+        return None
+    outcome = attempted.worked.outcome
+    return blocked_reason(outcome.stdout.text()) or blocked_reason(outcome.stderr.text())
 
 
 def _used(attempted: Attempted) -> Spent:
