@@ -23,6 +23,7 @@ def test_a_demonstration_ends_as_it_should(name: str) -> None:
     assert done.returncode == 0, done.stdout + done.stderr
 
 
+@pytest.mark.requirement("demo.run")
 def test_the_demo_shows_who_was_caught_and_what_it_came_to() -> None:
     done = subprocess.run(
         [sys.executable, "demo/run.py"],

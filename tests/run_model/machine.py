@@ -484,9 +484,7 @@ def _status(state: RunState) -> JournalStatus:
 def snapshot(value: Any) -> Any:
     """Return a state as plain values, all of it."""
     if isinstance(value, RunState):
-        return {
-            name: snapshot(each) for name, each in vars(value).items() if name != "layout"
-        }
+        return {name: snapshot(each) for name, each in vars(value).items() if name != "layout"}
     if isinstance(value, StepState):
         return {name: getattr(value, name) for name in StepState.__slots__}
     if isinstance(value, list):

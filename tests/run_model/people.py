@@ -6,25 +6,26 @@ from functools import lru_cache
 
 from planbound.engine.gate.approval import Approval, Method
 from planbound.engine.judging.case import cases
-from planbound.engine.run.decide import Finish
-from planbound.engine.run.layout import lay_out
+from planbound.engine.run.decide import Finish, Pace, decide
 from planbound.engine.run.question import Choice, Question, QuestionKind
 from planbound.engine.run.state import RunState
 from planbound.errors import NothingToDo, Refused
 from planbound.plan.digest import digest
 from planbound.plan.limits import Budget
 from planbound.plan.model import Plan, PlanStatus
-from planbound.plan.parse import parse
+from planbound.plan.parse import parse, write
 from planbound.usecases import amend as amending
 from planbound.usecases import answer as answering
 from planbound.usecases import gate
 from planbound.usecases.baseline import Taken, configuration_digest, freeze, note_baseline, observe
 from planbound.usecases.modify import refuse_needed
 from planbound.usecases.run.ending import Ending
+from planbound.usecases.run.projection import Projection
 from planbound.usecases.run.runner import CANCELLED
 from planbound.usecases.run.session import Session
 from planbound.usecases.run.start import claim_of
 from tests.run_model.world import FILE, SLUG, World
+
 
 @lru_cache(maxsize=200)
 def read(data: bytes) -> Plan:
@@ -48,10 +49,7 @@ class People:
 
     def state(self) -> RunState:
         """Return where the plan is, as every command reads it."""
-        plan = self.plan()
-        state = RunState(lay_out(plan, self.recorder.step_ids(plan)))
-        state.apply_all(self.world.records())
-        return state
+        return answering.state_of(self.recorder, self.world.vault, SLUG, self.world.plan_data())
 
     def driver_name(self) -> str | None:
         """Return who drives the plan now."""
@@ -185,7 +183,10 @@ class People:
         with world.quiet():
             fence = desk.leases.acquire(claim_of(desk, state.layout.plan), seconds=1e9)
             world.holder = name
-            data = world.plan_data()
+            action = decide(state, Pace(now=world.clock.now()))
+            data = write(state.layout.plan)
             session = Session(desk, state, fence, data=data, run=state.run or "")
-            session.append(Ending(session).drafts(Finish("cancelled", "cancelled by somebody")))
+            assert isinstance(action, Finish)
+            session.append(Ending(session).drafts(action))
+            Projection(session).finish(action.status)
             desk.leases.release(fence)

@@ -373,9 +373,7 @@ class Driver:
         working = sorted(self.runner._working)
         if len(working) >= self.jobs > 1:
             self._let_end(working[first % len(working)])
-        elif working and first % 2:
-            self._let_end(working[0])
-        elif working and isinstance(self._next(), Await):
+        elif (working and first % 2) or (working and isinstance(self._next(), Await)):
             self._let_end(working[0])
         return self.runner.turn()
 
@@ -595,4 +593,3 @@ def _is_good(word: str, name: str, files: dict[str, bytes]) -> bool:
 def _captured(text: str) -> Captured:
     data = text.encode()
     return Captured(head=data, length=len(data))
-

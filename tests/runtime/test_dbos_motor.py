@@ -24,6 +24,7 @@ def has(bench: Bench, kind: str, **details: str) -> bool:
     return bool(bench.log().of(kind, **details))
 
 
+@pytest.mark.requirement("motor.dbos")
 def test_a_run_with_a_retry_is_the_same_as_without_dbos(bench: Bench) -> None:
     bench.prepare(Step("Make a"), Step("Make b", work=UNTIL_TOLD), Step("Make c"), settings=DBOS)
     done = bench.goes("run")
@@ -41,6 +42,7 @@ def test_dbos_says_nothing_and_keeps_nothing_of_a_run_that_is_over(bench: Bench)
     assert kept_by_dbos(bench) == []
 
 
+@pytest.mark.requirement("motor.dbos")
 def test_a_run_that_was_killed_goes_on_where_the_proof_ends(bench: Bench) -> None:
     stuck = "test -e $HOME/../go || { touch $HOME/../here; sleep 60; }; echo right > src/b"
     stuck = stuck.replace("$HOME/..", str(bench.folder))
@@ -82,6 +84,7 @@ def test_each_motor_goes_on_with_what_the_other_began(tmp_path: Path) -> None:
     assert [event.number for event in log.of("TASK_STARTED")] == ["1", "2", "2", "2"]
 
 
+@pytest.mark.requirement("motor.dbos")
 def test_a_wait_before_a_retry_survives_a_kill(bench: Bench) -> None:
     bench.prepare(Step("Make a"), Step("Make b", work=REFUSED_ONCE), settings=PATIENT)
     with bench.start("run") as process:
@@ -173,6 +176,7 @@ def test_first_launches_at_once_do_not_get_in_each_others_way(bench: Bench) -> N
     assert codes == [0] * len(names)
 
 
+@pytest.mark.requirement("motor.inline-alone")
 def test_the_inline_motor_does_not_even_import_dbos(tmp_path: Path) -> None:
     bench = Bench(tmp_path)
     bench.prepare(Step("Make a"), settings=BARE)

@@ -51,6 +51,7 @@ def test_a_worker_without_plans_has_nothing_to_do(on_postgres: Fleet) -> None:
     on_postgres.goes("worker", "--once", code=3)
 
 
+@pytest.mark.requirement("command.submit")
 def test_a_plan_is_submitted_once(fleet: Fleet) -> None:
     fleet.submit("hello")
     assert "`hello` is on the queue already" in fleet.goes("submit", "hello", code=3).err
@@ -58,6 +59,7 @@ def test_a_plan_is_submitted_once(fleet: Fleet) -> None:
     assert "`hello` is done already" in fleet.goes("submit", "hello", code=3).err
 
 
+@pytest.mark.requirement("command.submit")
 def test_what_could_not_be_run_is_not_submitted(on_postgres: Fleet) -> None:
     fleet = on_postgres
     fleet.add("hello")
@@ -78,6 +80,7 @@ def test_a_plan_that_was_edited_since_is_taken_off_the_queue(on_postgres: Fleet)
     assert kept_by_dbos(fleet) == []
 
 
+@pytest.mark.requirement("command.worker")
 def test_the_urgent_come_first_and_then_the_old(on_postgres: Fleet) -> None:
     fleet = on_postgres
     for name, priority in (("a", ""), ("b", "low"), ("c", "urgent"), ("d", "high"), ("e", "")):
@@ -86,6 +89,7 @@ def test_the_urgent_come_first_and_then_the_old(on_postgres: Fleet) -> None:
     assert [name for name, _ in fleet.calls()] == ["c-1", "d-1", "a-1", "e-1", "b-1"]
 
 
+@pytest.mark.requirement("worker.roles")
 def test_a_worker_leaves_plans_that_need_others(on_postgres: Fleet) -> None:
     fleet = on_postgres
     fleet.submit("review", target="reviewer")
@@ -98,6 +102,7 @@ def test_a_worker_leaves_plans_that_need_others(on_postgres: Fleet) -> None:
     assert "which is no role" in fleet.goes("worker", "--roles", "cooder", code=2).err
 
 
+@pytest.mark.requirement("worker.waiting")
 def test_a_plan_that_waits_for_a_person_keeps_nobody_busy(fleet: Fleet) -> None:
     fleet.submit("wrong")
     fleet.submit("hello")
@@ -128,6 +133,7 @@ def test_a_plan_that_was_cancelled_while_it_waited_leaves_the_queue(on_postgres:
     assert kept_by_dbos(fleet) == []
 
 
+@pytest.mark.requirement("command.worker")
 def test_a_worker_that_is_told_to_stop_gives_its_plan_back(fleet: Fleet) -> None:
     fleet.submit("slow", 2)
     with fleet.worker() as worker:
@@ -152,6 +158,7 @@ def test_a_second_signal_stops_a_worker_at_once(on_postgres: Fleet) -> None:
     fleet.ends_all()
 
 
+@pytest.mark.requirement("worker.takeover")
 def test_a_dead_workers_plan_is_taken_over_after_judging_what_it_left(fleet: Fleet) -> None:
     fleet.submit("slow", 2)
     with fleet.worker() as first:
@@ -169,6 +176,7 @@ def test_a_dead_workers_plan_is_taken_over_after_judging_what_it_left(fleet: Fle
     fleet.check(2)
 
 
+@pytest.mark.requirement("worker.fenced")
 def test_a_slow_worker_is_fenced_off_and_drops_the_plan(fleet: Fleet) -> None:
     fleet.submit("slow")
     with fleet.worker() as slow:
@@ -205,6 +213,7 @@ def test_plans_that_touch_the_same_files_run_one_after_the_other(on_postgres: Fl
     assert begins[second] > ends[first]
 
 
+@pytest.mark.requirement("worker.takeover")
 def test_workers_that_are_killed_prove_every_plan_exactly_once(
     on_postgres: Fleet,
 ) -> None:

@@ -127,8 +127,10 @@ class Face:
         if session.state.paused is None:
             session.note_pause("waiting")
         before = session.state.seq
+        journal = session.desk.journal
         while session.control.reason is None and session.state.seq == before:
-            session.desk.journal.wait(session.state.seq, 1.0)
+            # Beyond the head, not beyond the last event of this plan: others write, too.
+            journal.wait(journal.head().seq, 1.0)
             session.refresh(at_once=True)
         return True
 

@@ -32,7 +32,7 @@ class Person(NamedTuple):
 
 
 def state_of(recorder: Recorder, vault: Vault, slug: str, data: bytes) -> RunState:
-    """Return where a plan is: of a run by the text that was approved, whatever its file says now."""
+    """Return where a plan is; of a run by the text that was approved, whatever its file says."""
     state = None
     for text in (last_text(recorder.journal, vault, slug), data):
         if text is None or (state is not None and state.run is not None):

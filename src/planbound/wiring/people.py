@@ -5,10 +5,11 @@ from __future__ import annotations
 from planbound.engine.run.decide import Finish, Pace, decide
 from planbound.engine.run.layout import lay_out
 from planbound.engine.run.state import RunState
-from planbound.plan.parse import parse
+from planbound.plan.parse import parse, write
 from planbound.ports.files import PlanFile
 from planbound.ports.journal import Query
-from planbound.usecases.answer import Person, cancel
+from planbound.usecases.answer import Person, cancel, state_of
+from planbound.wiring.judging import vault
 from planbound.wiring.parts import Parts
 
 
@@ -20,6 +21,11 @@ def run_state(parts: Parts, file: PlanFile, data: bytes) -> RunState:
     if journal is not None:
         state.apply_all(journal.read(Query(plan=file.slug)))
     return state
+
+
+def decided_state(parts: Parts, file: PlanFile, data: bytes) -> RunState:
+    """Return what people decide about: the run as it was approved, whatever the file says now."""
+    return state_of(parts.recorder(), vault(parts), file.slug, data)
 
 
 def holder_of(parts: Parts, slug: str) -> str | None:
@@ -35,7 +41,7 @@ def cancel_run(
 ) -> str | None:
     """End a run; return who drives it and has to stop, None where nobody did."""
     recorder = parts.recorder()
-    cancel(recorder, file.slug, run_state(parts, file, data), person, reason)
+    cancel(recorder, file.slug, decided_state(parts, file, data), person, reason)
     return end_run(parts, file, data)
 
 
@@ -54,14 +60,15 @@ def end_run(parts: Parts, file: PlanFile, data: bytes) -> str | None:
     from planbound.wiring.running import make_desk  # noqa: PLC0415
 
     desk = make_desk(parts, file)
-    state = run_state(parts, file, data)
+    state = decided_state(parts, file, data)
     action = decide(state, Pace(now=parts.now()))
     if not isinstance(action, Finish):
         return None
     seconds = parts.configuration.run.lease
     fence = desk.leases.acquire(claim_of(desk, state.layout.plan), seconds=seconds)
     try:
-        session = Session(desk, state, fence, data=data, run=state.run or "")
+        plan = state.layout.plan
+        session = Session(desk, state, fence, data=write(plan), run=state.run or "")
         session.append(Ending(session).drafts(action))
         Projection(session).finish(action.status)
     finally:

@@ -13,7 +13,7 @@ from planbound.source.visible import visible
 from planbound.usecases import answer as answers
 from planbound.wiring.judging import refuse_in_cell
 from planbound.wiring.parts import Parts
-from planbound.wiring.people import run_state
+from planbound.wiring.people import decided_state
 
 
 def configure(parser: argparse.ArgumentParser) -> None:
@@ -30,7 +30,7 @@ def run(arguments: argparse.Namespace, terminal: Terminal) -> ExitCode:
     parts = Parts(workspace=arguments.workspace, state=arguments.state)
     file, data = read_plan(arguments.plan, parts)
     who = person.the_person(arguments.by)
-    state = run_state(parts, file, data)
+    state = decided_state(parts, file, data)
     statement = answers.attest(parts.recorder(), file.slug, state, arguments.subject, who)
     if arguments.json:
         terminal.json({"plan": file.slug, "statement": statement, "by": who.name})

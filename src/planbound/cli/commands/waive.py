@@ -12,7 +12,7 @@ from planbound.errors import ExitCode, UsageError
 from planbound.usecases import answer as answers
 from planbound.wiring.judging import refuse_in_cell
 from planbound.wiring.parts import Parts
-from planbound.wiring.people import run_state
+from planbound.wiring.people import decided_state
 
 
 def configure(parser: argparse.ArgumentParser) -> None:
@@ -32,7 +32,7 @@ def run(arguments: argparse.Namespace, terminal: Terminal) -> ExitCode:
     if not arguments.reason.strip():
         raise UsageError("the reason is empty", hint="say why it goes on without a pass")
     who = person.the_person(arguments.by)
-    state = run_state(parts, file, data)
+    state = decided_state(parts, file, data)
     said = answers.waive(
         parts.recorder(), file.slug, state, arguments.subject, arguments.reason, who
     )
