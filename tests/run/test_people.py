@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 import re
 import signal
+import sys
 from dataclasses import replace
 
 import pytest
@@ -336,3 +337,21 @@ def test_an_answer_to_a_question_that_was_settled_otherwise_changes_nothing(benc
     bench.goes("answer", asked, "abort", "--as", "bob", code=2)
     bench.goes("resume")
     assert bench.phases() == ["waived", "done"]
+
+
+def test_an_agent_decides_nothing(bench: Bench) -> None:
+    program = f"{sys.executable} -m planbound"
+    tries = (
+        f"{program} approve PLAN --digest 000000000000 --as me",
+        f"{program} answer x retry --as me",
+        f"{program} waive PLAN 1 --reason r --as me",
+        f"{program} attest PLAN 1 --as me",
+        f"{program} amend --as me",
+        f"{program} cancel --as me",
+        f"{program} run",
+    )
+    work = "; ".join(f"{each} 2>&1 | head -1" for each in tries)
+    bench.prepare(Step("make a", work=f"{work}; echo right > src/a"), settings=BARE)
+    bench.goes("run")
+    said = bench.log().one("ATTEMPT_ENDED")["output_tail"]
+    assert said.count("this is the inside of a cell") == len(tries), said

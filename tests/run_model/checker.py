@@ -258,7 +258,7 @@ class Checker:
             self.late += 1
             self._demand(self.late <= self.jobs, 3, f"it goes on after {self.stopped}")
         self._demand(
-            all(str(number) in self.before for number in range(1, self.shape.before + 1))
+            self.before | self.answered >= {str(each + 1) for each in range(self.shape.before)}
             or any(each.attempts for each in self.tasks.values()),
             3,
             "a precondition was not seen to hold",
@@ -363,7 +363,7 @@ class Checker:
         elif details["subject"] == "postcondition":
             self.conditions[details["number"]] = {"by": phase}
         else:
-            self.before.add(details["number"])
+            self.answered.add(details["number"])
 
     def _escalated(self) -> None:
         details = self._details

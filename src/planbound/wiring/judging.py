@@ -29,11 +29,14 @@ if TYPE_CHECKING:
 
 __all__ = ["SYSTEM_PATH", "make_bench", "refuse_in_cell", "scratch", "vault"]
 _CELL_MARK = "/run/planbound-cell"
+AGENT_MARK = "PLANBOUND_ATTEMPT"
+"""What every agent finds in its environment."""
 
 
 def refuse_in_cell() -> None:
     """Refuse to decide anything from inside a cell."""
-    if os.path.exists(_CELL_MARK):
+    # Where there is no cell an agent could take the variable away: no wall, only a sign.
+    if os.path.exists(_CELL_MARK) or os.environ.get(AGENT_MARK):
         raise Refused(
             "this is the inside of a cell: nothing is judged, approved or answered from here",
             hint="run it where the harness runs",
