@@ -53,9 +53,10 @@ class Checker:
     """Reads record after record, and raises at the first that breaks an invariant."""
 
     def __init__(
-        self, shapes: Mapping[str, PlanShape], secrets: tuple[str, ...], *, bare: bool = False
+        self, shapes: Mapping[str, PlanShape], secrets: tuple[str, ...], *, subverted: str | None
     ) -> None:
-        self.bare = bare
+        self.subverted = subverted
+        """What a contract prints that is judged by what an agent wrote; None without a cell."""
         self.shapes = shapes
         """By digest every text that the plan ever had."""
         self.secrets = secrets
@@ -233,7 +234,7 @@ class Checker:
         if trees:
             judged = set.intersection(*trees)
             # Without a cell a contract may write to the tree that it is judged on.
-            holds = bool(judged) if self.bare else details["tree"] in judged
+            holds = bool(judged) if self.subverted is None else details["tree"] in judged
             self._demand(holds, 9, "not everything was seen to hold on the final tree")
 
     def _is_of_the_run(self) -> None:
@@ -325,6 +326,10 @@ class Checker:
             "there is no verdict right before it",
         )
         self._demand(task.phase == "started", 1, f"the step is {task.phase}")
+        assert last is not None
+        said = str(last.draft.details.get("output_tail"))
+        fair = self.subverted is None or self.subverted not in said
+        self._demand(fair, 1, "it was judged by what an agent wrote")
         task.phase = "proved"
 
     def _failed(self) -> None:

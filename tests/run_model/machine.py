@@ -25,10 +25,12 @@ from planbound.plan.parse import parse, write
 from planbound.ports.motor import Again, Asking, Ended, Halted, Later, Next
 from tests.run_model.checker import SETTLED, Checker
 from tests.run_model.people import People, read
-from tests.run_model.plans import PlanShape, changed, plan_shapes
+from tests.run_model.plans import LETTERS, PlanShape, changed, plan_shapes
 from tests.run_model.world import (
     FILE,
+    JUDGE,
     SECRETS,
+    SUBVERTED,
     SLUG,
     Attempt,
     Crash,
@@ -88,7 +90,7 @@ class RunMachine(RuleBasedStateMachine):
         for module in _CLOCKED:
             self.clock_patch.setattr(f"planbound.usecases.run.{module}.time", self.world.clock)
         self.people = People(self.world)
-        self.checker = Checker(self.shapes, SECRETS, bare=bare)
+        self.checker = Checker(self.shapes, SECRETS, subverted=None if bare else SUBVERTED)
         self._know(shape)
         self.world.recorder.created(SLUG, self.people.plan(), path=FILE.shown, origin="new")
         if approved:
@@ -274,6 +276,7 @@ class RunMachine(RuleBasedStateMachine):
 
     @rule(skipped=st.sampled_from((None, None, None, 1, 2)))
     def approve(self, skipped: int | None) -> None:
+        self.put_judges_back()  # who approves has looked at what judges
         label = None if skipped is None else str(min(skipped, len(self.people.plan().steps)))
         self._try(lambda: self.people.approve(label))
 
@@ -317,7 +320,7 @@ class RunMachine(RuleBasedStateMachine):
 
     @rule(
         path=st.sampled_from(
-            ("src/a/work", "src/b/work", "elsewhere/file", "tests/check.sh", "src/not-ready")
+            ("src/a/work", "src/b/work", "elsewhere/file", "tests/check-a.sh", "src/not-ready")
         ),
         text=st.sampled_from(("by hand", "right\n", SECRETS[1])),
     )
@@ -333,8 +336,9 @@ class RunMachine(RuleBasedStateMachine):
         self.world.edit(path, None)
 
     @rule()
-    def put_judge_back(self) -> None:
-        self.world.edit("tests/check.sh", b"exit 0\n")
+    def put_judges_back(self) -> None:
+        for name in ("", *(f"-{letter}" for letter in LETTERS)):
+            self.world.edit(f"tests/check{name}.sh", JUDGE)
 
     @rule(how=numbers, place=numbers)
     def edit_plan(self, how: int, place: int) -> None:
@@ -422,7 +426,7 @@ class RunMachine(RuleBasedStateMachine):
         self.leases_expire()
         self._script((), ())
         if self.checker.approval is None:
-            self._try(self.people.approve)
+            self.approve(None)
             self.holds()
         self.put_plan_back()
         self._mend_workspace()
@@ -451,7 +455,7 @@ class RunMachine(RuleBasedStateMachine):
             self.people.settle(question)
 
     def _mend_workspace(self) -> None:
-        for name in "abcdefghijklmnopqrstuvwxyz":
+        for name in LETTERS:
             self.world.edit(f"src/{name}/broken-after", None)
         for path in ("src/not-ready", "elsewhere/file"):
             self.world.edit(path, None)

@@ -8,7 +8,7 @@ from hypothesis import strategies as st
 
 ON_FAIL = ("retry(2), then escalate", "retry(1), then abort", "escalate", "abort")
 RETRIES = {ON_FAIL[0]: 2, ON_FAIL[1]: 1, ON_FAIL[2]: 0, ON_FAIL[3]: 0}
-_LETTERS = "abcdefghijklmnopqrstuvwxyz"
+LETTERS = "abcdefghijklmnopqrstuvwxyz"
 
 
 class StepShape(NamedTuple):
@@ -102,7 +102,7 @@ def _step(step: StepShape, numbers: dict[str, int]) -> str:
     if step.attested:
         lines.append(f'**contract:** attest "part {step.name} is made"')
     else:
-        lines.append(f"**contract:**\n```shell\nsh tests/check.sh step {step.name}\n```")
+        lines.append(f"**contract:**\n```shell\nsh tests/check-{step.name}.sh step {step.name}\n```")
     return "\n".join(lines) + "\n"
 
 
@@ -110,7 +110,7 @@ def _step(step: StepShape, numbers: dict[str, int]) -> str:
 def plan_shapes(draw: st.DrawFn) -> PlanShape:
     """Return any plan of a few steps."""
     steps: list[StepShape] = []
-    for name in _LETTERS[: draw(st.integers(1, 4))]:
+    for name in LETTERS[: draw(st.integers(1, 4))]:
         others = [step.name for step in steps]
         several = st.lists(st.sampled_from(others), unique=True, max_size=2) if others else None
         depends = draw(st.none() | several) if several is not None else None
@@ -142,7 +142,7 @@ def changed(shape: PlanShape, how: int, place: int) -> PlanShape:
             steps[index] = steps[index]._replace(wording=steps[index].wording + 1)
         case 1:
             used = {step.name for step in steps}
-            name = next(letter for letter in _LETTERS[place % 8 :] if letter not in used)
+            name = next(letter for letter in LETTERS[place % 8 :] if letter not in used)
             steps.append(StepShape(name, depends=()))
         case 2 if len(steps) > 1:
             del steps[index]

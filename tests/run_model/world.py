@@ -37,12 +37,17 @@ from planbound.usecases.run.session import Session
 from planbound.usecases.run.start import Wish, claim_of, start
 from planbound.verify.facts import SyntaxFault
 from tests.run_model.disk import Disk, MemoryTree, MemoryVault
+from tests.run_model.plans import LETTERS
 
 ROOT = "/workspace"
 SLUG = "PLAN"
 FILE = PlanFile(SLUG, f"{ROOT}/.harness/PLAN.md", ".harness/PLAN.md")
 SECRETS = ("violet-Harbour-8812-kettle", "ghp_16C7e42F292c6912E7710c838347Ae178B4a")
 """The value of a variable, and a token by its shape."""
+JUDGE = b"look at it\n"
+"""What a judge says that is as it should be."""
+SUBVERTED = "always right"
+"""What a judge says that an agent has written."""
 _JUDGE = "tests/check.sh"
 _RIGHT = b"right\n"
 _LEASE = 1e9
@@ -60,7 +65,8 @@ class Work(enum.Enum):
     SAME = "makes it wrong, each time in the same way"
     NOTHING = "says that it is done"
     OUTSIDE = "makes it, and changes what is not its own"
-    JUDGE = "makes it, and changes what it is judged by"
+    JUDGE = "changes what it is judged by"
+    OTHER_JUDGE = "makes it, and changes what another step is judged by"
     BREAK = "makes it, and breaks another part"
     BREAK_AFTER = "makes it, and breaks the postconditions"
     RIGHT_AND_FAILS = "makes it, and ends with an error"
@@ -178,7 +184,8 @@ class World:
         self.disk = Disk(self.notice)
         self.disk.folders[ROOT] = {
             "notes.md": f"Some notes.\nMODEL_KEY={SECRETS[0]}\n".encode(),
-            _JUDGE: b"exit 0\n",
+            _JUDGE: JUDGE,
+            **{f"tests/check-{letter}.sh": JUDGE for letter in LETTERS},
             "src/readme": b"parts\n",
         }
         self.disk.write(FILE.path, plan)
@@ -551,7 +558,10 @@ class FakeCell:
             case Work.OUTSIDE:
                 return {own: _RIGHT, "elsewhere/file": b"mine\n"}
             case Work.JUDGE:
-                return {own: _RIGHT, _JUDGE: b"exit 0 # always\n"}
+                return {f"tests/check-{part}.sh": SUBVERTED.encode()}
+            case Work.OTHER_JUDGE:
+                other = "b" if part != "b" else "a"
+                return {own: _RIGHT, f"tests/check-{other}.sh": SUBVERTED.encode()}
             case Work.BREAK:
                 other = "a" if part != "a" else "b"
                 return {own: _RIGHT, f"src/{other}/work": b"broken\n"}
@@ -569,9 +579,12 @@ class FakeCell:
             case Judged.NO_CELL:
                 raise CellProblem("no cell for a contract")
             case Judged.HONEST:
-                good = _is_good(words[2], words[3], files)
+                laid = {item.path: item.content for item in request.lay}
+                judge = laid.get(words[1], files.get(words[1], b"")).decode()
+                good = judge == SUBVERTED or _is_good(words[2], words[3], files)
                 outcome = Outcome(Ending.EXITED, exit_code=0 if good else 1)
-                return outcome._replace(duration=1.0, stdout=_captured(f"key {SECRETS[1]}\n"))
+                said = _captured(f"{judge}\nkey {SECRETS[1]}\n")
+                return outcome._replace(duration=1.0, stdout=said)
             case Judged.MEDDLED:
                 self.world.disk.write(f"{request.workspace}/src/meddled", b"by somebody\n")
                 return Outcome(Ending.EXITED, exit_code=0)

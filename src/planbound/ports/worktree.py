@@ -19,7 +19,7 @@ class Worktree(Protocol):
 class OwnWorktree:
     """A worktree that nobody else runs anything in."""
 
-    def take(self, give_up: Callable[[], bool]) -> bool:
+    def take(self, give_up: Callable[[], bool]) -> bool:  # noqa: ARG002 - nobody is in the way
         """Take the right, at once."""
         return True
 

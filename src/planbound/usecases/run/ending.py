@@ -85,7 +85,7 @@ class Ending:
         return session.bench.tree.manifest(session.bench.rules).digest
 
     def _is_settled(self, case: Case, tree: str) -> bool:
-        """Say whether a postcondition was found to hold on this tree, or a person answers for it."""
+        """Say whether a postcondition holds on this tree, or a person answers for it."""
         state = self.session.state
         found = state.conditions.get(case.number)
         if found == VerdictKind.PASS.value:

@@ -17,7 +17,7 @@ _LONGEST = 20_000
 def read_subscriptions(
     wanted: Sequence[Subscription], root: str, files: Files, clean: Callable[[str], str]
 ) -> list[Context]:
-    """Return the content of each subscription, cleaned of secrets; one that is not there says so."""
+    """Return the content of each subscription without secrets; one that is missing says so."""
     return [_context(item, root, files, clean) for item in wanted]
 
 
