@@ -15,7 +15,8 @@ from planbound.engine.fold import JournalStatus, fold
 from planbound.engine.inbox import open_questions
 from planbound.engine.run.layout import lay_out
 from planbound.engine.run.question import Question
-from planbound.engine.run.state import Phase, RunState, StepState
+from planbound.engine.run.state import RunState
+from planbound.engine.run.step_state import Phase, StepState
 from planbound.errors import LeaseLost, NothingToDo, PlanboundError, Refused, UsageError
 from planbound.journal.record import Record
 from planbound.plan.digest import digest
@@ -30,8 +31,8 @@ from tests.run_model.world import (
     FILE,
     JUDGE,
     SECRETS,
-    SUBVERTED,
     SLUG,
+    SUBVERTED,
     Attempt,
     Crash,
     Driver,
@@ -50,7 +51,7 @@ _HARMLESS = (Refused, NothingToDo, UsageError)
 attempts = st.lists(
     st.builds(
         Attempt,
-        work=st.sampled_from([*Work, *[Work.RIGHT] * 8]),
+        work=st.sampled_from([*Work, *[Work.RIGHT] * 6, *[Work.NOTHING, Work.OTHER_JUDGE] * 2]),
         tokens=st.sampled_from((10, 10, 10, None, 300, 700)),
         talks=st.booleans(),
     ),

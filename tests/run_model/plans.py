@@ -102,7 +102,9 @@ def _step(step: StepShape, numbers: dict[str, int]) -> str:
     if step.attested:
         lines.append(f'**contract:** attest "part {step.name} is made"')
     else:
-        lines.append(f"**contract:**\n```shell\nsh tests/check-{step.name}.sh step {step.name}\n```")
+        lines.append(
+            f"**contract:**\n```shell\nsh tests/check-{step.name}.sh step {step.name}\n```"
+        )
     return "\n".join(lines) + "\n"
 
 

@@ -4,8 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterable
 
-from planbound.engine.run.question import Question, QuestionKind
-from planbound.engine.run.state import question_of
+from planbound.engine.run.question import Question, QuestionKind, question_of
 from planbound.journal.event import EventKind
 from planbound.journal.record import Provenance, Record
 

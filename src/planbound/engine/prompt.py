@@ -6,7 +6,7 @@ from collections.abc import Iterator, Sequence
 from typing import NamedTuple
 
 from planbound.engine.run.layout import Slot
-from planbound.engine.run.state import Feedback, StepState
+from planbound.engine.run.step_state import Feedback, StepState
 from planbound.plan.model import Command, Contains, ExitCodeIs, Expectation, MinimumTests, OutputIs
 from planbound.source.pattern import lazy_pattern
 

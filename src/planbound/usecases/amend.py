@@ -5,7 +5,8 @@ from __future__ import annotations
 from typing import NamedTuple
 
 from planbound.engine.run.layout import lay_out
-from planbound.engine.run.state import Phase, RunState
+from planbound.engine.run.state import RunState
+from planbound.engine.run.step_state import Phase
 from planbound.errors import Refused
 from planbound.journal.event import EventKind
 from planbound.journal.record import Json

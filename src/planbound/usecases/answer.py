@@ -9,7 +9,8 @@ from planbound.engine.inbox import KINDS, open_questions
 from planbound.engine.recovery.failure import FailureClass
 from planbound.engine.run.layout import Slot, lay_out
 from planbound.engine.run.question import Choice, Question
-from planbound.engine.run.state import Phase, RunState
+from planbound.engine.run.state import RunState
+from planbound.engine.run.step_state import Phase
 from planbound.errors import NothingToDo, Refused, Stale, UsageError
 from planbound.journal.event import EventKind
 from planbound.journal.record import Draft, Json

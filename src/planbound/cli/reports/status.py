@@ -8,7 +8,8 @@ from planbound.cli.reports.progress import spoken
 from planbound.cli.terminal import Terminal
 from planbound.engine.run.decide import HOLDS
 from planbound.engine.run.question import Question
-from planbound.engine.run.state import Phase, RunState
+from planbound.engine.run.state import RunState
+from planbound.engine.run.step_state import Phase
 from planbound.source.visible import visible
 
 _MARKS = {

@@ -6,7 +6,8 @@ from decimal import Decimal
 from typing import NamedTuple
 
 from planbound.engine.run.layout import Slot
-from planbound.engine.run.state import Raised, RunState, Spent
+from planbound.engine.run.state import RunState
+from planbound.engine.run.step_state import Raised, Spent
 from planbound.plan.limits import Budget, format_duration
 
 SAFE = Budget(tokens=2_000_000, dollars=Decimal(20), seconds=Decimal(8 * 3600))

@@ -6,7 +6,8 @@ from collections.abc import Collection
 from typing import NamedTuple
 
 from planbound.engine.run.layout import Slot, are_disjoint
-from planbound.engine.run.state import Phase, RunState
+from planbound.engine.run.state import RunState
+from planbound.engine.run.step_state import Phase
 
 HOLDS = frozenset({"pass", "waived", "attested"})
 DONE = frozenset({"done", "done with skips"})

@@ -5,6 +5,8 @@ from __future__ import annotations
 import enum
 from typing import NamedTuple
 
+from planbound.journal.record import Json, Record
+
 
 class QuestionKind(enum.Enum):
     """Why a person is asked."""
@@ -48,3 +50,37 @@ class Question(NamedTuple):
     output_tail: str = ""
     diff: str = ""
     reminders: int = 0
+
+
+def question_of(record: Record) -> Question | None:
+    """Return the question that a `RECOVERY_ESCALATION` asks."""
+    details = record.draft.details
+    key = _text(details.get("escalation"))
+    kind = details.get("kind")
+    if key is None:
+        return None
+    kinds = {item.value: item for item in QuestionKind}
+    return Question(
+        id=key,
+        plan=record.draft.plan,
+        kind=kinds.get(str(kind), QuestionKind.FAILURE),
+        reason=str(details.get("reason") or ""),
+        since=record.draft.timestamp,
+        task_id=record.draft.task_id,
+        title=record.draft.task_name,
+        number=_text(details.get("number")),
+        subject=_text(details.get("subject")),
+        choices=_texts(details.get("choices")),
+        failure_type=_text(details.get("failure_type")),
+        exhausted=bool(details.get("exhausted")),
+        output_tail=str(details.get("output_tail") or ""),
+        diff=str(details.get("diff") or ""),
+    )
+
+
+def _text(value: Json) -> str | None:
+    return value if isinstance(value, str) else None
+
+
+def _texts(value: Json) -> tuple[str, ...]:
+    return tuple(str(item) for item in value) if isinstance(value, list) else ()

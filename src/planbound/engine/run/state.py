@@ -2,109 +2,20 @@
 
 from __future__ import annotations
 
-import enum
 from bisect import bisect_left
 from collections.abc import Iterable, Iterator
 from datetime import datetime
 from decimal import Decimal, InvalidOperation
-from typing import NamedTuple
 
 from planbound.engine.gate.approval import Approval, approval_of
 from planbound.engine.recovery.failure import FailureClass
 from planbound.engine.run.layout import Layout
-from planbound.engine.run.question import Question, QuestionKind
+from planbound.engine.run.question import Question, QuestionKind, question_of
+from planbound.engine.run.step_state import Feedback, Phase, Raised, Spent, StepState
 from planbound.journal.event import EventKind
 from planbound.journal.record import Json, Provenance, Record
 
-
-class Phase(enum.Enum):
-    """Where one step is."""
-
-    PENDING = "pending"
-    STARTED = "in-progress"
-    """An attempt began, and nothing is known of its end."""
-    WAITING = "waiting"
-    """A person is asked."""
-    PROVED = "done"
-    WAIVED = "waived"
-    SKIPPED = "skipped"
-    FAILED = "failed"
-
-    @property
-    def is_settled(self) -> bool:
-        """Whether what depends on it can go on."""
-        return self in {Phase.PROVED, Phase.WAIVED, Phase.SKIPPED}
-
-
 _BY_PEOPLE = frozenset({"waived", "attested"})
-
-
-class Feedback(NamedTuple):
-    """What the next attempt is told about the last one."""
-
-    verdict: str | None = None
-    reason: str = ""
-    exit_code: int | None = None
-    output: str = ""
-    outside: tuple[str, ...] = ()
-    tampered: tuple[str, ...] = ()
-    agent: str = ""
-    """How the agent itself ended, where that was not well."""
-
-
-class StepState:
-    """One step of a run."""
-
-    __slots__ = (
-        "attempts", "baseline", "copy", "dollars", "ended", "feedback", "guidance", "judged_tree",
-        "manifest", "not_before", "phase", "question", "recovered", "repeated", "result", "retries",
-        "seconds", "signature", "tokens", "verdict",
-    )  # fmt: skip
-
-    def __init__(self) -> None:
-        self.phase = Phase.PENDING
-        self.attempts = 0
-        self.ended: str | None = None
-        """How the agent of the last attempt ended; None: nothing is known."""
-        self.verdict: str | None = None
-        self.result: str | None = None
-        self.baseline: str | None = None
-        self.manifest: str | None = None
-        """The tree before the first attempt, in the vault."""
-        self.copy: str | None = None
-        self.judged_tree: str | None = None
-        self.question: str | None = None
-        self.guidance: tuple[str, ...] = ()
-        self.feedback: Feedback | None = None
-        self.tokens, self.dollars, self.seconds = 0, Decimal(0), 0.0
-        self.reset_recovery()
-
-    def reset_recovery(self) -> None:
-        """Begin to count anew: a person decided that it goes on."""
-        self.not_before: str | None = None
-        self.recovered: dict[FailureClass, int] = {}
-        self.retries = 0
-        self.signature: str | None = None
-        self.repeated = 0
-
-
-class Spent(NamedTuple):
-    """What agents are known to have used."""
-
-    tokens: int = 0
-    dollars: Decimal = Decimal(0)
-    unmetered: int = 0
-    """How many attempts did not say."""
-    seconds: float = 0.0
-    """How long the run was at work, without the time that it waited for people."""
-
-
-class Raised(NamedTuple):
-    """What people allowed on top of the budget."""
-
-    tokens: int = 0
-    dollars: Decimal = Decimal(0)
-    seconds: float = 0.0
 
 
 class RunState:
@@ -589,32 +500,6 @@ _HANDLERS = {
     EventKind.RECOVERY_ESCALATION: RunState._escalated,  # noqa: SLF001
     EventKind.BUDGET_RAISED: RunState._raised,  # noqa: SLF001
 }
-
-
-def question_of(record: Record) -> Question | None:
-    """Return the question that a `RECOVERY_ESCALATION` asks."""
-    details = record.draft.details
-    key = _text(details.get("escalation"))
-    kind = details.get("kind")
-    if key is None:
-        return None
-    kinds = {item.value: item for item in QuestionKind}
-    return Question(
-        id=key,
-        plan=record.draft.plan,
-        kind=kinds.get(str(kind), QuestionKind.FAILURE),
-        reason=str(details.get("reason") or ""),
-        since=record.draft.timestamp,
-        task_id=record.draft.task_id,
-        title=record.draft.task_name,
-        number=_text(details.get("number")),
-        subject=_text(details.get("subject")),
-        choices=_texts(details.get("choices")),
-        failure_type=_text(details.get("failure_type")),
-        exhausted=bool(details.get("exhausted")),
-        output_tail=str(details.get("output_tail") or ""),
-        diff=str(details.get("diff") or ""),
-    )
 
 
 def _skipped(layout: Layout, approval: Approval) -> Iterator[int]:

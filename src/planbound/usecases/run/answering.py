@@ -25,13 +25,13 @@ from planbound.engine.recovery.failure import FailureClass
 from planbound.engine.run.budget import excess
 from planbound.engine.run.layout import Slot
 from planbound.engine.run.question import Choice, QuestionKind
-from planbound.engine.run.state import Spent
-from planbound.errors import FileProblem
+from planbound.engine.run.step_state import Spent
 from planbound.journal.event import EventKind
 from planbound.journal.record import Draft, Json
 from planbound.usecases.differences import difference
 from planbound.usecases.frozen_judges import read_frozen
 from planbound.usecases.run.attempt import Attempted, Order
+from planbound.usecases.run.homecoming import bring_home
 from planbound.usecases.run.notes import names
 from planbound.usecases.run.session import Session
 
@@ -113,7 +113,7 @@ class Answering:
         }
         if order.shown_at is not None:
             with session.occupancy.inside():
-                refused = self._bring_home(order, attempted)
+                refused = bring_home(self.session, order, attempted)
             if refused is not None:
                 self._mismatch(order, drafts, refused)
                 return
@@ -416,36 +416,6 @@ class Answering:
         ]
 
     # -- copies --------------------------------------------------------------------------------
-
-    def _bring_home(self, order: Order, attempted: Attempted) -> str | None:
-        """Apply what a step did in its copy to the workspace; return why that cannot be."""
-        frozen, manifest = order.setting.frozen, attempted.manifest
-        home, copy = self.session.bench.tree, order.bench.tree
-        if frozen is None or manifest is None:
-            return "nothing is known of the copy's tree"
-        found = [
-            change
-            for change in changes(frozen.manifest, manifest)
-            if (entry := change.after or change.before) is not None
-            and entry.type in {EntryType.FILE, EntryType.DIRECTORY, EntryType.LINK}
-        ]
-        now = home.manifest(self.session.bench.rules)
-        for change in found:
-            path = change.path.encode("utf-8", "surrogateescape")
-            there = now.entries.get(path)
-            if there not in {change.before, change.after}:
-                return f"`{change.path}` changed in the workspace meanwhile"
-        removed = [change for change in found if change.after is None]
-        try:
-            for change in (*(item for item in found if item.after is not None), *removed[::-1]):
-                content = None
-                if change.after is not None and change.after.type is EntryType.FILE:
-                    content = copy.content(change.path, change.after)
-                path = change.path.encode("utf-8", "surrogateescape")
-                home.put_back(path, change.after, content)
-        except FileProblem as problem:
-            return f"`{change.path}` cannot be written: {problem.message}"
-        return None
 
     def _mismatch(self, order: Order, drafts: list[Draft], reason: str) -> None:
         found = Classified(FailureClass.WORKSPACE_MISMATCH, "copy-does-not-fit")

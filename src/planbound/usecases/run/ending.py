@@ -15,7 +15,7 @@ from planbound.engine.recovery.classified import Classified
 from planbound.engine.recovery.failure import FailureClass
 from planbound.engine.run.decide import HOLDS, Finish, unsure_steps
 from planbound.engine.run.question import Choice, QuestionKind
-from planbound.engine.run.state import Phase
+from planbound.engine.run.step_state import Phase
 from planbound.journal.event import EventKind
 from planbound.journal.record import Draft, Json
 from planbound.plan.model import Command

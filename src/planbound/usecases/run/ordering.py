@@ -12,7 +12,7 @@ from planbound.engine.manifest import Manifest, decode
 from planbound.engine.prompt import Context, write_prompt
 from planbound.engine.run.budget import Allowance, room
 from planbound.engine.run.layout import Slot
-from planbound.engine.run.state import StepState
+from planbound.engine.run.step_state import StepState
 from planbound.errors import FileProblem, Refused
 from planbound.journal.event import EventKind
 from planbound.journal.record import Json
@@ -23,6 +23,7 @@ from planbound.ports.agent import Agent, Usage
 from planbound.usecases.baseline import configuration_digest, freeze, observe
 from planbound.usecases.bench import Bench
 from planbound.usecases.judge import Setting
+from planbound.usecases.run.approved_judges import with_approved_judges
 from planbound.usecases.run.attempt import Order
 from planbound.usecases.run.control import ControlledCell
 from planbound.usecases.run.screen import ScreenedTree
@@ -59,7 +60,7 @@ class Ordering:
             copy = _copy_of(session.notes.run, slot)
         anew = self._begins_anew(step, copy)
         bench = self._bench(copy, fresh=anew)
-        frozen, key = self._reference(step, bench, anew=anew)
+        frozen, key = self._reference(slot, bench, anew=anew)
         details: dict[str, Json] = {
             "attempt": number,
             "revision": session.state.revision,
@@ -190,16 +191,20 @@ class Ordering:
         return now.digest != self._frozen(step.manifest).manifest.digest
 
     def _reference(
-        self, step: StepState, bench: Bench, *, anew: bool
+        self, slot: Slot, bench: Bench, *, anew: bool
     ) -> tuple[Frozen | None, str | None]:
         """Return the tree that the step is compared with: as it was before the first attempt."""
-        if self.session.is_bare:
+        session = self.session
+        if session.is_bare:
             return None, None
+        step = session.state.steps[slot.place]
         if not anew and step.manifest is not None:
             return self._frozen(step.manifest), step.manifest
         tree = freeze(bench.tree, bench.vault, bench.rules)
-        self._manifests = {tree.key: tree.manifest}
-        return self._frozen(tree.key), tree.key
+        manifest = with_approved_judges(session, session.case(slot.place), tree.manifest)
+        key = tree.key if manifest is tree.manifest else session.keep(manifest)
+        self._manifests = {key: manifest}
+        return self._frozen(key), key
 
     def _frozen(self, key: str) -> Frozen:
         manifest = self._manifests.get(key)

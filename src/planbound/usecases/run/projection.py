@@ -5,7 +5,7 @@ from __future__ import annotations
 import time
 
 from planbound.engine.run.layout import Slot
-from planbound.engine.run.state import Phase
+from planbound.engine.run.step_state import Phase
 from planbound.errors import ConcurrentModification, FileProblem
 from planbound.plan.edit import mark_progress
 from planbound.plan.model import PlanStatus, StepStatus

@@ -24,7 +24,7 @@ from planbound.engine.run.decide import (
     why_alone,
 )
 from planbound.engine.run.layout import Slot
-from planbound.engine.run.state import Phase
+from planbound.engine.run.step_state import Phase
 from planbound.ports.motor import Again, Asking, Ended, Halted, Later, Next
 from planbound.usecases.run.answering import Answering
 from planbound.usecases.run.attempt import Attempted, Order, perform

@@ -11,7 +11,8 @@ from planbound.engine.judging.frozen import Frozen
 from planbound.engine.judging.verdict import Subject
 from planbound.engine.manifest import Manifest, encode
 from planbound.engine.run.layout import Layout
-from planbound.engine.run.state import Phase, RunState
+from planbound.engine.run.state import RunState
+from planbound.engine.run.step_state import Phase
 from planbound.errors import FileProblem, Stale
 from planbound.journal.event import EventKind
 from planbound.journal.record import Draft, Head, Json, Record

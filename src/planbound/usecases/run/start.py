@@ -12,7 +12,8 @@ from planbound.engine.judging.case import cases, plan_scope
 from planbound.engine.manifest import Manifest, changes, decode
 from planbound.engine.run.budget import allowance
 from planbound.engine.run.layout import lay_out
-from planbound.engine.run.state import Phase, RunState
+from planbound.engine.run.state import RunState
+from planbound.engine.run.step_state import Phase
 from planbound.errors import NothingToDo, Refused
 from planbound.journal.event import EventKind
 from planbound.journal.record import Json
@@ -120,7 +121,7 @@ def make_ready(desk: Desk, state: RunState, fence: Fence, data: bytes) -> Ready:
         now="" if resumed else session.now(),
         project=desk.project,
     )
-    reason = mismatch(approval, standing) or _edited_judge(session, edited)
+    reason = mismatch(approval, standing) or _edited_judge(session, manifest, edited)
     if reason is not None:
         again = f"look at the plan again: `planbound approve {desk.slug}`"
         if resumed and reason.startswith("digest changed"):
@@ -225,7 +226,7 @@ def _kept(session: Session, key: str | None) -> Manifest | None:
         return None
 
 
-def _edited_judge(session: Session, edited: tuple[str, ...]) -> str | None:
+def _edited_judge(session: Session, manifest: Manifest, edited: tuple[str, ...]) -> str | None:
     approved = session.approved
     if not edited or approved is None:
         return None
@@ -235,7 +236,8 @@ def _edited_judge(session: Session, edited: tuple[str, ...]) -> str | None:
         partial(read_frozen, approved.manifest, session.bench.vault),
     ).files
     for path in edited:
-        if path in found:
+        # Who puts a judge back as it was approved changes nothing.
+        if path in found and manifest.entry(path) != approved.manifest.entry(path):
             return f"judge changed: {path}"
     return None
 
