@@ -32,6 +32,8 @@ def bring_home(session: Session, order: Order, attempted: Attempted) -> str | No
             content = None
             if change.after is not None and change.after.type is EntryType.FILE:
                 content = copy.content(change.path, change.after)
+                if content is None:
+                    return f"`{change.path}` is not as it was judged any more"
             path = change.path.encode("utf-8", "surrogateescape")
             home.put_back(path, change.after, content)
     except FileProblem as problem:
