@@ -18,13 +18,13 @@ from tests.run.matrix import (
 )
 
 IN_A_CELL = [
-    *(point for point in points("cell") if point.when == "before"),
-    Point("run", "after", 3),
-    Point("run", "after", 14),
+    *(Point("run", "before", append) for append in (3, 6, 8, 11, 13, 14, 17)),
+    *(Point("run", "after", append) for append in (3, 14)),
+    Point("resume", "before", 3),
     Point("resume", "after", 3),
     Point("resume", "after", 5),
 ]
-"""What was done and is not on record, and some of what is and was not cleared away."""
+"""What was done and is not on record, and what is on record and was not cleared away."""
 ON_POSTGRES = [
     Point("run", "after", 2),
     Point("run", "before", 3),
@@ -77,6 +77,7 @@ def test_the_matrix_has_every_append(request: pytest.FixtureRequest, kind: str) 
         bench.goes("resume", *run[1:], PLANBOUND_FAILPOINT=beyond("resume"))
 
 
+@pytest.mark.requirement("run.survives-kills")
 @pytest.mark.requirement("invariant.no-event-no-state")
 @pytest.mark.parametrize("point", points("bare"), ids=str)
 def test_a_run_survives_a_kill_at_any_append(bare: Rig, point: Point) -> None:
@@ -89,6 +90,7 @@ def test_a_run_with_cells_and_copies_survives_a_kill(cell: Rig, point: Point) ->
     survive(cell, point)
 
 
+@pytest.mark.requirement("run.survives-kills")
 @pytest.mark.parametrize("point", ON_POSTGRES, ids=str)
 def test_a_run_on_postgresql_survives_a_kill(on_postgres: Rig, point: Point) -> None:
     survive(on_postgres, point)

@@ -40,6 +40,7 @@ def ended(process: subprocess.Popen[bytes]) -> tuple[int, str, str]:
 # -- Ctrl-C ------------------------------------------------------------------------------------
 
 
+@pytest.mark.requirement("run.interrupt")
 @pytest.mark.parametrize("kind", ["cell", "bare"])
 def test_an_interrupt_ends_the_agent_and_the_run_can_go_on(bench: Bench, kind: str) -> None:
     bench.settings = BARE if kind == "bare" else ""
@@ -64,6 +65,7 @@ def test_an_interrupt_ends_the_agent_and_the_run_can_go_on(bench: Bench, kind: s
     assert len({event["run"] for event in log.of("EXECUTION_STARTED")}) == 1
 
 
+@pytest.mark.requirement("run.interrupt")
 def test_a_second_interrupt_ends_it_at_once(bench: Bench) -> None:
     # The agent does not care: what it started goes on until it is killed.
     stubborn = "trap '' INT TERM; echo begun > src/a; while :; do sleep 0.1; done"
@@ -115,6 +117,7 @@ def test_an_interrupt_ends_all_that_work_side_by_side(bench: Bench) -> None:
 # -- after a crash -----------------------------------------------------------------------------
 
 
+@pytest.mark.requirement("run.edited")
 def test_an_edit_between_crash_and_resume_is_shown(bench: Bench) -> None:
     bench.prepare(A, B, C)
     bench.goes("run", "PLAN", code=-9, PLANBOUND_FAILPOINT="after:TASK_COMPLETED:2")
@@ -127,6 +130,7 @@ def test_an_edit_between_crash_and_resume_is_shown(bench: Bench) -> None:
     assert log.last["status"] == "done"
 
 
+@pytest.mark.requirement("run.edited")
 def test_an_edited_judge_is_refused(bench: Bench) -> None:
     bench.write("check.sh", "grep -qx right src/c\n")
     bench.prepare(A, B, Step("Make c", contract="bash check.sh"))
@@ -148,6 +152,7 @@ def test_an_edited_judge_proves_nothing_though_an_attempt_is_open(bench: Bench) 
     assert log.of("CONTRACT_EVALUATED", number="1")[0]["verdict"] == "tampered"
 
 
+@pytest.mark.requirement("run.not-paid-twice")
 @pytest.mark.parametrize("kind", ["cell", "bare"])
 @pytest.mark.parametrize("jobs", ["1", "2"])
 def test_work_that_passes_is_not_paid_twice(bench: Bench, kind: str, jobs: str) -> None:
@@ -238,6 +243,7 @@ def test_a_plan_that_changes_while_it_runs_stops_the_run(bench: Bench) -> None:
     assert "digest changed" in refused.err
 
 
+@pytest.mark.requirement("invariant.approved-plan-is-law")
 def test_a_plan_that_changes_between_two_steps_stops_the_run(bench: Bench) -> None:
     gate = bench.folder / "agents" / "gate"
     waits = f"echo right > src/b; while ! test -e {gate}; do sleep 0.05; done"
@@ -334,6 +340,7 @@ def two_plans(bench: Bench, touches: str) -> tuple[Path, Path]:
     return gates
 
 
+@pytest.mark.requirement("run.worktree")
 @pytest.mark.requirement("lease.worktree")
 def test_two_plans_run_side_by_side_and_do_not_see_each_other(bench: Bench) -> None:
     first_gate, second_gate = two_plans(bench, "src/two")
@@ -480,6 +487,7 @@ def branches(names: str, **work: str) -> list[Step]:
     ]
 
 
+@pytest.mark.requirement("run.parallel")
 def test_independent_steps_run_at_the_same_time(bench: Bench) -> None:
     wait = "echo half > src/{0}; sleep 1; echo right > src/{0}"
     bench.prepare(*branches("abcd", **{name: wait.format(name) for name in "abcd"}))
@@ -491,6 +499,7 @@ def test_independent_steps_run_at_the_same_time(bench: Bench) -> None:
     assert {bench.read(f"src/{name}") for name in "abcd"} == {"right\n"}
 
 
+@pytest.mark.requirement("run.parallel")
 def test_half_written_files_of_one_are_never_in_what_another_is_judged_on(bench: Bench) -> None:
     half = "echo half > src/a; sleep 1; echo right > src/a"
     alone = "test -s src/b && ! test -e src/a"

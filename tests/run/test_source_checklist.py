@@ -50,6 +50,7 @@ def last_line(out: str) -> str:
     return out.strip().splitlines()[-1]
 
 
+@pytest.mark.requirement("invariant.nothing-unapproved-runs")
 def test_nothing_starts_before_the_plan_is_approved(quick: Bench) -> None:
     quick.lay(A, B, C)
     refused = quick.goes("run", "PLAN", code=2)
@@ -114,6 +115,7 @@ def test_a_task_that_failed_for_good_is_classified_at_once(quick: Bench) -> None
     assert after["rule"]
 
 
+@pytest.mark.requirement("invariant.classify-then-recover")
 @pytest.mark.requirement("recovery.classify")
 def test_every_failed_attempt_is_detected_then_classified_then_answered(quick: Bench) -> None:
     quick.prepare(Step("Make a", work=(wrong("a"), RESET, wrong("a"), "echo right > src/a")), B, C)
@@ -127,6 +129,7 @@ def test_every_failed_attempt_is_detected_then_classified_then_answered(quick: B
     assert is_in_order(log)
 
 
+@pytest.mark.requirement("invariant.approved-plan-is-law")
 def test_the_order_of_the_steps_is_that_of_the_plan(quick: Bench) -> None:
     quick.prepare(A, B, C, Step("Make d"))
     quick.goes("run", "PLAN")
@@ -190,6 +193,7 @@ def test_a_missing_permission_is_asked_for_and_tried_once_after_the_answer(quick
     assert len(log.of("PERMISSION_REQUIRED")) == 2
 
 
+@pytest.mark.requirement("invariant.limit-is-not-completion")
 @pytest.mark.requirement("recovery.recipes")
 def test_what_is_exhausted_asks_and_is_never_complete(quick: Bench) -> None:
     quick.prepare(

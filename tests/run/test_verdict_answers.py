@@ -37,6 +37,7 @@ def prompts(bench: Bench, number: str) -> list[str]:
 # -- agents that cheat, or do nothing ----------------------------------------------------------
 
 
+@pytest.mark.requirement("run.put-back")
 def test_an_edited_judge_is_put_back_and_the_agent_warned_once(bench: Bench) -> None:
     need("make", "its files are judges")
     bench.write("Makefile", MAKEFILE)
@@ -77,6 +78,7 @@ def test_a_judge_that_is_there_cannot_be_edited_in_the_first_place(bench: Bench)
     assert "Read-only" in bench.log().of("ATTEMPT_ENDED")[0]["output_tail"]
 
 
+@pytest.mark.requirement("run.put-back")
 def test_files_out_of_scope_are_put_back_and_named(bench: Bench) -> None:
     bench.write("src/readme", "some sources\n")
     roams = "echo right > src/a; echo mine > src/readme; mkdir -p docs; echo new > docs/new"
@@ -244,6 +246,7 @@ def test_an_agent_that_floods_its_output_hurts_nobody(bench: Bench, kind: str) -
     assert len(ended["output_tail"]) <= 5000
 
 
+@pytest.mark.requirement("run.regressed")
 def test_a_later_step_that_breaks_an_earlier_one_is_caught_at_the_end(bench: Bench) -> None:
     breaks = Step("Make b", work="echo right > src/b; echo broken > src/a", touches="src/a src/b")
     bench.prepare(A, breaks, C)
@@ -437,6 +440,7 @@ def test_abort_fails_the_plan_at_the_first_failure(quick: Bench) -> None:
 # -- budgets -----------------------------------------------------------------------------------
 
 
+@pytest.mark.requirement("run.budget")
 @pytest.mark.parametrize("kind", ["cell", "bare"])
 def test_an_agent_is_stopped_at_the_limit_while_it_runs(bench: Bench, kind: str) -> None:
     bench.settings = BARE if kind == "bare" else ""
@@ -467,6 +471,7 @@ def test_an_agent_is_stopped_at_the_limit_while_it_runs(bench: Bench, kind: str)
     assert log.last["tokens"] == 6000
 
 
+@pytest.mark.requirement("invariant.limit-is-not-completion")
 def test_nothing_begins_when_the_budget_is_used_up(quick: Bench) -> None:
     spends = f"{USAGE.format(tokens=5000)}; echo right > src/a"
     quick.prepare(Step("Make a", work=spends), B, C, fields="**Budget:** 5k tokens")

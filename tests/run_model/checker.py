@@ -81,6 +81,7 @@ class Checker:
         """How many attempts began although a person had ended the run."""
         self.jobs = 1
         self.amended: frozenset[str] | None = None
+        self.amended_to = ""
         self.last: Record | None = None
         self.owed: str | None = None
         """What the next record has to be about: a failure that has no answer yet."""
@@ -135,6 +136,8 @@ class Checker:
         self.approval = Approval(details["nonce"], details["digest"], skipped)
         self._demand(details["nonce"] not in self.used, 2, "the approval was there before")
         ids = frozenset(step.id for step in shape.steps)
+        if self.amended_to != details["digest"]:
+            self.amended = None
         if self.amended is not None:
             again = ids & self.ids - self.current
             self._demand(not again, 3, f"the ids {sorted(again)} are used again")
@@ -153,9 +156,6 @@ class Checker:
         self.approval = None
         self.stopped.add("rejected")
 
-    def _rewritten(self) -> None:
-        self.approval = self.amended = self.ground = self.run = None
-
     def _amended(self) -> None:
         kept = frozenset(str(name) for name in self._details["kept"])
         for name in kept:
@@ -168,7 +168,7 @@ class Checker:
             same = after is not None and before._replace(depends=()) == after._replace(depends=())
             self._demand(same, 3, f"`{name}` is settled, and was changed")
         self.approval = self.ground = self.run = None
-        self.amended = kept
+        self.amended, self.amended_to = kept, self._details["to"]
 
     # -- the run -------------------------------------------------------------------------------
 
@@ -445,7 +445,7 @@ class Checker:
 _HANDLERS: dict[Kind, Callable[[Checker], None]] = {
     Kind.GATE_APPROVED: Checker._approved,
     Kind.GATE_REJECTED: Checker._rejected,
-    Kind.PLAN_REWRITTEN: Checker._rewritten,
+    Kind.PLAN_REWRITTEN: Checker._rejected,
     Kind.PLAN_AMENDED: Checker._amended,
     Kind.EXECUTION_STARTED: Checker._started,
     Kind.EXECUTION_COMPLETE: Checker._completed,

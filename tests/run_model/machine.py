@@ -3,11 +3,12 @@
 from __future__ import annotations
 
 import sys
+import threading
 from collections.abc import Callable, Sequence
 from typing import Any
 
 import pytest
-from hypothesis import note
+from hypothesis import currently_in_test_context, note
 from hypothesis import strategies as st
 from hypothesis.stateful import RuleBasedStateMachine, initialize, invariant, precondition, rule
 
@@ -24,6 +25,7 @@ from planbound.plan.edit import set_plan_status, set_step_status
 from planbound.plan.model import PlanStatus, StepStatus
 from planbound.plan.parse import parse, write
 from planbound.ports.motor import Again, Asking, Ended, Halted, Later, Next
+from planbound.usecases import gate
 from tests.run_model.checker import SETTLED, Checker
 from tests.run_model.people import People, read
 from tests.run_model.plans import LETTERS, PlanShape, changed, plan_shapes
@@ -115,7 +117,7 @@ class RunMachine(RuleBasedStateMachine):
         try:
             action()
         except _HARMLESS as refusal:
-            note(f"refused: {refusal.message}")
+            tell(f"refused: {refusal.message}")
             return False
         return True
 
@@ -126,7 +128,7 @@ class RunMachine(RuleBasedStateMachine):
         try:
             driver = self.world.start(self.jobs)
         except (Refused, NothingToDo) as refusal:
-            note(f"not started: {refusal.message}")
+            tell(f"not started: {refusal.message}")
             return None
         assert held is None, f"{held} runs it already"
         return driver
@@ -214,12 +216,12 @@ class RunMachine(RuleBasedStateMachine):
         try:
             action()
         except Crash:
-            note(f"{driver.holder} crashed")
+            tell(f"{driver.holder} crashed")
             driver.drop()
             self.world.gone.add(driver.holder)
         except LeaseLost:
             assert self.world.holder != driver.holder, "it lost a lease that is its own"
-            note(f"{driver.holder} was overtaken")
+            tell(f"{driver.holder} was overtaken")
             driver.drop()
 
     def _script(self, attempts: Sequence[Attempt], verdicts: Sequence[Judged]) -> None:
@@ -353,6 +355,13 @@ class RunMachine(RuleBasedStateMachine):
         plan = set_step_status(plan, plan.steps[place % len(plan.steps)], StepStatus.DONE)
         plan = parse(write(set_plan_status(plan, PlanStatus.DONE)), path=FILE.shown)
         self.world.disk.write(FILE.path, write(plan))
+
+    @rule(how=numbers, place=numbers)
+    def rewrite(self, how: int, place: int) -> None:
+        before = digest(self.people.plan())
+        self.edit_plan(how, place)
+        after = digest(self.people.plan())
+        gate.rewrite(self.world.recorder, SLUG, before, after, by="somebody", how="at the gate")
 
     @rule()
     def put_plan_back(self) -> None:
@@ -497,6 +506,12 @@ def snapshot(value: Any) -> Any:
     return value
 
 
+def tell(text: str) -> None:
+    """Tell who reads the failing example; only the thread of the test can."""
+    if currently_in_test_context() and threading.current_thread() is threading.main_thread():
+        note(text)
+
+
 def _crash() -> None:
     raise Crash
 
@@ -505,4 +520,4 @@ def _do(action: Callable[[], object]) -> None:
     try:
         action()
     except PlanboundError as error:
-        note(f"meanwhile: {error.message}")
+        tell(f"meanwhile: {error.message}")

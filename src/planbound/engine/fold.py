@@ -124,8 +124,8 @@ class _Plan:
         self.capped = False
         self.started = False
         self.archived = False
-        self.amended = False
-        """Whether what is kept of a run waits for its approval."""
+        self.amended: object = None
+        """The digest of the revision that keeps what is settled, until it is approved."""
         self.last: Record | None = None
 
     def begins_anew(self, kind: EventKind) -> bool:
@@ -181,11 +181,12 @@ class _Plan:
         kept = details.get("kept")
         if record.draft.event is EventKind.PLAN_AMENDED and isinstance(kept, list):
             self.tasks = {name: task for name, task in self.tasks.items() if name in kept}
-            self.amended = True
+            self.amended = details.get("to")
         elif record.draft.event is EventKind.GATE_APPROVED:
             # Only an amendment keeps what was settled: any other approval begins anew.
-            self.tasks = self.tasks if self.amended else {}
-            self.amended = False
+            same = self.amended is not None and self.amended == details.get("digest")
+            self.tasks = self.tasks if same else {}
+            self.amended = None
 
     def _status(self, record: Record) -> None:
         kind, details = record.draft.event, record.draft.details

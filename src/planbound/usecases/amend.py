@@ -46,7 +46,8 @@ def examine(recorder: Recorder, slug: str, approved: Plan, wanted: Plan) -> Amen
             history.clear()
         elif record.draft.task_id is not None:
             history.add(record.draft.task_id)
-    if state.run is None or state.ended in {"done", "done with skips", "cancelled"}:
+    under_way = state.run is not None or state.amended is not None
+    if not under_way or state.ended in {"done", "done with skips", "cancelled"}:
         raise NotUnderWay(
             f"no run of `{slug}` is under way, so there is nothing to amend",
             hint=f"change the plan, then `planbound approve {slug}`",

@@ -6,6 +6,7 @@ from bisect import bisect_left
 from collections.abc import Iterable, Iterator
 from datetime import datetime
 from decimal import Decimal, InvalidOperation
+from typing import NamedTuple
 
 from planbound.engine.gate.approval import Approval, approval_of
 from planbound.engine.recovery.failure import FailureClass
@@ -16,6 +17,14 @@ from planbound.journal.event import EventKind
 from planbound.journal.record import Json, Provenance, Record
 
 _BY_PEOPLE = frozenset({"waived", "attested"})
+
+
+class Amended(NamedTuple):
+    """A revision that waits for its approval."""
+
+    kept: tuple[str, ...]
+    """The steps that stay settled, if exactly this revision is approved."""
+    digest: str | None
 
 
 class RunState:
@@ -34,7 +43,7 @@ class RunState:
         self.approval: Approval | None = None
         self._colours: dict[int, str] = {}
         """What the contracts said at the gate."""
-        self.amended: tuple[str, ...] | None = None
+        self.amended: Amended | None = None
         self._begin_run()
 
     def _begin_run(self, kept: Iterable[str] = ()) -> None:
@@ -179,13 +188,15 @@ class RunState:
         if isinstance(revision, int):
             self.revision = revision
         names = tuple(str(name) for name in kept) if isinstance(kept, list) else ()
-        self.amended = names
+        self.amended = Amended(names, _text(details.get("to")))
         self.approval = None
         self._begin_run(names)
 
     def _approved(self, record: Record) -> None:
         self.approval = approval_of(record.draft.details)
-        self._begin_run(self.amended or ())
+        amended, digest = self.amended, record.draft.details.get("digest")
+        # What was changed once more since is another plan than the one that keeps its proofs.
+        self._begin_run(amended.kept if amended is not None and amended.digest == digest else ())
         for index, colour in self._colours.items():
             self.steps[index].baseline = self.steps[index].baseline or colour
         self.amended = None
