@@ -100,7 +100,7 @@ class Checker:
             handler(self)
         self.last = record
 
-    def _demand(self, holds: bool, number: int, what: str) -> None:
+    def _demand(self, holds: object, number: int, what: str) -> None:
         if not holds:
             draft = self.record.draft
             raise BrokenInvariantError(

@@ -1,4 +1,4 @@
-"""Everything around the loop that is not the loop: agents, cells, people, runners and their ends."""
+"""Everything around the loop that is not the loop: agents, cells, runners and their ends."""
 
 from __future__ import annotations
 
@@ -546,29 +546,25 @@ class FakeCell:
         return outcome._replace(stdout=_captured(said), duration=1.0)
 
     def _written(self, part: str, work: Work) -> dict[str, bytes]:
+        """Return what an agent writes."""
         self._wrong += 1
-        own = f"src/{part}/work"
-        match work:
-            case Work.RIGHT | Work.RIGHT_AND_FAILS:
-                return {own: _RIGHT}
-            case Work.WRONG:
-                return {own: f"wrong {self._wrong} {self.world.calls}\n".encode()}
-            case Work.SAME | Work.TIMEOUT | Work.UNKNOWN:
-                return {own: b"wrong\n"}
-            case Work.OUTSIDE:
-                return {own: _RIGHT, "elsewhere/file": b"mine\n"}
-            case Work.JUDGE:
-                return {f"tests/check-{part}.sh": SUBVERTED.encode()}
-            case Work.OTHER_JUDGE:
-                other = "b" if part != "b" else "a"
-                return {own: _RIGHT, f"tests/check-{other}.sh": SUBVERTED.encode()}
-            case Work.BREAK:
-                other = "a" if part != "a" else "b"
-                return {own: _RIGHT, f"src/{other}/work": b"broken\n"}
-            case Work.BREAK_AFTER:
-                return {own: _RIGHT, f"src/{part}/broken-after": b"\n"}
-            case _:
-                return {}
+        own, other = f"src/{part}/work", "b" if part == "a" else "a"
+        wrong = {own: b"wrong\n"}
+        right = {own: _RIGHT}
+        found: dict[Work, dict[str, bytes]] = {
+            Work.RIGHT: right,
+            Work.RIGHT_AND_FAILS: right,
+            Work.WRONG: {own: f"wrong {self._wrong} {self.world.calls}\n".encode()},
+            Work.SAME: wrong,
+            Work.TIMEOUT: wrong,
+            Work.UNKNOWN: wrong,
+            Work.OUTSIDE: {**right, "elsewhere/file": b"mine\n"},
+            Work.JUDGE: {f"tests/check-{part}.sh": SUBVERTED.encode()},
+            Work.OTHER_JUDGE: {**right, f"tests/check-{other}.sh": SUBVERTED.encode()},
+            Work.BREAK: {**right, f"src/{other}/work": b"broken\n"},
+            Work.BREAK_AFTER: {**right, f"src/{part}/broken-after": b"\n"},
+        }
+        return found.get(work, {})
 
     # -- a contract ----------------------------------------------------------------------------
 

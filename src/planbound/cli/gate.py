@@ -35,7 +35,7 @@ from planbound.usecases.record import Recorder
 from planbound.usecases.verify import Verified, verify
 from planbound.wiring.judging import make_bench, refuse_in_cell
 from planbound.wiring.parts import Parts
-from planbound.wiring.people import holder_of
+from planbound.wiring.people import stillness
 
 _TYPED = 6
 
@@ -214,12 +214,14 @@ class Gate:
             policy=self.given.policy,
         )
         recorder = self.parts.recorder()
-        self._keep_proofs(recorder, sheet)
-        kept = gate.keep_text(self.bench.vault, self.data)
-        # Only now: a look, or a refusal, must not put a new tree in the place of the frozen one.
-        taken = Taken(self.frozen, sheet.digest, sheet.configuration)
-        note_baseline(recorder, sheet.slug, taken, sheet.baseline)
-        gate.approve(recorder, sheet, approval, text=kept)
+        with stillness(self.parts, sheet.slug):
+            self._keep_proofs(recorder, sheet)
+            kept = gate.keep_text(self.bench.vault, self.data)
+            # Only now: a look, or a refusal, must not put a new tree in the place of the frozen
+            # one.
+            taken = Taken(self.frozen, sheet.digest, sheet.configuration)
+            note_baseline(recorder, sheet.slug, taken, sheet.baseline)
+            gate.approve(recorder, sheet, approval, text=kept)
         self.show(PlanStatus.APPROVED)
         changes = f", with {', '.join(modifications)}" if modifications else ""
         self.parts.progress(sheet.slug, f"approved by {approval.by}{changes}")
@@ -235,12 +237,6 @@ class Gate:
         if before is None:
             return
         approved = parse(before, path="approved")
-        holder = holder_of(self.parts, sheet.slug)
-        if holder is not None:
-            raise Refused(
-                f"`{sheet.slug}` is run by {holder}",
-                hint="stop it first: Ctrl-C, or `planbound cancel`",
-            )
         try:
             amendment = examine(recorder, sheet.slug, approved, self.plan)
         except NotUnderWay:

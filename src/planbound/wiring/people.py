@@ -2,13 +2,17 @@
 
 from __future__ import annotations
 
+from contextlib import AbstractContextManager
+
 from planbound.engine.run.decide import Finish, Pace, decide
 from planbound.engine.run.layout import lay_out
 from planbound.engine.run.state import RunState
 from planbound.plan.parse import parse, write
 from planbound.ports.files import PlanFile
 from planbound.ports.journal import Query
+from planbound.store.lock import this_process
 from planbound.usecases.answer import Person, cancel, state_of
+from planbound.usecases.stillness import nobody_runs
 from planbound.wiring.judging import vault
 from planbound.wiring.parts import Parts
 
@@ -34,6 +38,12 @@ def holder_of(parts: Parts, slug: str) -> str | None:
         if held.claim.plan == slug and not held.expired:
             return held.claim.holder
     return None
+
+
+def stillness(parts: Parts, slug: str) -> AbstractContextManager[None]:
+    """Return what keeps everybody from running a plan while it is decided about."""
+    me = this_process()
+    return nobody_runs(parts.leases(), slug, holder=me.name, process=me.mark)
 
 
 def cancel_run(

@@ -18,7 +18,7 @@ from planbound.usecases.gate import last_text, show_status
 from planbound.usecases.verify import verify
 from planbound.wiring.judging import refuse_in_cell, vault
 from planbound.wiring.parts import Parts
-from planbound.wiring.people import holder_of
+from planbound.wiring.people import stillness
 
 
 def configure(parser: argparse.ArgumentParser) -> None:
@@ -42,11 +42,6 @@ def run(arguments: argparse.Namespace, terminal: Terminal) -> ExitCode:
     before = last_text(journal, vault(parts), file.slug) if journal is not None else None
     if before is None:
         raise Refused(f"`{file.slug}` was never approved", hint="change it, then approve it")
-    holder = holder_of(parts, file.slug)
-    if holder is not None:
-        raise Refused(
-            f"`{file.slug}` is run by {holder}", hint="stop it first: Ctrl-C, or `planbound cancel`"
-        )
     wanted = parts.reader.read(arguments.wanted) if arguments.wanted else data
     found = verify(wanted, path=file.shown, surroundings=parts.surroundings())
     if found.errors:
@@ -59,10 +54,11 @@ def run(arguments: argparse.Namespace, terminal: Terminal) -> ExitCode:
     if digest(plans[0]) == digest(plans[1]):
         raise NothingToDo(f"`{file.slug}` is as it was approved")
     recorder = parts.recorder()
-    amendment = amending.examine(recorder, file.slug, *plans)
-    if wanted != data:
-        parts.files.replace(file.path, wanted, expected=data)
-    amending.amend(recorder, file.slug, plans, amendment, by=who.name, reason=arguments.reason)
+    with stillness(parts, file.slug):
+        amendment = amending.examine(recorder, file.slug, *plans)
+        if wanted != data:
+            parts.files.replace(file.path, wanted, expected=data)
+        amending.amend(recorder, file.slug, plans, amendment, by=who.name, reason=arguments.reason)
     show_status(parts.files, file, wanted, found.plan, PlanStatus.DRAFT)
     parts.progress(file.slug, f"amended by {who.name}: revision {amendment.revision}")
     _say(arguments, terminal, file.slug, amendment)

@@ -188,11 +188,11 @@ class Session:
             data = files.read(file.path)
         except FileProblem as problem:
             return f"the plan cannot be read: {problem.message}"
+        if data != self.data:
+            found = digest(parse(data, path=file.shown))
+            if found != self.digest:
+                return f"digest changed: {self.digest[:12]} was approved, the file is {found[:12]}"
+            self.data = data
+        # Only now: a change is told as often as somebody asks.
         self._stamp = stamp
-        if data == self.data:
-            return None
-        found = digest(parse(data, path=file.shown))
-        if found != self.digest:
-            return f"digest changed: {self.digest[:12]} was approved, the file is {found[:12]}"
-        self.data = data
         return None
