@@ -61,6 +61,14 @@ attempts = st.lists(
     max_size=5,
 )
 verdicts = st.lists(st.sampled_from([*Judged, *[Judged.HONEST] * 12]), max_size=5)
+MEDDLING = (
+    "edit file", "remove file", "put judges back", "tick", "waive", "attest", "leases expire",
+    "time passes",
+)  # fmt: skip
+DECISIONS = (
+    "approve", "reject", "cancel", "edit plan", "put plan back", "rewrite", "amend", "amend",
+)  # fmt: skip
+_PATHS = ("src/a/work", "src/b/work", "elsewhere/file", "tests/check-a.sh", "src/not-ready")
 MEANWHILE = (
     "crash", "crash", "crash", "cancel", "overtake", "edit plan", "tick", "edit file", "waive",
     "reject", "stop",
@@ -84,7 +92,7 @@ class RunMachine(RuleBasedStateMachine):
 
     @initialize(
         shape=plan_shapes(),
-        jobs=st.sampled_from((1, 1, 2)),
+        jobs=st.sampled_from((1, 2)),
         bare=st.sampled_from((False, False, True)),
         approved=st.integers(0, 4),
     )
@@ -241,13 +249,13 @@ class RunMachine(RuleBasedStateMachine):
     ) -> list[tuple[int, Callable[[], None]]]:
         actions: dict[str, Callable[[], object]] = {
             "crash": _crash,
-            "cancel": lambda: self.cancel(noticed=True),
+            "cancel": lambda: self.people.cancel(noticed=True),
             "overtake": lambda: self._overtake(driver),
-            "edit plan": lambda: self.edit_plan(0, 0),
-            "tick": lambda: self.tick_plan(0),
-            "edit file": lambda: self.edit_file("src/a/work", "by hand"),
-            "waive": lambda: self.waive(0, 0),
-            "reject": self.reject,
+            "edit plan": lambda: self._edit_plan(0, 0),
+            "tick": lambda: self._tick(0),
+            "edit file": lambda: self.world.edit("src/a/work", b"by hand"),
+            "waive": lambda: self.people.waive("1", "enough"),
+            "reject": self.people.reject,
             "stop": lambda: _stop(driver),
         }
         return [(count, partial(_do, actions[name])) for count, name in wanted]
@@ -265,10 +273,6 @@ class RunMachine(RuleBasedStateMachine):
         if noticed:
             self.world.gone.add(driver.holder)
 
-    @rule()
-    def leases_expire(self) -> None:
-        self.world.gone |= {driver.holder for driver in self.world.drivers}
-
     @precondition(lambda self: self.world.living)
     @rule(which=numbers)
     def interrupt(self, which: int) -> None:
@@ -277,108 +281,115 @@ class RunMachine(RuleBasedStateMachine):
         self._guarded(driver, lambda: driver.halt("interrupted"))
         assert driver.runner is None
 
-    @rule(seconds=st.sampled_from((1, 10, 100, 1000)))
-    def time_passes(self, seconds: int) -> None:
-        self.world.clock.pass_by(seconds)
+    @rule(attempts=attempts, verdicts=verdicts, meanwhile=meanwhile)
+    def go_on(
+        self,
+        attempts: list[Attempt],
+        verdicts: list[Judged],
+        meanwhile: list[tuple[int, str]],
+    ) -> None:
+        """Do what a patient person does: whatever it takes that the run goes on."""
+        self._put_plan_back()
+        if self.checker.approval is None or self.checker.ended not in {None, "failed"}:
+            self._leases_expire()
+            self._approve(None)
+            self.holds()
+        driver = next(iter(self.world.living), None) or self._start()
+        if driver is not None:
+            self._script(attempts, verdicts)
+            with self.world.meanwhile(self._due(driver, meanwhile)):
+                self._drive(driver, patience=3)
 
     # -- people --------------------------------------------------------------------------------
 
-    @rule(skipped=st.sampled_from((None, None, None, 1, 2)))
-    def approve(self, skipped: int | None) -> None:
-        self.put_judges_back()  # who approves has looked at what judges
-        label = None if skipped is None else str(min(skipped, len(self.people.plan().steps)))
-        self._try(lambda: self.people.approve(label))
-
-    @rule()
-    def reject(self) -> None:
-        self._try(self.people.reject)
-
-    @rule(which=numbers, choice=numbers, secret=st.booleans())
-    def answer(self, which: int, choice: int, *, secret: bool) -> None:
-        waiting = self.people.questions()
+    @rule(which=numbers, how=st.sampled_from(("retry", "retry", "settle", "any")), choice=numbers)
+    def respond(self, which: int, how: str, choice: int) -> None:
+        waiting = [each for each in self.people.questions() if each.choices]
         if not waiting:
             return
         question = waiting[which % len(waiting)]
-        word = question.choices[choice % len(question.choices)] if question.choices else "retry"
-        guidance = f"use {SECRETS[1]}" if secret else "look again"
+        if how == "settle":
+            self._try(lambda: self.people.settle(question))
+            return
+        word = question.choices[(choice if how == "any" else 0) % len(question.choices)]
+        guidance = f"use {SECRETS[1]}" if choice % 2 else "look again"
         self._try(lambda: self.people.answer(question, word, guidance))
 
-    @rule(which=numbers)
-    def retry(self, which: int) -> None:
-        waiting = self.people.questions()
-        if waiting:
-            question = waiting[which % len(waiting)]
-            word = "raise" if "raise" in question.choices else "retry"
-            self._try(lambda: self.people.answer(question, word))
-
-    @rule(kind=numbers, number=numbers)
-    def waive(self, kind: int, number: int) -> None:
-        self._try(lambda: self.people.waive(self._subject(kind, number), f"see {SECRETS[0]}"))
-
-    @rule(kind=numbers, number=numbers)
-    def attest(self, kind: int, number: int) -> None:
-        self._try(lambda: self.people.attest(self._subject(kind, number)))
-
-    def _subject(self, kind: int, number: int) -> str:
+    @rule(what=st.sampled_from(MEDDLING), one=numbers, other=numbers)
+    def meddle(self, what: str, one: int, other: int) -> None:
+        """Do what nobody minds very much."""
         words = ("step", "step", "step", "step", "precondition", "postcondition")
-        return f"{words[kind]}:{number % 4 + 1}"
+        subject = f"{words[one]}:{other % 4 + 1}"
+        match what:
+            case "edit file":
+                text = ("by hand", "right\n", SECRETS[1])[other % 3]
+                self.world.edit(_PATHS[one % len(_PATHS)], text.encode())
+            case "remove file":
+                self.world.edit(_PATHS[one % len(_PATHS)], None)
+            case "put judges back":
+                self._put_judges_back()
+            case "tick":
+                self._tick(one)
+            case "waive":
+                self._try(lambda: self.people.waive(subject, f"see {SECRETS[0]}"))
+            case "attest":
+                self._try(lambda: self.people.attest(subject))
+            case "leases expire":
+                self._leases_expire()
+            case _:
+                self.world.clock.pass_by(10.0**one)
 
-    @rule(noticed=st.booleans())
-    def cancel(self, *, noticed: bool) -> None:
-        self._try(lambda: self.people.cancel(noticed=noticed))
+    @rule(what=st.sampled_from(DECISIONS), one=numbers, other=numbers)
+    def decide(self, what: str, one: int, other: int) -> None:
+        """Do what changes everything."""
+        match what:
+            case "approve":
+                self._approve(one or None)
+            case "reject":
+                self._try(self.people.reject)
+            case "cancel":
+                self._try(lambda: self.people.cancel(noticed=bool(one % 2)))
+            case "edit plan":
+                self._edit_plan(one, other)
+            case "put plan back":
+                self._put_plan_back()
+            case "rewrite":
+                before = digest(self.people.plan())
+                self._edit_plan(one, other)
+                after = digest(self.people.plan())
+                gate.rewrite(self.world.recorder, SLUG, before, after, by="somebody", how="so")
+            case _:
+                self._edit_plan(one, other)
+                self._try(self.people.amend)
 
-    @rule(
-        path=st.sampled_from(
-            ("src/a/work", "src/b/work", "elsewhere/file", "tests/check-a.sh", "src/not-ready")
-        ),
-        text=st.sampled_from(("by hand", "right\n", SECRETS[1])),
-    )
-    def edit_file(self, path: str, text: str) -> None:
-        self.world.edit(path, text.encode())
+    def _leases_expire(self) -> None:
+        self.world.gone |= {driver.holder for driver in self.world.drivers}
 
-    @rule(
-        path=st.sampled_from(
-            ("src/a/broken-after", "src/b/broken-after", "elsewhere/file", "src/not-ready")
-        )
-    )
-    def remove_file(self, path: str) -> None:
-        self.world.edit(path, None)
+    def _approve(self, skipped: int | None) -> None:
+        self._put_judges_back()  # who approves has looked at what judges
+        label = None if skipped is None else str(min(skipped, len(self.people.plan().steps)))
+        self._try(lambda: self.people.approve(label))
 
-    @rule()
-    def put_judges_back(self) -> None:
+    def _put_judges_back(self) -> None:
         for name in ("", *(f"-{letter}" for letter in LETTERS)):
             self.world.edit(f"tests/check{name}.sh", JUDGE)
 
-    @rule(how=numbers, place=numbers)
-    def edit_plan(self, how: int, place: int) -> None:
+    def _edit_plan(self, how: int, place: int) -> None:
         self.shape = changed(self.shape, how, place)
         self._know(self.shape)
         self.world.disk.write(FILE.path, self.shape.text())
 
-    @rule(place=numbers)
-    def tick_plan(self, place: int) -> None:
+    def _tick(self, place: int) -> None:
         plan = self.people.plan()
         plan = set_step_status(plan, plan.steps[place % len(plan.steps)], StepStatus.DONE)
         plan = parse(write(set_plan_status(plan, PlanStatus.DONE)), path=FILE.shown)
         self.world.disk.write(FILE.path, write(plan))
 
-    @rule(how=numbers, place=numbers)
-    def rewrite(self, how: int, place: int) -> None:
-        before = digest(self.people.plan())
-        self.edit_plan(how, place)
-        after = digest(self.people.plan())
-        gate.rewrite(self.world.recorder, SLUG, before, after, by="somebody", how="at the gate")
-
-    @rule()
-    def put_plan_back(self) -> None:
+    def _put_plan_back(self) -> None:
         approval = self.checker.approval
         if approval is not None:
             self.shape = self.shapes[approval.digest]
             self.world.disk.write(FILE.path, self.shape.text())
-
-    @rule()
-    def amend(self) -> None:
-        self._try(self.people.amend)
 
     # -- what holds ----------------------------------------------------------------------------
 
@@ -439,12 +450,12 @@ class RunMachine(RuleBasedStateMachine):
         self.holds()
         for driver in self.world.living:
             driver.drop()
-        self.leases_expire()
+        self._leases_expire()
         self._script((), ())
         if self.checker.approval is None:
-            self.approve(None)
+            self._approve(None)
             self.holds()
-        self.put_plan_back()
+        self._put_plan_back()
         self._mend_workspace()
         state = self.people.state()
         if state.approval is not None:

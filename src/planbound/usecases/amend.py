@@ -47,6 +47,11 @@ def examine(recorder: Recorder, slug: str, approved: Plan, wanted: Plan) -> Amen
         elif record.draft.task_id is not None:
             history.add(record.draft.task_id)
     under_way = state.run is not None or state.amended is not None
+    if state.amended is not None and state.amended.digest == digest(wanted):
+        raise NotUnderWay(
+            f"`{slug}` is amended to exactly this already",
+            hint=f"look at it and decide: `planbound approve {slug}`",
+        )
     if not under_way or state.ended in {"done", "done with skips", "cancelled"}:
         raise NotUnderWay(
             f"no run of `{slug}` is under way, so there is nothing to amend",

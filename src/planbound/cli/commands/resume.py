@@ -31,15 +31,16 @@ def run(arguments: argparse.Namespace, terminal: Terminal) -> ExitCode:
             )
         # Without one that was stopped: that of the plan which this place is bound to.
         arguments.plan = found[0] if found else None
-    if not _has_begun(arguments.plan, parts):
-        raise NothingToDo("there is no run that could go on")
+        if not found and not _has_begun(parts):
+            raise NothingToDo("there is no run that could go on")
     return run_plan(arguments, terminal)
 
 
-def _has_begun(plan: str | None, parts: Parts) -> bool:
+def _has_begun(parts: Parts) -> bool:
+    """Say whether the plan that this place is bound to was ever run."""
     journal = parts.existing_journal()
     if journal is None:
         return False
-    file, _ = read_plan(plan, parts)
+    file, _ = read_plan(None, parts)
     query = Query(plan=file.slug, events=(EventKind.EXECUTION_STARTED,), last=1)
     return any(True for _ in journal.read(query))
