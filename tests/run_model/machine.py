@@ -6,7 +6,7 @@ import sys
 import threading
 from collections.abc import Callable, Sequence
 from functools import partial
-from typing import Any
+from typing import Any, NamedTuple
 
 import pytest
 from hypothesis import currently_in_test_context, note
@@ -51,16 +51,31 @@ _CLOCKED = ("session", "ordering", "projection")
 _HARMLESS = (Refused, NothingToDo, UsageError)
 """What people are told whose wish cannot be granted."""
 
-attempts = st.lists(
-    st.builds(
-        Attempt,
-        work=st.sampled_from([*Work, *[Work.RIGHT] * 6, *[Work.NOTHING, Work.OTHER_JUDGE] * 2]),
-        tokens=st.sampled_from((10, 10, 10, None, 300, 700)),
-        talks=st.booleans(),
+
+class Script(NamedTuple):
+    """What agents do, one after the other, and what contracts come to."""
+
+    attempts: list[Attempt] = []  # noqa: RUF012 - never changed
+    verdicts: list[Judged] = []  # noqa: RUF012
+    usual: Work = Work.RIGHT
+    """What agents do from then on: some never learn."""
+
+
+scripts = st.builds(
+    Script,
+    attempts=st.lists(
+        st.builds(
+            Attempt,
+            work=st.sampled_from([*Work, *[Work.RIGHT] * 4, *[Work.WRONG, Work.NOTHING] * 2]),
+            tokens=st.sampled_from((10, 10, 10, None, 300, 700)),
+            talks=st.booleans(),
+        ),
+        max_size=4,
     ),
-    max_size=5,
+    verdicts=st.lists(st.sampled_from([*Judged, *[Judged.HONEST] * 12]), max_size=5),
+    usual=st.sampled_from([*[Work.RIGHT] * 5, Work.WRONG, Work.OUTSIDE, Work.TRANSIENT]),
 )
-verdicts = st.lists(st.sampled_from([*Judged, *[Judged.HONEST] * 12]), max_size=5)
+ANSWERS = ("retry", "retry", "retry", "settle", "settle", "skip", "skip", "abort", "revise")
 MEDDLING = (
     "edit file", "remove file", "put judges back", "tick", "waive", "attest", "leases expire",
     "time passes",
@@ -151,8 +166,7 @@ class RunMachine(RuleBasedStateMachine):
         which=numbers,
         first=numbers,
         look=st.booleans(),
-        attempts=attempts,
-        verdicts=verdicts,
+        script=scripts,
         meanwhile=meanwhile,
     )
     def turn(
@@ -161,12 +175,11 @@ class RunMachine(RuleBasedStateMachine):
         first: int,
         *,
         look: bool,
-        attempts: list[Attempt],
-        verdicts: list[Judged],
+        script: Script,
         meanwhile: list[tuple[int, str]],
     ) -> None:
         driver = self.world.living[which % len(self.world.living)]
-        self._script(attempts, verdicts)
+        self._script(script)
         if look and driver.session is not None:
             driver.session.refresh(at_once=True)
         with self.world.meanwhile(self._due(driver, meanwhile)):
@@ -177,8 +190,7 @@ class RunMachine(RuleBasedStateMachine):
         which=numbers,
         first=numbers,
         patience=st.integers(0, 4),
-        attempts=attempts,
-        verdicts=verdicts,
+        script=scripts,
         meanwhile=meanwhile,
     )
     def drive(
@@ -186,12 +198,11 @@ class RunMachine(RuleBasedStateMachine):
         which: int,
         first: int,
         patience: int,
-        attempts: list[Attempt],
-        verdicts: list[Judged],
+        script: Script,
         meanwhile: list[tuple[int, str]],
     ) -> None:
         driver = self.world.living[which % len(self.world.living)]
-        self._script(attempts, verdicts)
+        self._script(script)
         with self.world.meanwhile(self._due(driver, meanwhile)):
             self._drive(driver, patience, first)
 
@@ -238,17 +249,18 @@ class RunMachine(RuleBasedStateMachine):
             tell(f"{driver.holder} was overtaken")
             driver.drop()
 
-    def _script(self, attempts: Sequence[Attempt], verdicts: Sequence[Judged]) -> None:
+    def _script(self, script: Script) -> None:
         self.world.attempts.clear()
-        self.world.attempts.extend(attempts)
+        self.world.attempts.extend(script.attempts)
         self.world.verdicts.clear()
-        self.world.verdicts.extend(verdicts)
+        self.world.verdicts.extend(script.verdicts)
+        self.world.usual = Attempt(script.usual)
 
     def _due(
         self, driver: Driver, wanted: Sequence[tuple[int, str]]
     ) -> list[tuple[int, Callable[[], None]]]:
         actions: dict[str, Callable[[], object]] = {
-            "crash": _crash,
+            "crash": crash,
             "cancel": lambda: self.people.cancel(noticed=True),
             "overtake": lambda: self._overtake(driver),
             "edit plan": lambda: self._edit_plan(0, 0),
@@ -277,43 +289,41 @@ class RunMachine(RuleBasedStateMachine):
     @rule(which=numbers)
     def interrupt(self, which: int) -> None:
         driver = self.world.living[which % len(self.world.living)]
-        self._script((), ())
+        self._script(Script())
         self._guarded(driver, lambda: driver.halt("interrupted"))
         assert driver.runner is None
 
-    @rule(attempts=attempts, verdicts=verdicts, meanwhile=meanwhile)
-    def go_on(
-        self,
-        attempts: list[Attempt],
-        verdicts: list[Judged],
-        meanwhile: list[tuple[int, str]],
-    ) -> None:
+    @rule(script=scripts, meanwhile=meanwhile, how=st.sampled_from(ANSWERS))
+    def go_on(self, script: Script, meanwhile: list[tuple[int, str]], how: str) -> None:
         """Do what a patient person does: whatever it takes that the run goes on."""
         self._put_plan_back()
         if self.checker.approval is None or self.checker.ended not in {None, "failed"}:
             self._leases_expire()
             self._approve(None)
             self.holds()
+        for question in self.people.questions():
+            self._answer(question, how, secret=False)
         driver = next(iter(self.world.living), None) or self._start()
         if driver is not None:
-            self._script(attempts, verdicts)
+            self._script(script)
             with self.world.meanwhile(self._due(driver, meanwhile)):
                 self._drive(driver, patience=3)
 
     # -- people --------------------------------------------------------------------------------
 
-    @rule(which=numbers, how=st.sampled_from(("retry", "retry", "settle", "any")), choice=numbers)
-    def respond(self, which: int, how: str, choice: int) -> None:
-        waiting = [each for each in self.people.questions() if each.choices]
-        if not waiting:
-            return
-        question = waiting[which % len(waiting)]
-        if how == "settle":
+    @precondition(lambda self: self.people.questions())
+    @rule(which=numbers, how=st.sampled_from(ANSWERS), secret=st.booleans())
+    def respond(self, which: int, how: str, *, secret: bool) -> None:
+        waiting = self.people.questions()
+        self._answer(waiting[which % len(waiting)], how, secret=secret)
+
+    def _answer(self, question: Question, how: str, *, secret: bool) -> None:
+        if how == "settle" and question.choices:
             self._try(lambda: self.people.settle(question))
-            return
-        word = question.choices[(choice if how == "any" else 0) % len(question.choices)]
-        guidance = f"use {SECRETS[1]}" if choice % 2 else "look again"
-        self._try(lambda: self.people.answer(question, word, guidance))
+        elif question.choices:
+            word = how if how in question.choices else question.choices[0]
+            guidance = f"use {SECRETS[1]}" if secret else "look again"
+            self._try(lambda: self.people.answer(question, word, guidance))
 
     @rule(what=st.sampled_from(MEDDLING), one=numbers, other=numbers)
     def meddle(self, what: str, one: int, other: int) -> None:
@@ -451,7 +461,7 @@ class RunMachine(RuleBasedStateMachine):
         for driver in self.world.living:
             driver.drop()
         self._leases_expire()
-        self._script((), ())
+        self._script(Script())
         if self.checker.approval is None:
             self._approve(None)
             self.holds()
@@ -539,7 +549,7 @@ def tell(text: str) -> None:
         note(text)
 
 
-def _crash() -> None:
+def crash() -> None:
     raise Crash
 
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from contextlib import AbstractContextManager
+from decimal import Decimal
 from functools import lru_cache
 
 from planbound.engine.gate.approval import Approval, Method
@@ -148,7 +149,7 @@ class People:
     def answer(self, question: Question, choice: str, guidance: str = "") -> None:
         """Answer a question."""
         if choice == Choice.RAISE.value and choice in question.choices:
-            more = Budget(tokens=2000)
+            more = Budget(tokens=2000, seconds=Decimal(10**6))
             answering.raise_budget(self.recorder, question, WHO, more)
             return
         answering.answer(self.recorder, question, Choice(choice), WHO, guidance)

@@ -1,18 +1,31 @@
-"""The model of the run, as long as a suite may take; `make model` is the long one."""
+"""The model of the run, as much of it as a suite has time for; `make model` is the long one."""
 
 from __future__ import annotations
 
-from hypothesis import HealthCheck, settings
+import pytest
+from hypothesis import HealthCheck, Phase, settings
+from hypothesis.stateful import run_state_machine_as_test
 
 from tests.run_model.machine import RunMachine
 
-RunMachine.TestCase.settings = settings(
-    max_examples=60,
-    stateful_step_count=25,
-    deadline=None,
-    derandomize=True,
-    database=None,
-    print_blob=True,
-    suppress_health_check=list(HealthCheck),
+
+@pytest.mark.requirement(
+    "invariant.only-the-harness-proves",
+    "invariant.inconclusive",
+    "invariant.no-event-no-state",
+    "invariant.secrets-stay-out",
 )
-TestRun = RunMachine.TestCase
+def test_the_invariants_hold_whatever_happens_in_whatever_order() -> None:
+    run_state_machine_as_test(
+        RunMachine,
+        settings=settings(
+            max_examples=120,
+            stateful_step_count=30,
+            deadline=None,
+            # The same examples each time: `make model` looks for new ones.
+            derandomize=True,
+            database=None,
+            phases=(Phase.generate, Phase.shrink),
+            suppress_health_check=list(HealthCheck),
+        ),
+    )

@@ -194,6 +194,8 @@ class World:
         self.recorder = Recorder(self.journal, redactor=self.redactor, now=self.clock.now)
         """For people: nothing of theirs is cut off half-way."""
         self.attempts: deque[Attempt] = deque()
+        self.usual = Attempt()
+        """What agents do when the script is at its end."""
         self.verdicts: deque[Judged] = deque()
         self.due: dict[int, Callable[[], None]] = {}
         """What happens at which of the next calls of the harness into the world."""
@@ -473,7 +475,7 @@ class FakeAgent:
             if self.holder in world.dead:
                 raise Crash
         world.prompts.append(assignment.prompt)
-        attempt = world.attempts.popleft() if world.attempts else Attempt()
+        attempt = world.attempts.popleft() if world.attempts else world.usual
         if attempt.work is Work.NO_CELL:
             raise CellProblem(f"no cell: {SECRETS[0]}" if attempt.talks else "no cell")
         world.notice("agent begins")

@@ -17,6 +17,15 @@ from planbound.journal.event import EventKind
 from planbound.journal.record import Json, Provenance, Record
 
 _BY_PEOPLE = frozenset({"waived", "attested"})
+_NO_WORK = frozenset(
+    {
+        EventKind.EXECUTION_STARTED,
+        EventKind.EXECUTION_CANCELLED,
+        EventKind.WAIVED,
+        EventKind.ATTESTED,
+    }
+)
+"""Events that do not show that somebody was at work until then."""
 
 
 class Amended(NamedTuple):
@@ -128,7 +137,8 @@ class RunState:
         draft = record.draft
         if draft.provenance is not Provenance.LIVE:
             return
-        self._time(draft.timestamp, draft.details.get("run"))
+        if draft.event not in _NO_WORK:
+            self._time(draft.timestamp, draft.details.get("run"))
         handler = _HANDLERS.get(draft.event)
         if handler is not None:
             handler(self, record)
