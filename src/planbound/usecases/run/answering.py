@@ -323,7 +323,7 @@ class Answering:
             "attempt": order.number,
             "failure_type": found.kind.value,
             "verdict": verdict.kind.value,
-            "output_tail": self._last_output(attempted, found),
+            "output_tail": self._last_output(attempted),
             "diff": self.session.desk.recorder.redactor.redact(self._diff(order)).text[:_DIFF],
         }
         if isinstance(decision, Escalate):
@@ -332,12 +332,13 @@ class Answering:
         choices = (Choice.RETRY, Choice.SKIP, Choice.ABORT, Choice.REVISE)
         return self.question(kind, order.slot, reason, choices, extra)
 
-    def _last_output(self, attempted: Attempted, found: Classified) -> str:
-        """Return what was printed by whoever failed: the agent, else the contract."""
+    def _last_output(self, attempted: Attempted) -> str:
         notes, verdict = self.session.notes, attempted.verdict
-        said = notes.tail(attempted.worked.outcome) if attempted.worked else ""
-        judged = notes.tail(verdict.outcome) if verdict and verdict.outcome else ""
-        return (judged or said) if found.kind is FailureClass.LOGIC else (said or judged)
+        if verdict is not None and verdict.outcome is not None and verdict.outcome.stdout.length:
+            return notes.tail(verdict.outcome)
+        if verdict is not None and verdict.outcome is not None and verdict.outcome.stderr.length:
+            return notes.tail(verdict.outcome)
+        return notes.tail(attempted.worked.outcome) if attempted.worked else ""
 
     def _diff(self, order: Order) -> str:
         """Return what the step has changed so far, for the person who is asked."""
