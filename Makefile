@@ -7,7 +7,7 @@ UV := .tools/bin/uv
 BIN := .venv/bin
 READY := .venv/.ready
 
-.PHONY: setup demo demo-language demo-judging test check fmt lock docs fuzz attacks crashes storm bench clean
+.PHONY: setup demo demo-language demo-judging test check fmt lock docs fuzz model attacks crashes storm bench clean
 
 setup: $(READY)
 
@@ -55,6 +55,10 @@ docs: $(READY)
 
 fuzz: $(READY)
 	$(BIN)/python -m tests.fuzz --inputs 100000
+
+# Plays runs in which everything may happen at any time; a failure names the seed that repeats it.
+model: $(READY)
+	$(BIN)/python -m tests.run_model --minutes 5
 
 # Fights every attack at every level of isolation; takes some minutes.
 attacks: $(READY)

@@ -378,7 +378,7 @@ class Checker:
         if decision is None:
             self._is_of_the_run()
             if task is not None:
-                task.phase, task.question = "waiting", "asked"
+                task.phase, task.question = "waiting", details["kind"]
             return
         self._demand(bool(details.get("by")), 3, "nobody decided it")
         if decision in {"abort", "revise"}:
@@ -388,6 +388,13 @@ class Checker:
         task.question = decision
         if decision in {"retry", "raise"}:
             task.phase, task.recoveries = "pending", 0
+
+    def _raised(self) -> None:
+        """More budget is an answer to all who asked for it."""
+        self._demand(bool(self._details["by"]), 9, "nobody decided it")
+        for task in self.tasks.values():
+            if task.phase == "waiting" and task.question == "budget":
+                task.phase, task.recoveries = "pending", 0
 
     # -- failures ------------------------------------------------------------------------------
 
@@ -459,6 +466,7 @@ _HANDLERS: dict[Kind, Callable[[Checker], None]] = {
     Kind.WAIVED: Checker._waived,
     Kind.ATTESTED: Checker._attested,
     Kind.RECOVERY_ESCALATION: Checker._escalated,
+    Kind.BUDGET_RAISED: Checker._raised,
     Kind.FAILURE_DETECTED: Checker._detected,
     Kind.RECOVERY_APPLIED: Checker._recovered,
 }

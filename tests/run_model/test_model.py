@@ -25,6 +25,7 @@ def test_the_invariants_hold_whatever_happens_in_whatever_order() -> None:
             # The same examples each time: `make model` looks for new ones.
             derandomize=True,
             database=None,
+            report_multiple_bugs=False,
             phases=(Phase.generate, Phase.shrink),
             suppress_health_check=list(HealthCheck),
         ),
