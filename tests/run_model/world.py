@@ -11,6 +11,7 @@ from datetime import UTC, datetime, timedelta
 from decimal import Decimal
 from typing import NamedTuple
 
+from planbound.engine.agents import AgentRules
 from planbound.engine.configuration import Configuration
 from planbound.engine.fence import Fence
 from planbound.engine.judging.level import Isolation
@@ -247,7 +248,7 @@ class World:
     # -- parts ---------------------------------------------------------------------------------
 
     def bench(self) -> Bench:
-        configuration = Configuration()
+        configuration = Configuration(agents={"coder": AgentRules("coder")})
         return Bench(
             cell=FakeCell(self),
             tree=MemoryTree(self.disk, ROOT),
@@ -286,6 +287,7 @@ class World:
             settle=lambda: None,
             jitter=lambda: 0.5,
             nonce=lambda: self.name("n"),
+            homes=NoHomes(),
         )
 
     def records(self) -> list[Record]:
@@ -484,7 +486,7 @@ class FakeAgent:
                 command=("agent", part, attempt.work.name, str(int(attempt.talks))),
                 environment={},
                 stdin=assignment.prompt.encode(),
-                meter=lambda line: _metered(line, attempt),
+                hear=lambda _, line: _metered(line, attempt),
             )
         )
         world.notice("agent ended")
@@ -500,6 +502,16 @@ class FakeAgent:
 
 def _metered(line: bytes, attempt: Attempt) -> Usage | None:
     return Usage(attempt.tokens) if line.startswith(b"used") else None
+
+
+class NoHomes:
+    """Nothing in memory needs a home."""
+
+    def of(self, name: str) -> str:
+        return f"/homes/{name}"
+
+    def remove(self, name: str) -> None:
+        pass
 
 
 class FakeCell:

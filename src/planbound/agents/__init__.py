@@ -1,1 +1,1 @@
-"""The edge to agents: one kind per file."""
+"""The edge to agents: what a kind is, and what the kinds share."""

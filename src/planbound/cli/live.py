@@ -32,6 +32,7 @@ class LiveLine:
     def __init__(self, *, enabled: bool) -> None:
         self.enabled = enabled
         self._working: dict[str, tuple[str, float]] = {}
+        self._notes: dict[str, str] = {}
         self._lock = threading.Lock()
         self._over = threading.Event()
         self._shown = False
@@ -62,6 +63,12 @@ class LiveLine:
                 self._working[draft.task_id] = (visible(draft.task_name or ""), time.monotonic())
             elif draft.event in _ENDS:
                 self._working.pop(draft.task_id or "", None)
+                self._notes.pop(draft.task_id or "", None)
+
+    def note(self, step: str, text: str) -> None:
+        """Take notice of what the agent of a step does now."""
+        with self._lock:
+            self._notes[step] = visible(text)
 
     def clear(self) -> None:
         """Make room for a line that stays."""
@@ -81,11 +88,18 @@ class LiveLine:
                     self._clear()
                     continue
                 now = time.monotonic()
-                parts = [f"{title} ({spoken(now - at)})" for title, at in self._working.values()]
+                parts = [
+                    f"{title} ({spoken(now - at)}){self._note(step)}"
+                    for step, (title, at) in self._working.items()
+                ]
                 text = f"  at work: {', '.join(parts)}"[: _width() - 1]
                 sys.stderr.write(f"\r\x1b[K{text}")
                 sys.stderr.flush()
                 self._shown = True
+
+    def _note(self, step: str) -> str:
+        note = self._notes.get(step)
+        return f": {note}" if note else ""
 
 
 def _width() -> int:

@@ -18,6 +18,7 @@ from planbound.cli.reports.progress import ProgressReport
 from planbound.cli.reports.question import question_lines
 from planbound.cli.reports.status import state_data
 from planbound.cli.terminal import Terminal
+from planbound.engine.run.layout import Slot
 from planbound.engine.run.question import Choice, Question, QuestionKind
 from planbound.errors import ExitCode, UsageError
 from planbound.journal.record import Record
@@ -47,6 +48,9 @@ def configure(parser: argparse.ArgumentParser) -> None:
     )
     parser.add_argument(
         "--stay", action="store_true", help="wait here for answers that come by other ways"
+    )
+    parser.add_argument(
+        "--verbose", action="store_true", help="show what agents say that they are doing"
     )
     parser.add_argument("--json", action="store_true", help="for programs")
 
@@ -83,6 +87,7 @@ class Face:
 
     def _started(self, started: Started) -> None:
         self.session = started.session
+        started.session.listeners.append(self._noted)
         self.report.know(started.session.layout.plan)
         state = started.session.state
         if started.resumed:
@@ -104,6 +109,13 @@ class Face:
                 self.terminal.out(line)
             self.live.saw(record)
         sys.stdout.flush()
+
+    def _noted(self, slot: Slot, text: str) -> None:
+        if self.arguments.verbose and not self.arguments.json:
+            self.live.clear()
+            self.terminal.note(f"step {slot.label}: {visible(text)}")
+        else:
+            self.live.note(slot.id, text)
 
     def _say(self, text: str) -> None:
         if not self.arguments.json:

@@ -1,20 +1,34 @@
-"""Agents as the configuration names them."""
+"""Agents as the configuration names them, and who has a role."""
 
 from __future__ import annotations
 
 import enum
 from collections.abc import Mapping
+from decimal import Decimal
 from typing import NamedTuple
 
 from planbound.engine.configuration_table import Table
+from planbound.source.pattern import lazy_pattern
+
+_DOLLARS = lazy_pattern(r"\s*\$?\s*(\d{1,6}(?:\.\d{1,6})?)\s*")
+_WORD = lazy_pattern(r"[a-z][a-z0-9_-]{0,39}")
 
 
 class Home(enum.Enum):
     """What an agent finds as its home."""
 
     MASKED = "masked"
-    """An empty one that is gone afterwards."""
+    """An empty one that is gone when the step is over."""
     PASS = "pass"  # noqa: S105 - the user's own, as the configuration calls it
+
+
+class Price(NamedTuple):
+    """What a million tokens cost, in dollars."""
+
+    input: Decimal
+    output: Decimal
+    cached: Decimal
+    """Of input that the model knows already."""
 
 
 class AgentRules(NamedTuple):
@@ -23,16 +37,31 @@ class AgentRules(NamedTuple):
     name: str
     kind: str = "command"
     command: tuple[str, ...] = ()
-    """Empty: it has a name, and cannot be given a step yet."""
+    """The program and its first words; empty: what the kind itself knows."""
     env: tuple[str, ...] = ()
     """Names of variables that are passed."""
     network: bool = True
     home: Home = Home.MASKED
     seconds: float | None = None
     """How long it may take for a step that does not say; None: ten minutes."""
+    model: str | None = None
+    base_url: str | None = None
+    """Where an OpenAI-compatible model is served."""
+    tools: tuple[str, ...] | None = None
+    """What an agent of ours may do; None: everything."""
+    skills: tuple[str, ...] = ()
+    max_cost: Decimal | None = None
+    """What an attempt may cost."""
+    price: Price | None = None
+    """For an agent that says how many tokens it used, and not what they cost."""
+    options: Mapping[str, object] = {}
+    """What only the kind understands."""
 
 
-KINDS = ("command",)
+_KEYS = (
+    "kind", "command", "env", "network", "home", "timeout", "model", "base_url", "tools",
+    "skills", "max_cost", "price", "options",
+)  # fmt: skip
 
 
 def read_agents(table: Table) -> dict[str, AgentRules]:
@@ -40,27 +69,60 @@ def read_agents(table: Table) -> dict[str, AgentRules]:
     return {name: _agent(name, table.table(name)) for name in table.values}
 
 
-def read_roles(table: Table, agents: Mapping[str, AgentRules]) -> dict[str, str]:
-    """Return for each role the agent that has it."""
-    found: dict[str, str] = {}
+def read_roles(table: Table, agents: Mapping[str, AgentRules]) -> dict[str, tuple[str, ...]]:
+    """Return for each role the agents that share it."""
+    found: dict[str, tuple[str, ...]] = {}
     for name in table.values:
         role = table.table(name)
-        role.allow("agent")
-        agent = role.values.get("agent")
-        if agent is None:
-            continue
-        if agent not in agents or not isinstance(agent, str):
-            known = ", ".join(agents) or "none"
-            role.refuse("agent", f"is {agent!r}", f"agents that are configured: {known}")
-        found[name] = agent
+        role.allow("agent", "agents", "skills")
+        if len(role.values) > 1:
+            role.refuse(max(role.values), "is one too many", "write `agent`, `agents` or `skills`")
+        if seated := _seated(role, agents):
+            found[name] = seated
     return found
 
 
+def seats_of(
+    target: str, agents: Mapping[str, AgentRules], seats: Mapping[str, tuple[str, ...]]
+) -> tuple[str, ...]:
+    """Return who can do the steps of a target: a role, else an agent's name, else a skill."""
+    if target in seats:
+        return seats[target]
+    if target in agents:
+        return (target,)
+    return tuple(name for name, rules in agents.items() if target in rules.skills)
+
+
+_TYPES = {"coder": "code", "reviewer": "review", "tester": "test", "researcher": "research"}
+
+
+def work_type(target: str | None) -> str:
+    """Return what kind of work a role does, for the record."""
+    return _TYPES.get(target or "coder", target or "code")
+
+
+def _seated(role: Table, agents: Mapping[str, AgentRules]) -> tuple[str, ...]:
+    if "skills" in role.values:
+        skills = set(role.texts("skills", "a list of skills"))
+        able = tuple(name for name, rules in agents.items() if skills and skills <= {*rules.skills})
+        if not able:
+            role.refuse("skills", "are no agent's", "give an agent `skills = [...]` that has them")
+        return able
+    one = role.values.get("agent")
+    wanted = role.texts("agents", "a list of agents") if one is None else (one,)
+    for agent in wanted:
+        if agent not in agents or not isinstance(agent, str):
+            known = ", ".join(agents) or "none"
+            key = "agents" if one is None else "agent"
+            role.refuse(key, f"is {agent!r}", f"agents that are configured: {known}")
+    return tuple(dict.fromkeys(str(agent) for agent in wanted))
+
+
 def _agent(name: str, table: Table) -> AgentRules:
-    table.allow("kind", "command", "env", "network", "home", "timeout")
+    table.allow(*_KEYS)
     kind = table.values.get("kind", "command")
-    if kind not in KINDS or not isinstance(kind, str):
-        table.refuse("kind", f"is {kind!r}", f"kinds are {', '.join(KINDS)}")
+    if not isinstance(kind, str) or not _WORD.fullmatch(kind):
+        table.refuse("kind", f"is {kind!r}", "`planbound agents` lists the kinds")
     command = table.texts("command", "a list of words")
     if command and not command[0]:
         table.refuse(
@@ -75,4 +137,41 @@ def _agent(name: str, table: Table) -> AgentRules:
         network=table.flag("network", default=True),
         home=table.choice("home", Home, Home.MASKED) or Home.MASKED,
         seconds=timeout or None,
+        model=_text(table, "model", "anthropic:claude-sonnet-4-5"),
+        base_url=_text(table, "base_url", "http://localhost:8080/v1"),
+        tools=table.texts("tools", "a list of tools") if "tools" in table.values else None,
+        skills=table.texts("skills", "a list of skills"),
+        max_cost=_dollars(table, "max_cost"),
+        price=_price(table),
+        options=table.table("options").values,
     )
+
+
+def _text(table: Table, key: str, example: str) -> str | None:
+    value = table.values.get(key)
+    if value is not None and (not isinstance(value, str) or not value.strip()):
+        table.refuse(key, f"is {value!r}", f'write `{key} = "{example}"`')
+    return value if isinstance(value, str) else None
+
+
+def _dollars(table: Table, key: str) -> Decimal | None:
+    value = table.values.get(key)
+    if value is None:
+        return None
+    match = None if isinstance(value, bool) else _DOLLARS.fullmatch(str(value))
+    if match is None or not Decimal(match[1]):
+        table.refuse(key, f"is {value!r}", f'write an amount, such as `{key} = "$2"`')
+    return Decimal(match[1])
+
+
+def _price(table: Table) -> Price | None:
+    if "price" not in table.values:
+        return None
+    price = table.table("price")
+    price.allow("input", "output", "cached")
+    given, produced = _dollars(price, "input"), _dollars(price, "output")
+    if given is None or produced is None:
+        table.refuse(
+            "price", "names no `input` or no `output`", "write dollars for a million tokens of each"
+        )
+    return Price(given, produced, _dollars(price, "cached") or given)

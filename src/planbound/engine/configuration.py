@@ -113,8 +113,8 @@ class Configuration(NamedTuple):
     gate: GateRules = GateRules()
     notify: tuple[Notify, ...] = ()
     agents: Mapping[str, AgentRules] = {}
-    seats: Mapping[str, str] = {}
-    """For each role the agent that has it."""
+    seats: Mapping[str, tuple[str, ...]] = {}
+    """For each role the agents that share it."""
     run: RunRules = RunRules()
     own_recipes: tuple[Recipe, ...] | None = None
     """None: nothing is said about recovery; see `recipes`."""
@@ -142,7 +142,9 @@ def read_configuration(document: Mapping[str, object], *, path: str) -> Configur
         raise ConfigurationError(
             f"`profile` is {profile!r} in {path}", hint='write "default" or "strict"'
         )
-    named = frozenset({*top.table("agents").values, *top.table("roles").values})
+    agents = _agents(top.table("agents"))
+    skills = {skill for rules in agents.values() for skill in rules.skills}
+    named = frozenset({*agents, *top.table("roles").values, *skills})
     # Who names agents or roles names all of them: a step for another one could not be run.
     return Configuration(
         profile=profile,
@@ -153,7 +155,7 @@ def read_configuration(document: Mapping[str, object], *, path: str) -> Configur
         tree=_tree(top.table("workspace")),
         gate=_gate(top.table("gate"), named or DEFAULT_ROLES),
         notify=_notify(top) if "notify" in document else (),
-        agents=(agents := _agents(top.table("agents"))),
+        agents=agents,
         seats=_seats(top.table("roles"), agents),
         run=_run(top.table("run"), agents),
         own_recipes=_recipes(top.table("recovery")) if "recovery" in document else None,
@@ -169,7 +171,7 @@ def _agents(table: Table) -> Mapping[str, AgentRules]:
     return read_agents(table)
 
 
-def _seats(table: Table, agents: Mapping[str, AgentRules]) -> Mapping[str, str]:
+def _seats(table: Table, agents: Mapping[str, AgentRules]) -> Mapping[str, tuple[str, ...]]:
     if not table.values:
         return {}
     from planbound.engine.agents import read_roles  # noqa: PLC0415 - start-up

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from typing import NamedTuple
 
 from planbound.engine.run.layout import Slot
@@ -11,6 +11,7 @@ from planbound.plan.model import Command, Contains, ExitCodeIs, Expectation, Min
 from planbound.source.pattern import lazy_pattern
 
 _LONGEST = 4000
+_BLOCKED = "If this cannot be done, say so with the word BLOCKED and a reason, and change nothing."
 _TICKS = lazy_pattern(r"`{3,}")
 
 
@@ -24,6 +25,11 @@ class Context(NamedTuple):
     digest: str = ""
     cut: bool = False
 
+    @property
+    def record(self) -> str:
+        """Return what is noted of it: its digest, or that it was not there."""
+        return f"{self.name} {self.digest or 'missing'}"
+
 
 def write_prompt(slot: Slot, state: StepState, contexts: Sequence[Context], *, attempt: int) -> str:
     """Return the whole prompt for one attempt."""
@@ -32,15 +38,27 @@ def write_prompt(slot: Slot, state: StepState, contexts: Sequence[Context], *, a
         names = ", ".join(f"`{glob.text}`" for glob in slot.touches) or "nothing"
         parts.append(f"You may change {names}. Leave every other file as it is.")
     parts.extend(_context(context) for context in contexts)
+    parts.extend(_news(slot, state, attempt=attempt))
+    return _joined(parts)
+
+
+def write_follow_up(slot: Slot, state: StepState, *, attempt: int) -> str:
+    """Return what is new for an agent that knows the prompt, because its session goes on."""
+    parts = list(_news(slot, state, attempt=attempt))
+    if not parts:
+        parts = ["The last attempt was cut off. Look at what is there, and go on."]
+    return _joined([f"About the task “{slot.title}”:", *parts])
+
+
+def _joined(parts: Iterable[str]) -> str:
+    return "\n\n".join(part for part in (*parts, _BLOCKED) if part) + "\n"
+
+
+def _news(slot: Slot, state: StepState, *, attempt: int) -> Iterator[str]:
     if attempt > 1 and state.feedback is not None:
-        parts.append(_failure(slot, state.feedback))
-    parts.extend(
-        f"A person says about the last attempt:\n\n{fenced(text)}" for text in state.guidance
-    )
-    parts.append(
-        "If this cannot be done, say so with the word BLOCKED and a reason, and change nothing."
-    )
-    return "\n\n".join(part for part in parts if part) + "\n"
+        yield _failure(slot, state.feedback)
+    for text in state.guidance:
+        yield f"A person says about the last attempt:\n\n{fenced(text)}"
 
 
 def fenced(text: str, info: str = "") -> str:

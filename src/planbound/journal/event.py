@@ -294,7 +294,15 @@ EVENTS: dict[EventKind, EventSpec] = {
         _may("tokens", DetailType.INTEGER_OR_NULL, "how many were used; null: nobody knows"),
         _may("dollars", DetailType.TEXT_OR_NULL, "what it cost; null: nobody knows"),
         _may("agent", _TEXT, "the agent that had the step"),
+        _may("role", _TEXT, "the target of the step"),
+        _may("type", _TEXT, "what kind of work it was: `code`, `review`, `test`, ..."),
         _may("session", _TEXT, "the agent's own name for its session"),
+        _may(
+            "subscriptions", _TEXTS, "the context that it got, each with its SHA-256 or `missing`"
+        ),
+        _may("agent_plan", _TEXTS, "what the agent itself noted as its plan, at last"),
+        _may("error", _TEXT, "the kind of error that the agent reports of itself"),
+        _may("leftovers", _INTEGER, "how many processes it left behind, which were ended"),
         _may("prompt", _TEXT, "all that the agent was told"),
         _may("output_digest", _TEXT, "the digest of all that the agent printed"),
         _may("output_tail", _TEXT, "the end of what the agent printed"),

@@ -7,6 +7,7 @@ from decimal import Decimal
 from typing import NamedTuple, Protocol
 
 from planbound.engine.judging.outcome import Outcome
+from planbound.plan.model import Stream
 from planbound.ports.cell import Limits
 
 
@@ -25,25 +26,50 @@ class Dispatch(NamedTuple):
     limits: Limits = Limits(seconds=600.0)
     network: bool = True
     home: str | None = None
-    """A home that is passed; None: an empty one."""
+    """A home that is passed, at its own path; None: see `kept_home`."""
+    kept_home: str | None = None
+    """A folder that appears as the home, and stays; None: an empty one that is gone afterwards."""
     stdin: bytes = b""
     exposed: tuple[str, ...] = ()
     """What it can read although it lies in a folder that a cell has of its own."""
-    meter: Callable[[bytes], Usage | None] | None = None
-    """Reads one line of output; returns what the attempt used so far, where the line says so."""
+    hear: Callable[[Stream, bytes], Usage | None] | None = None
+    """Takes every line of output as it comes, without its end.
+
+    Returns what the attempt used so far, where that is new.
+    """
 
 
 class Assignment(NamedTuple):
     """One attempt at one step, as the agent gets it."""
 
     prompt: str
+    """All that somebody has to know who begins anew."""
     workspace: str
     """Where the agent finds the tree."""
     attempt: int
     seconds: float
     """How long it may take."""
     launch: Callable[[Dispatch], Outcome]
-    """Runs a command in the agent's cell; everything that it started is dead when this returns."""
+    """Runs a command in the agent's cell; everything that it started is dead when this returns.
+
+    It ends early, as `STOPPED`, where a limit is reached or the run has to stop.
+    """
+    follow_up: str = ""
+    """What is new to somebody who knows the prompt: what failed, and why."""
+    session: str | None = None
+    """The agent's own name for the session of the attempt before; None: there is none to go on."""
+    session_usage: Usage = Usage()
+    """What was used in that session before."""
+    home: Callable[[], str] = lambda: ""
+    """Returns a folder that is the agent's home in all attempts at this step, and no longer."""
+    spend: Callable[[Usage], str | None] = lambda usage: None  # noqa: ARG005 - no limit
+    """Takes what was used so far, for an agent that is no command; returns why it has to end."""
+    stopped: Callable[[], str | None] = lambda: None
+    """Returns why an agent that is no command has to end now; to be asked often."""
+    limit: Usage = Usage()
+    """What it may use at most; None: there is no limit."""
+    note: Callable[[str], None] = lambda text: None  # noqa: ARG005 - nobody looks
+    """Tells whoever looks on what the agent is doing, in a few words."""
 
 
 class Worked(NamedTuple):
@@ -51,9 +77,19 @@ class Worked(NamedTuple):
 
     outcome: Outcome
     usage: Usage = Usage()
+    """Of this attempt alone."""
     error: str | None = None
     """The kind of error that the agent reports of itself, such as `rate_limit`."""
     session: str | None = None
+    """The agent's own name for its session, where it can be gone on with."""
+    said: str | None = None
+    """What the agent said, in words; None: what it printed is what it said."""
+    told: str | None = None
+    """What it was told; None: the prompt."""
+    missing: str | None = None
+    """The variable with a credential that is not set."""
+    plan: tuple[str, ...] = ()
+    """What the agent itself noted as its plan, as it was at last."""
 
 
 class Agent(Protocol):

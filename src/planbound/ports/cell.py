@@ -59,6 +59,8 @@ class Request(NamedTuple):
     """What can be read although it lies in a folder that a cell has of its own, such as /tmp."""
     home: str | None = None
     """A home that is passed, to be written to; None: an empty one that is gone afterwards."""
+    kept_home: str | None = None
+    """A folder that is the home instead of an empty one, and stays; it appears where that would."""
     watched: tuple[str, ...] = ()
     """Files of the tree that the command has no business to write."""
     collect: tuple[str, ...] = ()

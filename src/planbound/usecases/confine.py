@@ -75,6 +75,7 @@ def agent_request(
         masked=tuple(masked),
         exposed=(*exposed, *dispatch.exposed),
         home=dispatch.home,
+        kept_home=dispatch.kept_home,
         stdin=dispatch.stdin,
     )
 

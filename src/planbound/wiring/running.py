@@ -36,6 +36,7 @@ from planbound.wiring.motors import Motors, make_motors
 from planbound.wiring.notify import make_courier
 from planbound.wiring.parts import Parts
 from planbound.workspace.frozen_tree import RealTree
+from planbound.workspace.homes import FolderHomes
 from planbound.workspace.stamp import stamp_of
 
 _PAUSE = 0.1
@@ -183,6 +184,7 @@ def make_desk(parts: Parts, file: PlanFile) -> Desk:
         configuration=parts.configuration,
         agents=make_agents(parts.configuration),
         copies=WorkspaceCopies(os.path.join(parts.state.folder, "copies")),
+        homes=FolderHomes(os.path.join(parts.state.folder, "homes")),
         tree_at=RealTree,
         stamp=stamp_of,
         agent_masked=bench.masked,

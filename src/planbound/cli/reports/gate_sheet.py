@@ -151,18 +151,21 @@ def _judges(sheet: Sheet) -> str:
 def _agents(plan: Plan, configuration: Configuration) -> Iterator[str]:
     """Yield what the agents get that the plan's steps go to."""
     targets = dict.fromkeys(step.target.value for step in plan.steps if step.target)
-    names = dict.fromkeys(_agent_of(target, configuration) for target in targets)
+    names = dict.fromkeys(name for target in targets for name in _agents_of(target, configuration))
     for name in names:
-        agent = configuration.agents.get(name) if name is not None else None
+        agent = configuration.agents.get(name)
         if agent is not None:
             network, home = _switch(on=agent.network), agent.home.value
             passed = f"{_names(agent.env)}; network {network}; home {home}"
             yield f"passed to the agent `{visible(agent.name)}`: {passed}"
 
 
-def _agent_of(target: str, configuration: Configuration) -> str | None:
-    seated = configuration.seats.get(target)
-    return seated or (target if target in configuration.agents else configuration.run.agent)
+def _agents_of(target: str, configuration: Configuration) -> tuple[str, ...]:
+    from planbound.engine.agents import seats_of  # noqa: PLC0415 - start-up
+
+    usual = configuration.run.agent
+    found = seats_of(target, configuration.agents, configuration.seats)
+    return found or (() if usual is None else (usual,))
 
 
 def _budget(plan: Plan) -> str:

@@ -65,6 +65,7 @@ ERROR_KINDS = (
         FailureClass.UNRUNNABLE,
         "not-installed command-not-found not-executable unsupported-version",
     ),
+    ErrorKind("agent-error-crashed", _T, "crashed"),
     ErrorKind("agent-error-hung", FailureClass.HUNG, "hung stalled idle idle-timeout"),
     ErrorKind(
         "agent-error-budget",
@@ -78,7 +79,14 @@ ERROR_KINDS = (
 
 
 def error_kind(text: str) -> ErrorKind | None:
-    """Return what a reported kind of error means; None where it is not a known name."""
+    """Return what a reported kind of error means; None where it is not a known name.
+
+    A name may be followed by words: `authentication: log in first`. Then it is spelled as here.
+    """
+    name, colon, _ = text.partition(": ")
+    for known in ERROR_KINDS if colon else ():
+        if name in known.names.split():
+            return known
     if len(text) > 80:
         return None
     word = fold(text.rpartition(".")[2])

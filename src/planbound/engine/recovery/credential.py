@@ -21,6 +21,11 @@ _ANNOUNCED = lazy_pattern(
 _AROUND = 3
 
 
+def is_credential(name: str) -> bool:
+    """Say whether a variable of this name holds a credential."""
+    return _NAME.fullmatch(name) is not None
+
+
 def credential_near(lines: Sequence[str], index: int) -> str | None:
     """Return the variable that a line, or one of the few around it, names."""
     around = lines[max(0, index - _AROUND) : index + _AROUND + 1]

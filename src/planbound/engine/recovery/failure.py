@@ -20,6 +20,8 @@ class FailureClass(enum.Enum):
     """No further attempt can help: a full disk, a broken repository."""
     HUNG = "hung"
     """Ran past its time limit."""
+    FLOODED = "flooded"
+    """Printed more than anybody could read."""
     BUDGET = "budget"
     """A limit of what may be spent is reached."""
     WORKSPACE_MISMATCH = "workspace-mismatch"

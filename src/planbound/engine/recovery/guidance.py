@@ -15,6 +15,8 @@ GUIDANCE = {
     FailureClass.UNRECOVERABLE: "the attempt before this one broke down. Look at the error first.",
     FailureClass.HUNG: "the attempt before this one ran past its time limit. Start nothing that"
     " waits for input or does not end by itself.",
+    FailureClass.FLOODED: "the attempt before this one printed without end. Print little, and"
+    " nothing in a loop.",
     FailureClass.BUDGET: "the attempt before this one reached its limit. Take the shortest way.",
     FailureClass.WORKSPACE_MISMATCH: "the workspace was changed by somebody else. Look at what is"
     " there before you begin.",

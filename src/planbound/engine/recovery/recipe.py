@@ -58,6 +58,7 @@ DEFAULT_RECIPES: tuple[Recipe, ...] = (
     _recipe(FailureClass.INVALID_INPUT, Action.WARN, Action.RETRY, max=1),
     _recipe(FailureClass.LOGIC, Action.RETRY, max=None),
     _recipe(FailureClass.HUNG, Action.WARN, Action.RETRY, max=1),
+    _recipe(FailureClass.FLOODED, Action.WARN, Action.RETRY, max=1),
     _recipe(FailureClass.TAMPERED, Action.RESTORE, Action.WARN, Action.RETRY, max=1),
     _recipe(FailureClass.OUT_OF_SCOPE, Action.RESTORE, Action.WARN, Action.RETRY, max=None),
     _recipe(FailureClass.UNRUNNABLE, Action.ESCALATE),

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from bisect import bisect_left
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable, Iterator, Mapping
 from datetime import datetime
 from decimal import Decimal, InvalidOperation
 from typing import NamedTuple
@@ -311,6 +311,7 @@ class RunState:
             step.tokens += tokens if isinstance(tokens, int) else 0
             step.dollars += cost or Decimal(0)
             step.seconds += duration if isinstance(duration, int | float) else 0.0
+            _follow(step, details, tokens if isinstance(tokens, int) else 0, cost or Decimal(0))
         self.spent = self.spent._replace(
             tokens=self.spent.tokens + (tokens if isinstance(tokens, int) else 0),
             dollars=self.spent.dollars + (cost or Decimal(0)),
@@ -521,6 +522,19 @@ _HANDLERS = {
     EventKind.RECOVERY_ESCALATION: RunState._escalated,  # noqa: SLF001
     EventKind.BUDGET_RAISED: RunState._raised,  # noqa: SLF001
 }
+
+
+def _follow(step: StepState, details: Mapping[str, Json], tokens: int, cost: Decimal) -> None:
+    """Take notice of the session that the agent of an attempt was in."""
+    agent, session = details.get("agent"), details.get("session")
+    if not isinstance(agent, str) or not isinstance(session, str):
+        step.session = None
+        return
+    if step.session != (agent, session):
+        step.session = (agent, session)
+        step.session_tokens, step.session_dollars = 0, Decimal(0)
+    step.session_tokens += tokens
+    step.session_dollars += cost
 
 
 def _skipped(layout: Layout, approval: Approval) -> Iterator[int]:

@@ -47,7 +47,7 @@ class StepState:
     __slots__ = (
         "attempts", "baseline", "copy", "dollars", "ended", "feedback", "guidance", "judged_tree",
         "manifest", "not_before", "phase", "question", "recovered", "repeated", "result", "retries",
-        "seconds", "signature", "tokens", "verdict",
+        "seconds", "session", "session_dollars", "session_tokens", "signature", "tokens", "verdict",
     )  # fmt: skip
 
     def __init__(self) -> None:
@@ -66,6 +66,10 @@ class StepState:
         self.guidance: tuple[str, ...] = ()
         self.feedback: Feedback | None = None
         self.tokens, self.dollars, self.seconds = 0, Decimal(0), 0.0
+        self.session: tuple[str, str] | None = None
+        """The agent that had the last attempt, and its own name for its session."""
+        self.session_tokens, self.session_dollars = 0, Decimal(0)
+        """What was used in that session."""
         self.reset_recovery()
 
     def reset_recovery(self) -> None:

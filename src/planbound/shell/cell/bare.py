@@ -202,12 +202,16 @@ def _started(request: Request, outputs: list[int]) -> subprocess.Popen[bytes]:
             stdout=outputs[0],
             stderr=outputs[1],
             cwd=request.workspace,
-            env=filled(request, request.workspace, request.home or os.path.expanduser("~")),
+            env=filled(request, request.workspace, _home(request)),
             start_new_session=True,
         )
     finally:
         for descriptor in (*outputs, *(() if stdin is None else (stdin,))):
             os.close(descriptor)
+
+
+def _home(request: Request) -> str:
+    return request.home or request.kept_home or os.path.expanduser("~")
 
 
 def _reason(error: OSError | ValueError) -> str:

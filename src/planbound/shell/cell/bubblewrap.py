@@ -80,6 +80,8 @@ def _arguments(order: Order, tree: str) -> tuple[str, ...]:
             words += ["--ro-bind", path, path]
     if order.home is not None:
         words += ["--bind", order.home, order.home]
+    elif order.kept_home is not None:
+        words += ["--bind", order.kept_home, HOME]
     masked = [_on_host(order, path) for path in order.masked]
     inside = [path for path in masked if path.startswith(order.source + os.sep)]
     outside = [path for path in masked if path not in inside]

@@ -44,7 +44,7 @@ class CopyCell:
                 level=self.isolation.value,
                 workspace=workspace,
                 scratch=room,
-                home=request.home or os.path.join(room, "home"),
+                home=request.home or request.kept_home or os.path.join(room, "home"),
             )
             return run_order(order, request, overseer)
 

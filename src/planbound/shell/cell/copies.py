@@ -42,6 +42,22 @@ class WorkspaceCopies:
             raise
         return path
 
+    def make_empty(self, name: str) -> str:
+        """Make an empty folder among the copies; return where it is."""
+        path = self._path(name)
+        try:
+            os.makedirs(path, mode=0o700)
+        except OSError as error:
+            raise FileProblem(f"`{path}` cannot be made: {error.strerror}") from error
+        return path
+
+    def names(self) -> list[str]:
+        """Return the names of all copies."""
+        try:
+            return sorted(os.listdir(self.root))
+        except FileNotFoundError:
+            return []
+
     def find(self, name: str) -> str | None:
         """Return where the copy of that name is; None where there is none."""
         path = self._path(name)
@@ -55,13 +71,9 @@ class WorkspaceCopies:
 
     def sweep(self, keep: Container[str]) -> list[str]:
         """Remove every copy whose path is not to be kept, and what a crash left half-made."""
-        try:
-            names = sorted(os.listdir(self.root))
-        except FileNotFoundError:
-            return []
         paths = [
             os.path.join(self.root, name)
-            for name in names
+            for name in self.names()
             if os.path.join(self.root, name) not in keep and not _is_being_made(name)
         ]
         for path in paths:

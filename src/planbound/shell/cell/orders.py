@@ -47,6 +47,7 @@ def order_for(
         masked=tuple(dict.fromkeys(os.path.realpath(path) for path in request.masked)),
         exposed=tuple(in_rooms(request.exposed)),
         home=request.home and os.path.realpath(request.home),
+        kept_home=request.kept_home and os.path.realpath(request.kept_home),
         watched=request.watched,
         collect=request.collect,
     )

@@ -8,6 +8,7 @@ from datetime import datetime, timedelta
 from decimal import Decimal
 from typing import assert_never
 
+from planbound.engine.agents import work_type
 from planbound.engine.blocked import blocked_reason
 from planbound.engine.judging.outcome import Ending, Outcome
 from planbound.engine.judging.verdict import Verdict, VerdictKind
@@ -28,17 +29,21 @@ from planbound.engine.run.question import Choice, QuestionKind
 from planbound.engine.run.step_state import Spent
 from planbound.journal.event import EventKind
 from planbound.journal.record import Draft, Json
+from planbound.ports.agent import Worked
 from planbound.usecases.differences import difference
 from planbound.usecases.frozen_judges import read_frozen
 from planbound.usecases.run.attempt import Attempted, Order
+from planbound.usecases.run.control import FLOODED
 from planbound.usecases.run.homecoming import bring_home
 from planbound.usecases.run.notes import names
 from planbound.usecases.run.session import Session
+from planbound.usecases.run.staffing import OVER_MAX_COST
 
 _LOST = Classified(FailureClass.TRANSIENT, "runner-ended")
 _MOST_LOST = 5
 """So often an attempt may lose its runner before a person is asked."""
 _DIFF = 6000
+_ERROR = 300
 
 
 class Answering:
@@ -77,6 +82,11 @@ class Answering:
         extra: dict[str, Json] = {"prompt": order.prompt, "changed": names(attempted.changed)}
         if order.agent is not None:
             extra["agent"] = order.agent.name
+        if (target := order.slot.step.target) is not None:
+            extra["role"] = target.value
+        extra["type"] = work_type(target.value if target is not None else None)
+        if order.brief.subscriptions:
+            extra["subscriptions"] = list(order.brief.subscriptions)
         if attempted.stopped is not None:
             extra["ending"] = "interrupted"
             extra["reason"] = attempted.stopped
@@ -186,8 +196,12 @@ class Answering:
     def _classified(self, order: Order, attempted: Attempted, verdict: Verdict) -> Classified:
         worked, judged = attempted.worked, verdict.outcome
         agent = worked.outcome if worked else Outcome(Ending.EXITED, exit_code=0)
+        if agent.ending is Ending.STOPPED and agent.reason.startswith(OVER_MAX_COST):
+            return Classified(FailureClass.BUDGET, "agent-over-max-cost")
         if agent.ending is Ending.STOPPED and agent.reason.startswith("budget"):
             return Classified(FailureClass.BUDGET, "agent-over-budget")
+        if agent.ending is Ending.STOPPED and agent.reason.startswith(FLOODED):
+            return Classified(FailureClass.FLOODED, "agent-flooded")
         if agent.ending is Ending.TIMED_OUT and order.budget_seconds:
             return Classified(FailureClass.BUDGET, "agent-over-time-budget")
         if verdict.kind is VerdictKind.FAIL and _blocked(attempted) is not None:
@@ -200,8 +214,9 @@ class Answering:
                 agent_ending=agent.ending,
                 agent_exit=agent.exit_code,
                 agent_signal=agent.signal,
-                agent_output=agent.stdout.text() + agent.stderr.text(),
+                agent_output=_printed(worked),
                 agent_error=worked.error if worked else None,
+                missing_credential=worked.missing if worked else None,
                 contract_exit=judged.exit_code if judged else None,
                 contract_signal=judged.signal if judged else None,
                 contract_output=(judged.stdout.text() + judged.stderr.text()) if judged else "",
@@ -243,7 +258,7 @@ class Answering:
                 drafts.append(notes.about(EventKind.PERMISSION_REQUIRED, slot, details))
                 drafts.append(self._escalation(order, attempted, found, decision))
             case Escalate():
-                if found.kind is FailureClass.BUDGET:
+                if found.kind is FailureClass.BUDGET and found.rule != "agent-over-max-cost":
                     drafts.extend(self._budget_question(slot, order.number, _used(attempted)))
                 else:
                     drafts.append(self._escalation(order, attempted, found, decision))
@@ -301,9 +316,11 @@ class Answering:
         outcome, blocked = attempted.worked.outcome, _blocked(attempted)
         if blocked is not None:
             return f"the agent says that it is blocked: {blocked}"
-        if outcome.ending is Ending.EXITED:
-            return "" if not outcome.exit_code else f"the agent ended with {outcome.exit_code}"
-        return f"the agent: {outcome.reason or outcome.ending.value}"
+        if outcome.ending is not Ending.EXITED:
+            return f"the agent: {outcome.reason or outcome.ending.value}"
+        if attempted.worked.error:
+            return f"the agent reports: {attempted.worked.error[:_ERROR]}"
+        return "" if not outcome.exit_code else f"the agent ended with {outcome.exit_code}"
 
     # -- questions -----------------------------------------------------------------------------
 
@@ -338,7 +355,7 @@ class Answering:
             return notes.tail(verdict.outcome)
         if verdict is not None and verdict.outcome is not None and verdict.outcome.stderr.length:
             return notes.tail(verdict.outcome)
-        return notes.tail(attempted.worked.outcome) if attempted.worked else ""
+        return notes.said(attempted.worked) if attempted.worked else ""
 
     def _diff(self, order: Order) -> str:
         """Return what the step has changed so far, for the person who is asked."""
@@ -431,8 +448,20 @@ def _blocked(attempted: Attempted) -> str | None:
     """Return why the agent says that the step cannot be done."""
     if attempted.worked is None:
         return None
-    outcome = attempted.worked.outcome
+    worked = attempted.worked
+    if worked.said is not None:
+        return blocked_reason(worked.said)
+    outcome = worked.outcome
     return blocked_reason(outcome.stdout.text()) or blocked_reason(outcome.stderr.text())
+
+
+def _printed(worked: Worked | None) -> str:
+    """Return what an agent let be known, in words where it has them."""
+    if worked is None:
+        return ""
+    outcome = worked.outcome
+    said = outcome.stdout.text() if worked.said is None else worked.said
+    return f"{said}\n{outcome.stderr.text()}"
 
 
 def _used(attempted: Attempted) -> Spent:

@@ -24,6 +24,19 @@ from planbound.usecases.restore import Restored, restore
 from planbound.usecases.run.control import Control, Watch
 
 
+class Brief(NamedTuple):
+    """What else the agent of an attempt gets, and what is noted of that."""
+
+    follow_up: str = ""
+    session: str | None = None
+    session_usage: Usage = Usage()
+    home: Callable[[], str] = lambda: ""
+    limit: Usage = Usage()
+    note: Callable[[str], None] = lambda text: None  # noqa: ARG005 - nobody looks
+    subscriptions: tuple[str, ...] = ()
+    """Each with its digest, or that it is missing."""
+
+
 class Order(NamedTuple):
     """Everything that an attempt needs."""
 
@@ -46,6 +59,7 @@ class Order(NamedTuple):
     shown_at: str | None = None
     stamp: Callable[[], str] | None = None
     """What the tree looks like, where nothing is frozen."""
+    brief: Brief = Brief()
 
 
 class Attempted(NamedTuple):
@@ -125,6 +139,7 @@ def _unjudged(order: Order, worked: Worked | None) -> Attempted:
 
 def _work(order: Order) -> Worked:
     assert order.agent is not None
+    brief, control = order.brief, order.control
     try:
         return order.agent.work(
             Assignment(
@@ -133,6 +148,14 @@ def _work(order: Order) -> Worked:
                 attempt=order.number,
                 seconds=order.seconds,
                 launch=lambda dispatch: _launch(order, dispatch),
+                follow_up=brief.follow_up,
+                session=brief.session,
+                session_usage=brief.session_usage,
+                home=brief.home,
+                spend=order.over,
+                stopped=control.stopped,
+                limit=brief.limit,
+                note=brief.note,
             )
         )
     except CellProblem as problem:
@@ -145,8 +168,11 @@ def _launch(order: Order, dispatch: Dispatch) -> Outcome:
     if frozen is not None:
         keep = protected([order.case], frozen, order.setting.scope, bench.vault)
     request = agent_request(dispatch, bench.tree.root, keep, order.masked, bench.exposed)
-    watch = Watch(order.control, dispatch.meter, order.over)
-    return bench.cell.run(request, watch)
+    watch = Watch(order.control, dispatch.hear, order.over)
+    try:
+        return bench.cell.run(request, watch)
+    finally:
+        watch.finish()
 
 
 def _put_back(order: Order, verdict: Verdict, found: Iterable[Change]) -> Restored | None:

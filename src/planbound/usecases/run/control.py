@@ -10,7 +10,9 @@ from planbound.plan.model import Stream
 from planbound.ports.agent import Usage
 from planbound.ports.cell import Cell, Overseer, Request
 
-_LONGEST_LINE = 10_000
+FLOODED = "flooded its output"
+_LONGEST_LINE = 8 << 20
+_MOST_PRINTED = 256 << 20
 
 
 class Control:
@@ -30,30 +32,51 @@ class Control:
 
 
 class Watch:
-    """Watches an agent: what it uses, and whether it has to end."""
+    """Watches an agent: what it says, what it uses, and whether it has to end."""
 
     def __init__(
         self,
         control: Control,
-        meter: Callable[[bytes], Usage | None] | None,
+        hear: Callable[[Stream, bytes], Usage | None] | None,
         over: Callable[[Usage], str | None],
     ) -> None:
         self.control = control
-        self.meter = meter
+        self.hear = hear
         self.over = over
         self.excess: str | None = None
         self._rest = {Stream.STDOUT: b"", Stream.STDERR: b""}
+        self._dropping: set[Stream] = set()
+        self._printed = 0
 
     def saw(self, stream: Stream, data: bytes) -> None:
-        """Look for lines that say what was used."""
-        if self.meter is None:
+        """Take the output line by line."""
+        self._printed += len(data)
+        if self._printed > _MOST_PRINTED and self.excess is None:
+            self.excess = f"{FLOODED}: more than {_MOST_PRINTED >> 20} MB"
+        if self.hear is None:
             return
         *lines, rest = (self._rest[stream] + data).split(b"\n")
-        self._rest[stream] = rest[-_LONGEST_LINE:]
         for line in lines:
-            usage = self.meter(line)
-            if usage is not None and self.excess is None:
-                self.excess = self.over(usage)
+            # The end of a line whose beginning was too long to be kept.
+            if stream in self._dropping:
+                self._dropping.discard(stream)
+            else:
+                self._heard(stream, line)
+        if len(rest) > _LONGEST_LINE:
+            self._dropping.add(stream)
+        self._rest[stream] = b"" if stream in self._dropping else rest
+
+    def finish(self) -> None:
+        """Take what was printed last, without the end of a line."""
+        for stream, rest in self._rest.items():
+            if rest and self.hear is not None:
+                self._heard(stream, rest)
+
+    def _heard(self, stream: Stream, line: bytes) -> None:
+        assert self.hear is not None
+        usage = self.hear(stream, line.removesuffix(b"\r"))
+        if usage is not None and self.excess is None:
+            self.excess = self.over(usage)
 
     def stop(self) -> str | None:
         """Return why the agent has to end now."""

@@ -9,6 +9,7 @@ from planbound.engine.configuration import Configuration
 from planbound.ports.agent import Agent
 from planbound.ports.copies import Copies
 from planbound.ports.files import Files, PlanFile
+from planbound.ports.homes import Homes
 from planbound.ports.journal import Journal
 from planbound.ports.lease import Leases
 from planbound.ports.tree import Tree
@@ -46,6 +47,7 @@ class Desk(NamedTuple):
     """Returns a number between 0 and 1."""
     nonce: Callable[[], str]
     """Returns something that was never there before."""
+    homes: Homes
     worktree: Worktree = OwnWorktree()
 
     @property

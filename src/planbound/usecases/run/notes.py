@@ -16,6 +16,8 @@ from planbound.usecases.verdict_events import verdict_draft
 
 _TAIL = 4000
 _NAMES = 200
+_PLAN = 50
+_ERROR = 500
 
 
 class Notes:
@@ -60,19 +62,35 @@ class Notes:
             "tokens": usage.tokens,
             "dollars": None if usage.dollars is None else str(usage.dollars),
             "output_digest": f"{outcome.stdout.sha256} {outcome.stderr.sha256}",
-            "output_tail": self.tail(outcome),
+            "output_tail": self.said(worked),
             **extra,
         }
+        if worked.told is not None:
+            details["prompt"] = worked.told
+        if worked.plan:
+            details["agent_plan"] = list(worked.plan[:_PLAN])
+        if worked.error:
+            details["error"] = worked.error[:_ERROR]
+        if outcome.leftovers:
+            details["leftovers"] = outcome.leftovers
         if outcome.reason:
             details["reason"] = outcome.reason
         if worked.session:
             details["session"] = worked.session
         return self.about(EventKind.ATTEMPT_ENDED, slot, details)
 
+    def said(self, worked: Worked) -> str:
+        """Return the end of what an agent said, without its secrets."""
+        if worked.said is None:
+            return self.tail(worked.outcome)
+        return self._end(f"{worked.said}\n{worked.outcome.stderr.text()}".strip())
+
     def tail(self, outcome: Outcome) -> str:
         """Return the end of what was printed, without its secrets."""
+        return self._end(outcome.stdout.text() + outcome.stderr.text())
+
+    def _end(self, text: str) -> str:
         # Before it is cut: half a secret would not be recognised.
-        text = outcome.stdout.text() + outcome.stderr.text()
         return self.recorder.redactor.redact(text).text[-_TAIL:] if text else ""
 
     def failure(

@@ -3,34 +3,33 @@
 from __future__ import annotations
 
 import time
-from collections.abc import Callable
 from functools import partial
 
 from planbound.engine.judging.frozen import Frozen
 from planbound.engine.judging.scope import Scope
 from planbound.engine.manifest import Manifest, decode
 from planbound.engine.prompt import Context, write_prompt
-from planbound.engine.run.budget import Allowance, room
+from planbound.engine.run.budget import room
 from planbound.engine.run.layout import Slot
 from planbound.engine.run.step_state import StepState
-from planbound.errors import FileProblem, Refused
+from planbound.errors import FileProblem
 from planbound.journal.event import EventKind
 from planbound.journal.record import Json
 from planbound.plan.digest import contract_digest
 from planbound.plan.glob import Glob, parse_glob
 from planbound.plan.model import Command
-from planbound.ports.agent import Agent, Usage
+from planbound.ports.agent import Agent
 from planbound.usecases.baseline import configuration_digest, freeze, observe
 from planbound.usecases.bench import Bench
 from planbound.usecases.judge import Setting
 from planbound.usecases.run.approved_judges import with_approved_judges
-from planbound.usecases.run.attempt import Order
+from planbound.usecases.run.attempt import Brief, Order
 from planbound.usecases.run.control import ControlledCell
 from planbound.usecases.run.screen import ScreenedTree
 from planbound.usecases.run.session import Session
+from planbound.usecases.run.staffing import AGENT_SECONDS, Staffing, limit
 from planbound.usecases.run.subscriptions import read_subscriptions
 
-AGENT_SECONDS = 600.0
 _LEAST = 0.1
 _LOOK_EVERY = 0.5
 """How many seconds apart others in the worktree are looked for."""
@@ -41,6 +40,7 @@ class Ordering:
 
     def __init__(self, session: Session) -> None:
         self.session = session
+        self.staffing = Staffing(session)
         self._manifests: dict[str, Manifest] = {}
         self._beside: tuple[Glob, ...] = ()
         self._looked = -_LOOK_EVERY
@@ -66,7 +66,7 @@ class Ordering:
             "revision": session.state.revision,
             "digest": session.digest,
         }
-        agent = self.agent_for(slot)
+        agent = self.staffing.agent_for(slot)
         if agent is not None:
             details["agent"] = agent.name
         if slot.step.target is not None:
@@ -113,27 +113,11 @@ class Ordering:
             if path is not None:
                 copies.remove(path)
         copies.sweep(_Named())
+        for slot, step in zip(session.layout.slots, state.steps, strict=True):
+            if over or step.phase.is_settled:
+                self.staffing.send_home(slot)
 
     # -- parts ---------------------------------------------------------------------------------
-
-    def agent_for(self, slot: Slot) -> Agent | None:
-        """Return who gets a step; None where a person answers for it and nobody works on it."""
-        desk = self.session.desk
-        configuration = desk.configuration
-        target = slot.step.target.value if slot.step.target else None
-        name = configuration.seats.get(target or "", target)
-        if name not in desk.agents:
-            name = configuration.run.agent
-        if name is None and target is None and len(desk.agents) == 1:
-            name = next(iter(desk.agents))
-        agent = desk.agents.get(name or "")
-        if agent is None and not slot.is_attested:
-            wanted = target or "coder"
-            raise Refused(
-                f"there is no agent for `{target or 'step ' + slot.label}`",
-                hint=f"name one in planbound.toml: `[agents.{wanted}]`, `command = [...]`",
-            )
-        return agent
 
     def _bench(self, copy: str | None, *, fresh: bool) -> Bench:
         session = self.session
@@ -274,12 +258,14 @@ class Ordering:
         if frozen is not None and baseline is not None and isinstance(contract, Command):
             frozen = frozen._replace(verdicts={contract_digest(contract): baseline})
         in_place = bench.tree.root == session.bench.tree.root
-        prompt = ""
+        prompt, brief = "", Brief()
+        left, seconds = room(session.state, slot), AGENT_SECONDS
         if agent is not None:
             contexts = self._contexts(slot)
             prompt = write_prompt(slot, step, contexts, attempt=number)
+            left, seconds = self.staffing.room(slot, agent), self.staffing.seconds(slot, agent)
+            brief = self.staffing.brief(slot, agent, contexts, number)
         earlier = session.state.earlier
-        left, seconds = room(session.state, slot), self._seconds(slot)
         return Order(
             slot=slot,
             number=number,
@@ -297,7 +283,8 @@ class Ordering:
             budget_seconds=left.seconds < seconds,
             masked=session.desk.agent_masked,
             control=session.control,
-            over=_limit(left),
+            over=limit(left, self.staffing.max_cost(agent)),
+            brief=brief,
             shown_at=None if in_place else session.bench.tree.root,
             stamp=partial(session.stamp, bench.tree.root) if session.is_bare else None,
         )
@@ -314,29 +301,6 @@ class Ordering:
             return Scope(None)
         beside = self._neighbours() if in_place else ()
         return Scope((*slot.touches, *beside))
-
-    # -- limits --------------------------------------------------------------------------------
-
-    def _seconds(self, slot: Slot) -> float:
-        """Return how long an agent may take for a step, whatever is left of the budget."""
-        timeout = slot.step.timeout
-        rules = self.session.desk.configuration.agents
-        agent = self.agent_for(slot)
-        own = rules[agent.name].seconds if agent is not None and agent.name in rules else None
-        return float(timeout.value) if timeout else own or AGENT_SECONDS
-
-
-def _limit(left: Allowance) -> Callable[[Usage], str | None]:
-    """Return what says which limit is reached by what an attempt has used so far."""
-
-    def over(usage: Usage) -> str | None:
-        if usage.tokens is not None and usage.tokens > left.tokens:
-            return "budget: tokens"
-        if usage.dollars is not None and usage.dollars > left.dollars:
-            return "budget: cost"
-        return None
-
-    return over
 
 
 def _copy_of(run: str, slot: Slot) -> str:

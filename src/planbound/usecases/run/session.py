@@ -10,7 +10,7 @@ from planbound.engine.judging.case import Case, cases, plan_scope
 from planbound.engine.judging.frozen import Frozen
 from planbound.engine.judging.verdict import Subject
 from planbound.engine.manifest import Manifest, encode
-from planbound.engine.run.layout import Layout
+from planbound.engine.run.layout import Layout, Slot
 from planbound.engine.run.state import RunState
 from planbound.engine.run.step_state import Phase
 from planbound.errors import FileProblem, Stale
@@ -41,6 +41,8 @@ class Session:
         self.data = data
         """The plan's file as the harness wrote or read it last."""
         self.digest = digest(state.layout.plan)
+        self.listeners: list[Callable[[Slot, str], None]] = []
+        """Called with what agents say that they are doing, which is not kept."""
         self.watchers: list[Callable[[Sequence[Record]], None]] = []
         """Called with every event that is added, ours or not."""
         self.bench = desk.bench._replace(
@@ -74,6 +76,11 @@ class Session:
     def case(self, index: int) -> Case:
         """Return the contract of a step, and what is demanded of it."""
         return self._cases[index]
+
+    def tell(self, slot: Slot, text: str) -> None:
+        """Tell whoever looks on what the agent of a step is doing."""
+        for listener in self.listeners:
+            listener(slot, text)
 
     # -- the journal ---------------------------------------------------------------------------
 

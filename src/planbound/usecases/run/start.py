@@ -28,6 +28,7 @@ from planbound.usecases.run.ordering import Ordering
 from planbound.usecases.run.projection import Projection
 from planbound.usecases.run.screen import screened
 from planbound.usecases.run.session import Session
+from planbound.usecases.run.staffing import Staffing
 
 _DONE = frozenset({"done", "done with skips"})
 
@@ -244,10 +245,10 @@ def _edited_judge(session: Session, manifest: Manifest, edited: tuple[str, ...])
 
 def _refuse_without_agents(session: Session) -> None:
     """Look for everybody who is needed before the first step, not at the fourth."""
-    ordering = Ordering(session)
+    staffing = Staffing(session)
     for slot in session.layout.slots:
         if not session.state.steps[slot.place].phase.is_settled:
-            ordering.agent_for(slot)
+            staffing.agent_for(slot)
 
 
 def _skip(session: Session) -> None:

@@ -106,7 +106,8 @@ class Keeper:
             landlock.confine(
                 read=landlock.around("/", hidden),
                 write=(order.scratch, *((order.workspace,) if order.writable else ()),
-                       *((order.home,) if order.home else ())),
+                       *((order.home,) if order.home else ()),
+                       *((order.kept_home,) if order.kept_home else ())),
                 devices=_DEVICES,
                 network=order.network,
             )  # fmt: skip

@@ -55,6 +55,8 @@ class Order(_Value):
     masked: tuple[str, ...]
     exposed: tuple[str, ...]
     home: str | None
+    kept_home: str | None
+    """A folder that appears as `/tmp/home`, where the cell has a `/tmp` of its own."""
     watched: tuple[str, ...]
     collect: tuple[str, ...]
     stdin: int | None = None

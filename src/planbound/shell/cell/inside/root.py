@@ -87,7 +87,11 @@ class Root:
             os.chmod(room, 0o755 if path == "/run" else 0o1777)
             if os.path.isdir(path) and not os.path.islink(path):
                 kernel.mount(room, self._inside(path), None, kernel.MS_BIND)
-        os.mkdir(os.path.join(self.scratch, "tmp", "home"), 0o700)
+        home = os.path.join(self.scratch, "tmp", "home")
+        os.mkdir(home, 0o700)
+        if self.order.kept_home is not None:
+            place = os.path.join(self._inside(ROOMS[0]), "home")
+            kernel.mount(self.order.kept_home, place, None, kernel.MS_BIND)
         with open(os.path.join(self.scratch, "run", "planbound-cell"), "w", encoding="ascii"):
             pass
         # The name server's address is often a link into /run.

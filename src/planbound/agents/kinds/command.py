@@ -8,10 +8,12 @@ import os
 from collections.abc import Iterator, Mapping
 from decimal import Decimal
 
-from planbound.engine.agents import AgentRules, Home
-from planbound.engine.judging.outcome import Captured, Ending, Outcome
-from planbound.ports.agent import Assignment, Dispatch, Usage, Worked
-from planbound.ports.cell import Limits
+from planbound.agents.kind import Kind
+from planbound.agents.program import Program, not_installed
+from planbound.engine.agents import AgentRules
+from planbound.errors import ConfigurationError
+from planbound.plan.model import Stream
+from planbound.ports.agent import Assignment, Usage, Worked
 
 USAGE = b"planbound-usage:"
 """How a line begins with which a program says what it used: `planbound-usage: {"tokens": 12}`."""
@@ -24,9 +26,13 @@ class CommandAgent:
     """A program that is started for every attempt."""
 
     def __init__(self, rules: AgentRules, environment: Mapping[str, str]) -> None:
+        if not rules.command:
+            raise ConfigurationError(
+                f"`agents.{rules.name}` has no `command`",
+                hint='write `command = ["my-agent", "--prompt", "{prompt}"]`',
+            )
         self.rules = rules
-        self.environment = environment
-        """All of this process's: only what is named is passed on."""
+        self.program = Program(rules, environment)
 
     @property
     def name(self) -> str:
@@ -35,62 +41,29 @@ class CommandAgent:
 
     def work(self, assignment: Assignment) -> Worked:
         """Start the program in its cell, and wait for its end."""
-        program = self._program(assignment.workspace)
-        if program is None:
-            reason = f"`{self.rules.command[0]}` is not installed: it is not on PATH"
-            return Worked(Outcome(Ending.NOT_STARTED, reason=reason), error="not-installed")
+        if (trouble := self.program.trouble()) is not None:
+            return trouble
+        word = self.rules.command[0]
+        path = self.program.find(word, assignment.workspace)
+        if path is None:
+            return not_installed(word)
+        meter = _Meter()
         with self._prompt_file(assignment.prompt) as prompt_file:
-            words = tuple(
-                self._filled(word, assignment, prompt_file) for word in self.rules.command[1:]
-            )
+            words = (self._filled(word, assignment, prompt_file) for word in self.rules.command[1:])
             is_told = any(
                 place in word for word in self.rules.command for place in (_PROMPT, _PROMPT_FILE)
             )
             outcome = assignment.launch(
-                Dispatch(
-                    command=(program, *words),
-                    environment=self._environment(assignment),
-                    limits=Limits(seconds=assignment.seconds, memory=16 << 30, processes=4096),
-                    network=self.rules.network,
-                    home=self.environment.get("HOME") if self._passes_home else None,
+                self.program.dispatch(
+                    assignment,
+                    (path, *words),
+                    own={},
                     stdin=b"" if is_told else assignment.prompt.encode("utf-8", "replace"),
-                    exposed=tuple(self._exposed(program, prompt_file)),
-                    meter=read_usage,
+                    exposed=() if prompt_file is None else (os.path.dirname(prompt_file),),
+                    hear=meter.hear,
                 )
             )
-        return Worked(outcome, usage=_last_usage(outcome))
-
-    @property
-    def _passes_home(self) -> bool:
-        return self.rules.home is Home.PASS
-
-    def _program(self, workspace: str) -> str | None:
-        word = self.rules.command[0]
-        if os.sep in word:
-            path = os.path.join(workspace, os.path.expanduser(word))
-            return path if os.access(path, os.X_OK) and os.path.isfile(path) else None
-        import shutil  # noqa: PLC0415 - start-up
-
-        return shutil.which(word, path=self.environment.get("PATH"))
-
-    def _exposed(self, program: str, prompt_file: str | None) -> Iterator[str]:
-        yield os.path.dirname(os.path.realpath(program))
-        for word in (program, *self.rules.command):
-            if os.path.isabs(word) and os.path.exists(word):
-                yield word
-        if prompt_file is not None:
-            yield os.path.dirname(prompt_file)
-
-    def _environment(self, assignment: Assignment) -> dict[str, str]:
-        passed = ("PATH", "LANG", "LC_ALL", "LC_CTYPE", "TZ", "USER", "LOGNAME", *self.rules.env)
-        found = {name: self.environment[name] for name in passed if name in self.environment}
-        return {
-            "PATH": "/usr/local/bin:/usr/bin:/bin",
-            "TERM": "dumb",
-            **found,
-            "HOME": "{home}",
-            "PLANBOUND_ATTEMPT": str(assignment.attempt),
-        }
+        return Worked(outcome, usage=meter.usage)
 
     def _filled(self, word: str, assignment: Assignment, prompt_file: str | None) -> str:
         # What was filled in is not looked through again: a prompt may speak of `{workspace}`.
@@ -147,13 +120,18 @@ def _amount(value: object) -> int | float | None:
     return value if 0 <= value < _MOST else None
 
 
-def _last_usage(outcome: Outcome) -> Usage:
-    found = Usage()
-    for stream in (outcome.stdout, outcome.stderr):
-        for line in _lines(stream):
-            found = read_usage(line) or found
-    return found
+class _Meter:
+    """Remembers what was said last about what was used."""
+
+    def __init__(self) -> None:
+        self.usage = Usage()
+
+    def hear(self, _: Stream, line: bytes) -> Usage | None:
+        """Take a line of output."""
+        if (said := read_usage(line)) is None:
+            return None
+        self.usage = said
+        return said
 
 
-def _lines(stream: Captured) -> list[bytes]:
-    return (stream.head + stream.tail).split(b"\n") if stream.length else []
+KIND = Kind("command", "any program or script", CommandAgent)

@@ -1,0 +1,94 @@
+"""What all agents share that are programs: how one is found, what it gets, how it is heard."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Callable, Iterable, Iterator, Mapping
+
+from planbound.engine.agents import AgentRules, Home
+from planbound.engine.judging.outcome import Ending, Outcome
+from planbound.engine.recovery.credential import is_credential
+from planbound.plan.model import Stream
+from planbound.ports.agent import Assignment, Dispatch, Usage, Worked
+from planbound.ports.cell import Limits
+
+_PASSED = ("PATH", "LANG", "LC_ALL", "LC_CTYPE", "TZ", "USER", "LOGNAME")
+_PATH = "/usr/local/bin:/usr/bin:/bin"
+_LIMITS = Limits(memory=16 << 30, processes=4096, file_size=8 << 30)
+
+
+class Program:
+    """The program of an agent, and what of this process it gets."""
+
+    def __init__(self, rules: AgentRules, environment: Mapping[str, str]) -> None:
+        self.rules = rules
+        self.environment = environment
+        """All of this process's: only what is named is passed on."""
+
+    def trouble(self) -> Worked | None:
+        """Return how an attempt ends at once, because a credential is not set; None: it is."""
+        for name in self.rules.env:
+            if is_credential(name) and not self.environment.get(name):
+                reason = f"`{name}` is not set, and `[agents.{self.rules.name}]` passes it"
+                return Worked(Outcome(Ending.NOT_STARTED, reason=reason), missing=name)
+        return None
+
+    def find(self, word: str, workspace: str) -> str | None:
+        """Return where a program is; None where it is not installed."""
+        if os.sep in word:
+            path = os.path.join(workspace, os.path.expanduser(word))
+            return path if os.access(path, os.X_OK) and os.path.isfile(path) else None
+        import shutil  # noqa: PLC0415 - start-up
+
+        return shutil.which(word, path=self.environment.get("PATH", _PATH))
+
+    def passed(self, assignment: Assignment, own: Mapping[str, str]) -> dict[str, str]:
+        """Return all variables that it sees: those named, and the kind's own."""
+        names = (*_PASSED, *self.rules.env)
+        found = {name: self.environment[name] for name in names if name in self.environment}
+        return {
+            "PATH": _PATH,
+            "TERM": "dumb",
+            **own,
+            **found,
+            "HOME": "{home}",
+            "PLANBOUND_ATTEMPT": str(assignment.attempt),
+        }
+
+    def dispatch(
+        self,
+        assignment: Assignment,
+        command: tuple[str, ...],
+        *,
+        own: Mapping[str, str],
+        stdin: bytes = b"",
+        exposed: Iterable[str] = (),
+        hear: Callable[[Stream, bytes], Usage | None] | None = None,
+    ) -> Dispatch:
+        """Return how a command is started; its first word is the path of the program."""
+        return Dispatch(
+            command=command,
+            environment=self.passed(assignment, own),
+            limits=_LIMITS._replace(seconds=assignment.seconds),
+            network=self.rules.network,
+            home=self.environment.get("HOME") if self.rules.home is Home.PASS else None,
+            stdin=stdin,
+            exposed=(*self._exposed(command), *exposed),
+            hear=hear,
+        )
+
+    def _exposed(self, command: tuple[str, ...]) -> Iterator[str]:
+        """Yield what has to be seen for it to start, wherever it is installed."""
+        program = command[0]
+        yield os.path.dirname(os.path.realpath(program))
+        for word in (program, *self.rules.command):
+            if os.path.isabs(word) and os.path.exists(word):
+                yield word
+
+
+def not_installed(word: str) -> Worked:
+    """Return how an attempt ends whose program is not there."""
+    reason = f"`{word}` is not installed: it is not on PATH"
+    if os.sep in word:
+        reason = f"`{word}` is not installed: there is no such program"
+    return Worked(Outcome(Ending.NOT_STARTED, reason=reason), error="not-installed")

@@ -1,0 +1,129 @@
+"""Who gets a step, and what he is given beside the prompt."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from decimal import Decimal
+from functools import partial
+
+from planbound.engine.prompt import Context, write_follow_up
+from planbound.engine.run.budget import Allowance, room
+from planbound.engine.run.layout import Slot
+from planbound.errors import Refused
+from planbound.ports.agent import Agent, Usage
+from planbound.usecases.run.attempt import Brief
+from planbound.usecases.run.session import Session
+
+AGENT_SECONDS = 600.0
+OVER_MAX_COST = "budget: the agent's own"
+"""How the reason begins for which an agent is stopped that costs more than it may."""
+
+
+class Staffing:
+    """Finds agents for the steps of a run."""
+
+    def __init__(self, session: Session) -> None:
+        self.session = session
+        self._turns: dict[int, int] = {}
+
+    def agent_for(self, slot: Slot) -> Agent | None:
+        """Return who gets a step; None where a person answers for it and nobody works on it."""
+        desk = self.session.desk
+        target = slot.step.target.value if slot.step.target else None
+        usual = desk.configuration.run.agent
+        able = self._able(target)
+        if not able and usual is not None:
+            able = [usual]
+        if not able and target is None and len(desk.agents) == 1:
+            able = list(desk.agents)
+        agent = desk.agents.get(able[self._turn(slot) % len(able)]) if able else None
+        if agent is None and not slot.is_attested:
+            wanted = target or "coder"
+            raise Refused(
+                f"there is no agent for `{target or 'step ' + slot.label}`",
+                hint=f"name one in planbound.toml: `[agents.{wanted}]`, `command = [...]`;"
+                " `planbound agents` says what is installed",
+            )
+        return agent
+
+    def room(self, slot: Slot, agent: Agent) -> Allowance:
+        """Return what an attempt may use: of the budgets, and of what its agent may cost."""
+        left = room(self.session.state, slot)
+        own = self.max_cost(agent)
+        return left if own is None else left._replace(dollars=min(left.dollars, own))
+
+    def max_cost(self, agent: Agent | None) -> Decimal | None:
+        """Return what an attempt of an agent may cost; None where nothing is said."""
+        rules = self.session.desk.configuration.agents
+        return rules[agent.name].max_cost if agent is not None and agent.name in rules else None
+
+    def seconds(self, slot: Slot, agent: Agent) -> float:
+        """Return how long an agent may take for a step, whatever is left of the budget."""
+        if slot.step.timeout is not None:
+            return float(slot.step.timeout.value)
+        rules = self.session.desk.configuration.agents
+        own = rules[agent.name].seconds if agent.name in rules else None
+        return own or AGENT_SECONDS
+
+    def brief(self, slot: Slot, agent: Agent, contexts: Sequence[Context], attempt: int) -> Brief:
+        """Return what an agent is given beside the prompt."""
+        session = self.session
+        step = session.state.steps[slot.place]
+        left = self.room(slot, agent)
+        known = None
+        if step.session is not None and step.session[0] == agent.name:
+            known = step.session[1]
+        return Brief(
+            follow_up=write_follow_up(slot, step, attempt=attempt),
+            session=known,
+            session_usage=Usage(step.session_tokens, step.session_dollars),
+            home=partial(session.desk.homes.of, self._home(slot)),
+            limit=Usage(left.tokens, left.dollars),
+            note=partial(session.tell, slot),
+            subscriptions=tuple(context.record for context in contexts),
+        )
+
+    def send_home(self, slot: Slot) -> None:
+        """Remove what the agents of a step left in their home."""
+        self.session.desk.homes.remove(self._home(slot))
+
+    def _home(self, slot: Slot) -> str:
+        return f"{self.session.notes.run}-{slot.label}"
+
+    def _able(self, target: str | None) -> list[str]:
+        if target is None:
+            return []
+        from planbound.engine.agents import seats_of  # noqa: PLC0415 - start-up
+
+        desk = self.session.desk
+        found = seats_of(target, desk.configuration.agents, desk.configuration.seats)
+        return [name for name in found if name in desk.agents]
+
+    def _turn(self, slot: Slot) -> int:
+        """Return which step of its target it is, so that those who share a role take turns.
+
+        A matter of the plan alone: whoever resumes a run finds the same agent for a step, and a
+        retry goes to who had the step before.
+        """
+        if not self._turns:
+            counts: dict[str | None, int] = {}
+            for each in self.session.layout.slots:
+                target = each.step.target.value if each.step.target else None
+                self._turns[each.place] = counts.get(target, 0)
+                counts[target] = counts.get(target, 0) + 1
+        return self._turns[slot.place]
+
+
+def limit(left: Allowance, own: Decimal | None) -> Callable[[Usage], str | None]:
+    """Return what says which limit is reached by what an attempt has used so far."""
+
+    def over(usage: Usage) -> str | None:
+        if usage.tokens is not None and usage.tokens > left.tokens:
+            return "budget: tokens"
+        if usage.dollars is None or usage.dollars <= left.dollars:
+            return None
+        if own is not None and left.dollars == own:
+            return f"{OVER_MAX_COST} `max_cost` of ${own} an attempt"
+        return "budget: cost"
+
+    return over
