@@ -15,7 +15,7 @@ import textwrap
 from collections.abc import Iterable, Iterator
 from pathlib import Path
 
-from planbound.cli.main import COMMANDS, overview
+from planbound.cli.main import COMMANDS, module_of, overview
 from planbound.journal.event import EVENTS
 from planbound.verify.rule import Rule
 from planbound.verify.rules import PAGES, RULES
@@ -158,8 +158,7 @@ def _commands() -> Iterator[str]:
     yield from _table(("option", "meaning"), map(_option, options))
     for name, summary in COMMANDS.items():
         parser = argparse.ArgumentParser(prog=f"planbound {name}", allow_abbrev=False)
-        module = name.replace("-", "_")
-        importlib.import_module(f"planbound.cli.commands.{module}").configure(parser)
+        importlib.import_module(module_of(name)).configure(parser)
         own = [action for action in _actions(parser) if not shared & set(action.option_strings)]
         yield from ("", f"## {name}", "", f"{summary[0].upper()}{summary[1:]}.", "")
         yield from _code(_usage(parser, own))

@@ -93,7 +93,7 @@ def test_expand_by_count_and_print_only(program: Program) -> None:
         (["--step", "9-N", "--count", "2"], "its templates: `3-N`, `N+1`"),
         (["--step", "3-N", "--count", "0"], "expected 1 to"),
         (["--step", "3-N", "--count", "x"], "invalid int value"),
-        (["--step", "3-N"], "one of the arguments --batches --count is required"),
+        (["--step", "3-N"], "one of the arguments --batches --count --draft is required"),
         (["--count", "2"], "--step"),
         (["--step", "3-N", "--batches", "nowhere.txt"], "No such file"),
         (["--step", "3-N", "--batches", "empty.txt"], "names no batch"),

@@ -18,12 +18,17 @@ from planbound.errors import ExitCode, NothingToDo, PlanboundError
 COMMANDS = {
     "init": "make `.harness/`, a first plan and a configuration",
     "new": "begin a new named plan",
+    "draft": "let a model write a plan for a goal; it stays a draft",
+    "redraft": "let a model write a plan anew, for a reason; what is proved stays",
+    "review": "ask a model for comments on a plan: advice, never an approval",
+    "import": "make a draft from a task list of another tool",
     "show": "show what a plan says",
     "list": "list the plans of the workspace",
     "verify": "say everything that is wrong with a plan; nothing is run",
     "fmt": "repair how a plan is written, and show the difference",
     "expand": "write a template such as `3–N` out into numbered steps",
     "explain": "tell what a diagnostic means and what to write instead",
+    "agents": "say which agents are configured and installed, and try them",
     "baseline": "freeze the tree before any work, and say which contracts are red",
     "judge": "run the contracts on the workspace as it is, without an agent",
     "gate": "decide about a plan in a dialogue",
@@ -118,9 +123,7 @@ def _run(argv: list[str], terminal: Terminal) -> int:
             parser.print_help(sys.stderr)
             return ExitCode.USAGE
         raise AssertionError(arguments.command)
-    module: CommandModule = importlib.import_module(
-        f"planbound.cli.commands.{name.replace('-', '_')}"
-    )
+    module: CommandModule = importlib.import_module(module_of(name))
     parser = argparse.ArgumentParser(
         prog=f"planbound {name}",
         description=_sentence(COMMANDS[name]),
@@ -132,6 +135,12 @@ def _run(argv: list[str], terminal: Terminal) -> int:
     place = argv.index(name)
     arguments = parser.parse_args(argv[:place] + argv[place + 1 :])
     return module.run(arguments, terminal)
+
+
+def module_of(command: str) -> str:
+    """Return the module of a command; a word that Python keeps for itself has a `_` behind it."""
+    module = command.replace("-", "_")
+    return f"planbound.cli.commands.{'import_' if module == 'import' else module}"
 
 
 def _command_in(argv: list[str]) -> str | None:

@@ -24,11 +24,13 @@ class Context(NamedTuple):
     """None: it is not there, which the agent is told."""
     digest: str = ""
     cut: bool = False
+    left_out: bool = False
+    """Whether it was not looked for, because there are too many."""
 
     @property
     def record(self) -> str:
         """Return what is noted of it: its digest, or that it was not there."""
-        return f"{self.name} {self.digest or 'missing'}"
+        return f"{self.name} {'left out' if self.left_out else self.digest or 'missing'}"
 
 
 def write_prompt(slot: Slot, state: StepState, contexts: Sequence[Context], *, attempt: int) -> str:
@@ -69,6 +71,8 @@ def fenced(text: str, info: str = "") -> str:
 
 
 def _context(context: Context) -> str:
+    if context.left_out:
+        return f"`{context.name}` belongs to this task, too, but is one too many to be shown here."
     if context.content is None:
         return f"`{context.name}` belongs to this task, but is not there."
     cut = ", cut off at its end" if context.cut else ""
@@ -82,8 +86,8 @@ def _failure(slot: Slot, feedback: Feedback) -> str:
 
 def _failure_parts(slot: Slot, feedback: Feedback) -> Iterator[str]:
     yield "## The last attempt did not pass"
-    if feedback.agent:
-        yield feedback.agent
+    if feedback.warning:
+        yield f"Mind: {feedback.warning}"
     contract = slot.step.contract
     if isinstance(contract, Command):
         yield f"It was checked by:\n\n{fenced(contract.text, 'shell')}"

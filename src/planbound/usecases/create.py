@@ -34,11 +34,18 @@ def create_plan(
     name: str, objective: str | None, *, workspace: Workspace, files: Files, folders: Folders
 ) -> PlanFile:
     """Write a new draft with steps to fill in; never over anything."""
+    text = skeleton(objective_line(objective, workspace.planned_path(name).slug))
+    return write_plan(name, text.encode(), workspace=workspace, files=files, folders=folders)
+
+
+def write_plan(
+    name: str, data: bytes, *, workspace: Workspace, files: Files, folders: Folders
+) -> PlanFile:
+    """Write a new plan; never over anything."""
     planned = workspace.planned_path(name)
     refuse_taken(planned.slug, Shelf.ACTIVE, workspace)
-    text = skeleton(objective_line(objective, planned.slug))
     folders.make_folder(planned.path.rsplit("/", 1)[0])
-    files.create(planned.path, text.encode())
+    files.create(planned.path, data)
     return planned
 
 

@@ -22,9 +22,10 @@ _GIT_OWN = re.compile(
     rb"(?:[A-Z_]+HEAD|[A-Z_]+_(?:EDITMSG|MSG|MODE|RR|MERGE|LOG|NAMES|START|TERMS|EXPECTED_REV)"
     rb"|BISECT_.*|index|packed-refs|shallow|description|gc\.(?:pid|log)|sharedindex\..*"
     rb"|fsmonitor--daemon.*|AUTO_MERGE|objects|refs|logs|branches|modules|worktrees|lfs|rr-cache"
-    rb"|rebase-(?:apply|merge)|sequencer|annex|reftable|cruft|filter-repo|.*\.lock)",
+    rb"|rebase-(?:apply|merge)|sequencer|annex|reftable|cruft|filter-repo|opencode|.*\.lock)",
     re.DOTALL,
 )
+"""Also what others are known to keep there: opencode writes its name for the project."""
 
 _REWRITTEN = frozenset({b"__pycache__", b".vite", b".vite-temp", b".vitest"})
 

@@ -54,7 +54,10 @@ def run(arguments: argparse.Namespace, terminal: Terminal) -> ExitCode:
     if question.kind is not QuestionKind.CLARIFICATION and said not in _ENDS:
         note_next(parts, question.plan, terminal)
     elif said == Choice.REVISE.value:
-        terminal.note(f"change the plan, then `planbound amend {question.plan}`")
+        terminal.note(
+            f"change the plan, then `planbound amend {question.plan}`;"
+            f" or let a model do both: `planbound redraft {question.plan}`"
+        )
     return ExitCode.DONE
 
 

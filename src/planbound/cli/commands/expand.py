@@ -7,7 +7,8 @@ import sys
 
 from planbound.cli.terminal import Terminal
 from planbound.errors import ExitCode, UsageError
-from planbound.plan.expand import MAX_STEPS, Batch, read_batches
+from planbound.plan.expand import MAX_STEPS, Batch, Expansion, expand, read_batches
+from planbound.ports.files import PlanFile
 from planbound.usecases.expand import expand_file
 from planbound.usecases.locate import locate
 from planbound.wiring.parts import Parts
@@ -24,6 +25,9 @@ def configure(parser: argparse.ArgumentParser) -> None:
         help="one batch a line, or groups of lines with blank lines between them; `-` for stdin",
     )
     source.add_argument("--count", type=int, metavar="K", help="so many steps")
+    source.add_argument(
+        "--draft", metavar="FILE", help="let a model make the batches from a file, an inventory"
+    )
     parser.add_argument(
         "--size", type=int, metavar="K", help="with --batches: deal the lines out, K to a batch"
     )
@@ -34,8 +38,13 @@ def run(arguments: argparse.Namespace, terminal: Terminal) -> ExitCode:
     """Write the template out."""
     parts = Parts(workspace=arguments.workspace, state=arguments.state)
     file = locate(arguments.plan, parts.tree)
-    batches = _batches(arguments, parts)
-    expansion = expand_file(file, arguments.step, batches, files=parts.files, dry=arguments.print)
+    if arguments.draft is not None:
+        expansion = _drafted(arguments, parts, file, terminal)
+    else:
+        batches = _batches(arguments, parts)
+        expansion = expand_file(
+            file, arguments.step, batches, files=parts.files, dry=arguments.print
+        )
     if arguments.print:
         terminal.raw(expansion.plan.source.text)
         return ExitCode.DONE
@@ -43,6 +52,29 @@ def run(arguments: argparse.Namespace, terminal: Terminal) -> ExitCode:
     steps = f"step {first}" if first == last else f"steps {first} to {last}"
     terminal.out(f"{file.shown}: `{arguments.step}` is now {steps}")
     return ExitCode.DONE
+
+
+def _drafted(
+    arguments: argparse.Namespace, parts: Parts, file: PlanFile, terminal: Terminal
+) -> Expansion:
+    from planbound.cli import drafting  # noqa: PLC0415 - only where a model is asked
+    from planbound.plan.parse import parse, write  # noqa: PLC0415
+    from planbound.usecases.fill import fill_template  # noqa: PLC0415
+    from planbound.wiring.judging import refuse_in_cell  # noqa: PLC0415
+
+    if arguments.size is not None:
+        raise UsageError("`--size` goes with `--batches`")
+    refuse_in_cell()
+    source = drafting.read_context(arguments.draft, parts, drafting.cleaner(parts))
+    data = parts.files.read(file.path)
+    plan = parse(data, path=file.shown)
+    expand(plan, arguments.step, [("probe",)])  # before anybody is paid: is there a template?
+    with drafting.drafter_for(parts, drafting.PLANNER, terminal) as drafter:
+        desk = drafting.make_desk(parts, drafter, terminal, tries=False)
+        expansion = fill_template(desk, plan, arguments.step, source)
+    if not arguments.print:
+        parts.files.replace(file.path, write(expansion.plan), expected=data)
+    return expansion
 
 
 def _batches(arguments: argparse.Namespace, parts: Parts) -> list[Batch]:

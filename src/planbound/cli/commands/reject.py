@@ -34,4 +34,5 @@ def refuse(before: Gate, reason: str, terminal: Terminal) -> ExitCode:
     before.show(PlanStatus.DRAFT)
     before.parts.progress(before.file.slug, f"rejected by {before.by}: {reason.strip()}")
     terminal.out(f"rejected `{before.file.slug}`: {visible(reason.strip())}")
+    terminal.note(f"change the plan, or let a model do it: `planbound redraft {before.file.slug}`")
     return ExitCode.DONE

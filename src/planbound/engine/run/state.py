@@ -432,6 +432,8 @@ class RunState:
         if kind in {item.value for item in FailureClass}:
             known = FailureClass(kind)
             step.recovered[known] = step.recovered.get(known, 0) + 1
+        if (warning := _text(details.get("reason"))) is not None:
+            step.feedback = (step.feedback or Feedback())._replace(warning=warning)
         step.retries += 1
         step.not_before = _text(details.get("until"))
         self._settle(index, Phase.PENDING)

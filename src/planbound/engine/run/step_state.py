@@ -37,8 +37,8 @@ class Feedback(NamedTuple):
     output: str = ""
     outside: tuple[str, ...] = ()
     tampered: tuple[str, ...] = ()
-    agent: str = ""
-    """How the agent itself ended, where that was not well."""
+    warning: str = ""
+    """What the recipe that answered it has to say."""
 
 
 class StepState:

@@ -13,6 +13,7 @@ from planbound.ports.cell import Cell, Overseer, Request
 FLOODED = "flooded its output"
 _LONGEST_LINE = 8 << 20
 _MOST_PRINTED = 256 << 20
+_MOST_LINES = 2_000_000
 
 
 class Control:
@@ -46,14 +47,17 @@ class Watch:
         self.excess: str | None = None
         self._rest = {Stream.STDOUT: b"", Stream.STDERR: b""}
         self._dropping: set[Stream] = set()
-        self._printed = 0
+        self._printed = self._lines = 0
 
     def saw(self, stream: Stream, data: bytes) -> None:
         """Take the output line by line."""
         self._printed += len(data)
-        if self._printed > _MOST_PRINTED and self.excess is None:
+        self._lines += data.count(b"\n")
+        if self.excess is None and self._printed > _MOST_PRINTED:
             self.excess = f"{FLOODED}: more than {_MOST_PRINTED >> 20} MB"
-        if self.hear is None:
+        if self.excess is None and self._lines > _MOST_LINES:
+            self.excess = f"{FLOODED}: more than {_MOST_LINES:,} lines"
+        if self.hear is None or self.excess is not None:
             return
         *lines, rest = (self._rest[stream] + data).split(b"\n")
         for line in lines:

@@ -79,8 +79,10 @@ class Session:
 
     def tell(self, slot: Slot, text: str) -> None:
         """Tell whoever looks on what the agent of a step is doing."""
-        for listener in self.listeners:
-            listener(slot, text)
+        if self.listeners:
+            clean = self.desk.recorder.redactor.redact(text).text
+            for listener in self.listeners:
+                listener(slot, clean)
 
     # -- the journal ---------------------------------------------------------------------------
 

@@ -12,13 +12,22 @@ from planbound.plan.model import Subscription, SubscriptionKind
 from planbound.ports.files import Files
 
 _LONGEST = 20_000
+_MOST_TOPICS = 5
 
 
 def read_subscriptions(
     wanted: Sequence[Subscription], root: str, files: Files, clean: Callable[[str], str]
 ) -> list[Context]:
     """Return the content of each subscription without secrets; one that is missing says so."""
-    return [_context(item, root, files, clean) for item in wanted]
+    found: list[Context] = []
+    topics = 0
+    for item in wanted:
+        topics += item.kind is SubscriptionKind.TOPIC
+        if item.kind is SubscriptionKind.TOPIC and topics > _MOST_TOPICS:
+            found.append(Context(f"{item.kind.value}:{item.name}", None, left_out=True))
+        else:
+            found.append(_context(item, root, files, clean))
+    return found
 
 
 def _context(item: Subscription, root: str, files: Files, clean: Callable[[str], str]) -> Context:

@@ -1,0 +1,172 @@
+"""`planbound agents`."""
+
+from __future__ import annotations
+
+import argparse
+from collections.abc import Iterator
+
+from planbound.cli.terminal import Terminal
+from planbound.errors import ExitCode, UsageError
+from planbound.source.visible import visible
+from planbound.usecases.probe import Probed
+from planbound.wiring.parts import Parts
+from planbound.wiring.staff import Installed, Standing, installed_kinds, probe_agents, standings
+
+
+def configure(parser: argparse.ArgumentParser) -> None:
+    """Add the command's arguments."""
+    parser.add_argument("names", nargs="*", metavar="NAME", help="with --probe: only these")
+    parser.add_argument(
+        "--probe",
+        action="store_true",
+        help="let each start, edit a file in a scratch repository, and be stopped; costs tokens",
+    )
+    parser.add_argument("--json", action="store_true", help="for programs")
+
+
+def run(arguments: argparse.Namespace, terminal: Terminal) -> ExitCode:
+    """Say who is configured, what is installed, and what would be used."""
+    parts = Parts(workspace=arguments.workspace, state=arguments.state)
+    if arguments.probe:
+        return _probe(arguments, parts, terminal)
+    if arguments.names:
+        raise UsageError("names go with `--probe`")
+    configured, kinds = list(standings(parts)), list(installed_kinds())
+    if arguments.json:
+        terminal.json(
+            {
+                "agents": [_standing_data(each) for each in configured],
+                "kinds": [_kind_data(each) for each in kinds],
+            }
+        )
+    else:
+        for line in (*_standing_lines(configured, terminal), *_kind_lines(kinds, terminal)):
+            terminal.out(line)
+        if not configured:
+            _propose(kinds, terminal)
+    return ExitCode.FAILED if any(each.problems for each in configured) else ExitCode.DONE
+
+
+def _probe(arguments: argparse.Namespace, parts: Parts, terminal: Terminal) -> ExitCode:
+    names = tuple(dict.fromkeys(arguments.names))
+    if not parts.configuration.agents:
+        raise UsageError(
+            "no agent is configured, so there is nothing to probe",
+            hint="`planbound agents` says what is installed",
+        )
+    found: list[Probed] = []
+    for probed in probe_agents(parts, names):
+        found.append(probed)
+        if not arguments.json:
+            for line in _probed_lines(probed, terminal):
+                terminal.out(line)
+    if arguments.json:
+        terminal.json({"probed": [_probed_data(each) for each in found]})
+    return ExitCode.DONE if all(each.is_fit for each in found) else ExitCode.FAILED
+
+
+def _standing_lines(configured: list[Standing], terminal: Terminal) -> Iterator[str]:
+    for each in configured:
+        rules = each.rules
+        mark = terminal.style("✗", "red") if each.problems else terminal.style("✓", "green")
+        words = [f"kind {rules.kind}"]
+        if rules.model:
+            words.append(f"model {visible(rules.model)}")
+        if each.program:
+            words.append(visible(each.program))
+        if each.roles:
+            words.append(f"roles {', '.join(map(visible, each.roles))}")
+        if rules.skills:
+            words.append(f"skills {', '.join(map(visible, rules.skills))}")
+        yield f"{mark} {visible(rules.name)}: {', '.join(words)}"
+        for problem in each.problems:
+            yield f"    {visible(problem)}"
+    if configured:
+        yield ""
+
+
+def _kind_lines(kinds: list[Installed], terminal: Terminal) -> Iterator[str]:
+    yield terminal.style("kinds of agents on this machine", "bold")
+    width = max(len(each.kind.name) for each in kinds)
+    for each in kinds:
+        state = each.program or "ready"
+        if each.missing is not None:
+            state = terminal.style(f"not here: {each.missing}", "dim")
+        elif each.credentials:
+            state += f", {' and '.join(each.credentials)} set"
+        yield f"  {each.kind.name:<{width}}  {each.kind.summary}: {state}"
+
+
+def _propose(kinds: list[Installed], terminal: Terminal) -> None:
+    """Say what would be used, where nothing is configured."""
+    here = [each for each in kinds if each.missing is None and each.program is not None]
+    best = next((each for each in here if each.credentials), here[0] if here else None)
+    terminal.out("")
+    if best is None:
+        terminal.out("no agent is configured, and none of these programs is installed")
+        terminal.note("any program will do: `[agents.coder]`, `command = [...]` in planbound.toml")
+        return
+    terminal.out(f"no agent is configured; `{best.kind.name}` is here. In planbound.toml:")
+    terminal.out("")
+    terminal.out("    [agents.coder]")
+    terminal.out(f'    kind = "{best.kind.name}"')
+    if best.credentials:
+        terminal.out(f'    env = ["{best.credentials[0]}"]')
+    else:
+        terminal.out('    home = "pass"    # where it has its own log-in')
+    terminal.out("")
+    terminal.note("then `planbound agents --probe` tries it")
+
+
+def _probed_lines(probed: Probed, terminal: Terminal) -> Iterator[str]:
+    mark = terminal.style("✓", "green") if probed.is_fit else terminal.style("✗", "red")
+    used = []
+    if probed.usage.tokens:
+        used.append(f"{probed.usage.tokens:,} tokens")
+    if probed.usage.dollars:
+        used.append(f"${probed.usage.dollars:.2f}")
+    yield f"{mark} {visible(probed.name)}{': ' + ', '.join(used) if used else ''}"
+    for finding in probed.findings:
+        said = finding.note if finding.trouble is None else f"no: {finding.trouble}"
+        yield f"    {finding.what}{': ' + visible(said) if said else ''}"
+
+
+def _standing_data(each: Standing) -> dict[str, object]:
+    rules = each.rules
+    return {
+        "name": rules.name,
+        "kind": rules.kind,
+        "model": rules.model,
+        "program": each.program,
+        "roles": list(each.roles),
+        "skills": list(rules.skills),
+        "problems": list(each.problems),
+    }
+
+
+def _kind_data(each: Installed) -> dict[str, object]:
+    return {
+        "name": each.kind.name,
+        "summary": each.kind.summary,
+        "program": each.program,
+        "missing": each.missing,
+        "credentials": list(each.credentials),
+    }
+
+
+def _probed_data(each: Probed) -> dict[str, object]:
+    dollars = each.usage.dollars
+    return {
+        "name": each.name,
+        "fit": each.is_fit,
+        "findings": [
+            {
+                "what": finding.what,
+                "ok": finding.trouble is None,
+                "said": finding.trouble or finding.note,
+            }
+            for finding in each.findings
+        ],
+        "tokens": each.usage.tokens,
+        "dollars": None if dollars is None else str(dollars),
+    }

@@ -1,0 +1,265 @@
+"""Let a model write a plan: it proposes, the verifier and the contracts dispose."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Callable, Iterable, Iterator, Sequence
+from typing import NamedTuple
+
+from planbound.engine.drafting.answer import find_plan, wanted_files
+from planbound.engine.drafting.feedback import (
+    Remark,
+    Weight,
+    colours,
+    shortcomings,
+    write_feedback,
+    write_files,
+    write_no_files,
+    write_no_plan,
+)
+from planbound.engine.drafting.overview import (
+    Overview,
+    draw_tree,
+    judges_among,
+    read_files,
+    worth_reading,
+)
+from planbound.engine.judging.case import Case, cases
+from planbound.engine.judging.verdict import Subject, Verdict
+from planbound.errors import CellProblem, FileProblem, Refused, UsageError
+from planbound.plan.edit import mark_progress
+from planbound.plan.model import Command, Plan, PlanStatus, StepStatus
+from planbound.plan.parse import parse, parse_source, write
+from planbound.plan.repair import repair
+from planbound.ports.drafter import Drafter
+from planbound.ports.files import Files, Folders, PlanFile, Shelf, Workspace
+from planbound.ports.repository import Repository
+from planbound.ports.surroundings import Surroundings
+from planbound.source import Diagnostic, Severity
+from planbound.usecases.create import write_plan
+from planbound.usecases.verify import verify
+
+ROUNDS = 5
+"""How often a plan is asked for."""
+READINGS = 5
+"""How often files are given in between."""
+
+Trial = Callable[[Sequence[Case]], Iterable[Verdict]]
+"""Runs contracts before any work, apart from everything else."""
+_WORD = re.compile(r"\w+")
+_NAME_WORDS, _NAME_LENGTH = 5, 40
+_SHOWN = 300
+
+
+class Desk(NamedTuple):
+    """Everything that drafting needs."""
+
+    drafter: Drafter
+    surroundings: Surroundings
+    repository: Repository
+    clean: Callable[[str], str]
+    """Takes secrets out of a text."""
+    tell: Callable[[str], None]
+    """Tells a person how it goes."""
+    trial: Trial | None = None
+    """None: contracts that nobody has looked at are not run here."""
+
+
+class Wanted(NamedTuple):
+    """What a plan is held to beyond the rules for every plan."""
+
+    settled: frozenset[str] = frozenset()
+    """The ids of the steps that are settled: their contracts are green, and their marks stay."""
+    marks: tuple[tuple[str, StepStatus], ...] = ()
+    """For settled steps the status that the file shows."""
+    objections: Callable[[Plan], Iterable[Remark]] = lambda _: ()
+    """What speaks against a plan in the place of the one that is there."""
+
+
+class Proposal(NamedTuple):
+    """A plan that a model wrote, and what is still to be said about it."""
+
+    plan: Plan
+    diagnostics: tuple[Diagnostic, ...]
+    remarks: tuple[Remark, ...]
+    rounds: int
+    redactions: bool = False
+    """Whether secrets were taken out of it."""
+
+    @property
+    def errors(self) -> int:
+        """Return how many of the diagnostics are errors."""
+        return sum(item.severity is Severity.ERROR for item in self.diagnostics)
+
+    @property
+    def open(self) -> list[Remark]:
+        """Return what has to be dealt with, apart from the diagnostics."""
+        return [remark for remark in self.remarks if remark.weight is Weight.OPEN]
+
+    @property
+    def is_ready(self) -> bool:
+        """Whether nothing is left that has to be dealt with."""
+        return not self.errors and not self.open
+
+
+def look_around(repository: Repository, clean: Callable[[str], str]) -> Overview:
+    """Return what is shown of the repository, without secrets."""
+    listing = repository.listing()
+    return Overview(
+        tree=clean(draw_tree(listing.paths, left_out=listing.left_out)),
+        judges=tuple(clean(path) for path in judges_among(listing.paths)),
+        files=read_files(worth_reading(listing.paths), repository.read, clean),
+    )
+
+
+def propose(desk: Desk, opening: str, wanted: Wanted | None = None) -> Proposal | None:
+    """Ask until the plan is ready or the rounds are used up; return the best one, None for none."""
+    return _Talk(desk, wanted or Wanted()).run(opening)
+
+
+class _Talk:
+    """One conversation about one plan."""
+
+    def __init__(self, desk: Desk, wanted: Wanted) -> None:
+        self.desk = desk
+        self.wanted = wanted
+        self.readings = READINGS
+        self.told: set[str] = set()
+
+    def run(self, opening: str) -> Proposal | None:
+        best: Proposal | None = None
+        message = opening
+        for number in range(1, ROUNDS + 1):
+            self.desk.tell(f"round {number} of {ROUNDS}: asking `{self.desk.drafter.name}`")
+            try:
+                answer, text = self._hear(message)
+            except Refused as refusal:
+                if best is None:
+                    raise
+                # What there is is not lost, and shown with what is open.
+                self.desk.tell(f"round {number} of {ROUNDS}: {refusal.message}")
+                break
+            if text is None:
+                said = " ".join(self.desk.clean(answer)[:_SHOWN].split())
+                self.desk.tell(f"round {number} of {ROUNDS}: no plan in the answer: {said}")
+                message = write_no_files() if wanted_files(answer) else write_no_plan()
+                continue
+            proposal = self._examine(text, number)
+            if best is None or _rank(proposal) <= _rank(best):
+                best = proposal
+            self.desk.tell(f"round {number} of {ROUNDS}: {_summary(proposal)}")
+            if proposal.is_ready and not self._news(proposal):
+                break
+            message = write_feedback(proposal.plan, proposal.diagnostics, proposal.remarks)
+            self.told.update(_said(proposal))
+        return best
+
+    def _hear(self, message: str) -> tuple[str, str | None]:
+        """Return an answer and the plan in it; files that it asks for are given in between."""
+        desk = self.desk
+        answer = desk.drafter.ask(desk.clean(message))
+        while (text := find_plan(answer)) is None and self.readings:
+            paths = wanted_files(answer)
+            if not paths:
+                break
+            self.readings -= 1
+            desk.tell(f"`{desk.drafter.name}` asks for {len(paths)} files")
+            found = read_files(paths, desk.repository.read, desk.clean)
+            given = write_files(found, last=not self.readings)
+            answer = desk.drafter.ask(desk.clean(given))
+        return answer, text
+
+    def _examine(self, text: str, number: int) -> Proposal:
+        cleaned = self.desk.clean(text)
+        plan = self._as_draft(repair(parse(cleaned)).plan)
+        found = verify(write(plan), path="PLAN.md", surroundings=self.desk.surroundings)
+        remarks = [*shortcomings(found.plan), *self.wanted.objections(found.plan)]
+        if not found.errors:
+            remarks += self._tried(found.plan)
+        return Proposal(
+            plan=found.plan,
+            diagnostics=found.diagnostics,
+            remarks=tuple(remarks),
+            rounds=number,
+            redactions=cleaned != text,
+        )
+
+    def _as_draft(self, plan: Plan) -> Plan:
+        """Return the plan as a draft: whatever it says of itself, nothing in it is done."""
+        marks = dict(self.wanted.marks)
+        statuses = [marks.get(step.id, StepStatus.PENDING) for step in plan.steps]
+        return parse_source(mark_progress(plan, PlanStatus.DRAFT, statuses))
+
+    def _tried(self, plan: Plan) -> Iterator[Remark]:
+        if self.desk.trial is None:
+            return
+        chosen = [
+            case
+            for case in cases(plan)
+            if isinstance(case.contract, Command)
+            and not (case.subject is Subject.STEP and case.id in self.wanted.settled)
+        ]
+        try:
+            verdicts = list(self.desk.trial(chosen))
+        except (CellProblem, FileProblem) as problem:
+            self.desk.tell(f"note: the contracts could not be tried: {problem.message}")
+            return
+        yield from colours(plan, verdicts, self.desk.clean)
+
+    def _news(self, proposal: Proposal) -> bool:
+        """Say whether there is anything that the model was not told before."""
+        return bool(_said(proposal) - self.told)
+
+
+def _said(proposal: Proposal) -> set[str]:
+    # Without their places, which move with every line.
+    found = {f"{item.code} {item.message}" for item in proposal.diagnostics}
+    return found | {remark.text for remark in proposal.remarks}
+
+
+def _rank(proposal: Proposal) -> tuple[int, int, int]:
+    remarks = len(proposal.remarks) - len(proposal.open)
+    return (
+        proposal.errors,
+        len(proposal.open),
+        len(proposal.diagnostics) - proposal.errors + remarks,
+    )
+
+
+def _summary(proposal: Proposal) -> str:
+    warnings = len(proposal.diagnostics) - proposal.errors
+    counts = [
+        (proposal.errors, "error"),
+        (warnings, "warning"),
+        (len(proposal.remarks), "remark"),
+    ]
+    said = [f"{count} {word}{'' if count == 1 else 's'}" for count, word in counts if count]
+    return f"{len(proposal.plan.steps)} steps, {', '.join(said) or 'no problems'}"
+
+
+def name_of(plan: Plan, goal: str, workspace: Workspace) -> str:
+    """Return a name that is free, made of what the plan is to reach."""
+    objective = plan.objective.value if plan.objective else goal
+    words = [word.lower() for word in _WORD.findall(objective)][:_NAME_WORDS]
+    while words and len("-".join(words).encode()) > _NAME_LENGTH:
+        words.pop()
+    return free_name("-".join(words).strip("_-") or "draft", workspace)
+
+
+def free_name(name: str, workspace: Workspace) -> str:
+    """Return the name, with a number behind it where it is taken."""
+    taken = {each.casefold() for each in workspace.names(Shelf.ACTIVE)}
+    for number in range(1, 1000):
+        candidate = name if number == 1 else f"{name}-{number}"
+        planned = workspace.planned_path(candidate)
+        if planned.path.rsplit("/", 1)[-1].casefold() not in taken:
+            return candidate
+    raise UsageError(f"there are too many plans named `{name}`", hint="archive some of them")
+
+
+def write_draft(
+    proposal: Proposal, name: str, *, workspace: Workspace, files: Files, folders: Folders
+) -> PlanFile:
+    """Write the plan as a new draft; never over anything."""
+    data = write(proposal.plan)
+    return write_plan(name, data, workspace=workspace, files=files, folders=folders)

@@ -1,0 +1,106 @@
+"""`planbound agents`: who is there, and whether they can do anything."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+
+from tests.run.bench import Bench, until
+
+EDITS = """\
+#!/bin/bash
+prompt=$(cat)
+case "$prompt" in
+*sleep*) sleep 600 ;;
+*)
+    word=$(grep -o 'probe-[0-9a-f]*' <<<"$prompt" | head -1)
+    test -d .git && echo "$word" > probe.txt ;;
+esac
+"""
+
+
+@pytest.fixture
+def bench(tmp_path: Path) -> Bench:
+    return Bench(tmp_path)
+
+
+def _agent(bench: Bench, name: str, script: str) -> Path:
+    path = bench.folder / "agents" / name
+    path.write_text(script)
+    path.chmod(0o755)
+    return path
+
+
+def _program(bench: Bench, name: str) -> None:
+    """Put a program of that name on the PATH."""
+    folder = bench.folder / "bin"
+    folder.mkdir(exist_ok=True)
+    (folder / name).write_text("#!/bin/sh\nexit 0\n")
+    (folder / name).chmod(0o755)
+    bench.extra["PATH"] = f"{folder}:/usr/local/bin:/usr/bin:/bin"
+
+
+@pytest.mark.requirement("command.agents")
+def test_without_configuration_it_says_what_is_installed_and_what_it_would_use(
+    bench: Bench,
+) -> None:
+    _program(bench, "codex")
+    done = bench.goes("agents", OPENAI_API_KEY="sk-test-not-real")
+    assert f"codex{' ' * 4}" in done.out or "codex  " in done.out
+    assert str(bench.folder / "bin" / "codex") in done.out
+    assert '[agents.coder]\n    kind = "codex"\n    env = ["OPENAI_API_KEY"]' in done.out
+    assert "sk-test" not in done.out
+    done = bench.goes("agents")
+    assert 'home = "pass"' in done.out
+    kinds = {each["name"]: each for each in bench.goes("agents", "--json").json["kinds"]}
+    assert kinds["command"]["missing"] is None
+    assert kinds["codex"]["program"] == str(bench.folder / "bin" / "codex")
+    assert {
+        "acp", "aider", "claude", "codex", "command", "gemini", "goose", "mini", "model",
+        "opencode", "qwen",
+    } <= set(kinds)  # fmt: skip
+
+
+@pytest.mark.requirement("command.agents")
+def test_what_is_wrong_with_a_configured_agent_is_said(bench: Bench) -> None:
+    bench.write(
+        "planbound.toml",
+        '[agents.coder]\ncommand = ["no-such-program"]\nenv = ["THEIR_TOKEN"]\n'
+        '[agents.other]\nkind = "nonsense"\n[roles.reviewer]\nagent = "coder"\n',
+    )
+    done = bench.goes("agents", code=1)
+    assert "✗ coder: kind command, roles reviewer" in done.out
+    assert "`no-such-program` is not installed" in done.out
+    assert "`THEIR_TOKEN` is not set" in done.out
+    assert "there is no such kind" in done.out
+
+
+@pytest.mark.requirement("command.agents")
+def test_the_probe_lets_an_agent_start_edit_and_be_stopped(bench: Bench) -> None:
+    good = _agent(bench, "good", EDITS)
+    idle = _agent(bench, "idle", "#!/bin/sh\necho 'all done'\n")
+    bench.write(
+        "planbound.toml",
+        f'[agents.good]\ncommand = ["{good}"]\n[agents.idle]\ncommand = ["{idle}"]\n'
+        '[agents.gone]\ncommand = ["no-such-program"]\n',
+    )
+    before = sorted(path.name for path in bench.workspace.iterdir())
+    done = bench.goes("agents", "--probe", code=1)
+    assert "✓ good" in done.out
+    assert "nothing of it is left" in done.out
+    assert "✗ idle" in done.out
+    assert "it ended in peace, and `probe.txt` is not there" in done.out
+    assert "`no-such-program` is not installed" in done.out
+    bench.ends_all()
+    assert sorted(path.name for path in bench.workspace.iterdir()) == before
+    until(lambda: not any((bench.folder / "state").rglob("talk-*")))
+    only = bench.goes("agents", "--probe", "good", "--json").json["probed"]
+    assert [(each["name"], each["fit"]) for each in only] == [("good", True)]
+
+
+def test_bad_arguments_are_refused(bench: Bench) -> None:
+    assert "nothing to probe" in bench.goes("agents", "--probe", code=2).err
+    bench.write("planbound.toml", '[agents.coder]\ncommand = ["true"]\n')
+    assert "names go with `--probe`" in bench.goes("agents", "coder", code=2).err
+    assert "there is no agent `nobody`" in bench.goes("agents", "--probe", "nobody", code=2).err

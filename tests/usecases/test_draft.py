@@ -1,0 +1,358 @@
+"""A model proposes and the verifier disposes: the loop, with a scripted model."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from pathlib import Path
+
+import pytest
+
+from planbound.engine.configuration import Configuration
+from planbound.engine.drafting.feedback import Remark, Weight
+from planbound.engine.judging.case import Case
+from planbound.engine.judging.level import Isolation
+from planbound.engine.judging.verdict import Verdict, VerdictKind
+from planbound.engine.prompt import Context
+from planbound.errors import CellProblem, Refused
+from planbound.journal.redact import Redactor
+from planbound.plan.model import Evidence, PlanStatus, StepStatus
+from planbound.plan.parse import parse
+from planbound.shell.syntax import BashSyntax
+from planbound.usecases.draft import (
+    READINGS,
+    ROUNDS,
+    Desk,
+    Trial,
+    Wanted,
+    free_name,
+    name_of,
+    propose,
+)
+from planbound.usecases.fill import fill_template
+from planbound.workspace.repository import RealRepository
+from planbound.workspace.surroundings import RealSurroundings
+from planbound.workspace.tree import WorkspaceTree
+from tests.program import SOUND
+
+BAD = SOUND.replace("**target:** reviewer", "**target:** nobody")
+VAGUE = SOUND.replace("Write `hello` to `hello.txt`.", "Improve the code.")
+SECRET = "ghp_" + "a1B2" * 9
+TEMPLATE = SOUND.replace("### 2. Say it in French", "### 2–N. Say it in the words of {batch}")
+
+
+class Scripted:
+    """Says what it was told to say, the last thing again and again; remembers what it heard."""
+
+    name = "scripted"
+
+    def __init__(self, *answers: str | Refused) -> None:
+        self.answers = answers
+        self.heard: list[str] = []
+
+    def ask(self, text: str) -> str:
+        answer = self.answers[min(len(self.heard), len(self.answers) - 1)]
+        self.heard.append(text)
+        if isinstance(answer, Refused):
+            raise answer
+        return answer
+
+
+class Table:
+    """A desk in a workspace of its own."""
+
+    def __init__(self, folder: Path) -> None:
+        self.folder = folder
+        self.told: list[str] = []
+        self.tried: list[list[str]] = []
+
+    def desk(self, drafter: Scripted, trial: Trial | None = None, **environment: str) -> Desk:
+        redactor = Redactor(environment)
+        return Desk(
+            drafter=drafter,
+            surroundings=RealSurroundings(
+                root=str(self.folder),
+                harness=str(self.folder / ".harness"),
+                configuration=Configuration(),
+                syntax=BashSyntax(),
+            ),
+            repository=RealRepository(str(self.folder)),
+            clean=lambda text: redactor.redact(text).text,
+            tell=self.told.append,
+            trial=trial,
+        )
+
+    def trial(self, *green: str, kind: VerdictKind = VerdictKind.PASS) -> Trial:
+        """Return what finds contracts that name one of these words green, all others red."""
+
+        def run(cases: Sequence[Case]) -> Iterator[Verdict]:
+            self.tried.append([case.title for case in cases])
+            for case in cases:
+                yield Verdict(
+                    kind=kind if case.title in green else VerdictKind.FAIL,
+                    reason="so it is",
+                    subject=case.subject,
+                    number=case.number,
+                    id=case.id,
+                    title=case.title,
+                    contract="c",
+                    tree="t",
+                    isolation=Isolation.I2,
+                    evidence=Evidence.E1,
+                )
+
+        return run
+
+
+@pytest.fixture
+def table(tmp_path: Path) -> Table:
+    return Table(tmp_path)
+
+
+def test_a_sound_plan_takes_one_round(table: Table) -> None:
+    drafter = Scripted(f"`````markdown\n{SOUND}`````")
+    proposal = propose(table.desk(drafter), "hello")
+    assert proposal is not None
+    assert proposal.is_ready
+    assert proposal.plan.source.text == SOUND
+    assert drafter.heard == ["hello"]
+
+
+def test_diagnostics_go_back_and_the_cured_plan_is_taken(table: Table) -> None:
+    drafter = Scripted(BAD, SOUND)
+    proposal = propose(table.desk(drafter), "hello")
+    assert proposal is not None
+    assert proposal.is_ready
+    assert proposal.rounds == 2
+    assert "PB204" in drafter.heard[1]
+
+
+def test_five_rounds_are_the_end_and_what_is_left_is_returned_with_its_faults(
+    table: Table,
+) -> None:
+    drafter = Scripted(BAD)
+    proposal = propose(table.desk(drafter), "hello")
+    assert proposal is not None
+    assert not proposal.is_ready
+    assert [item.code for item in proposal.diagnostics] == ["PB204"]
+    assert len(drafter.heard) == ROUNDS
+
+
+def test_the_best_plan_is_kept_when_a_later_one_is_worse(table: Table) -> None:
+    worse = BAD.replace("**target:** coder", "**target:** nobody")
+    proposal = propose(table.desk(Scripted(BAD, worse, "sorry")), "hello")
+    assert proposal is not None
+    assert proposal.errors == 1
+
+
+def test_a_warning_is_told_once_and_then_left_to_the_person(table: Table) -> None:
+    drafter = Scripted(VAGUE)
+    proposal = propose(table.desk(drafter), "hello")
+    assert proposal is not None
+    assert proposal.is_ready
+    assert [item.code for item in proposal.diagnostics] == ["PB203"]
+    assert len(drafter.heard) == 2
+
+
+def test_no_plan_in_any_answer_is_none(table: Table) -> None:
+    drafter = Scripted("I would rather not.")
+    assert propose(table.desk(drafter), "hello") is None
+    assert len(drafter.heard) == ROUNDS
+    assert any("I would rather not." in line for line in table.told)
+
+
+def test_an_agent_that_fails_says_so_and_what_there_was_is_kept(table: Table) -> None:
+    failure = Refused("no credit", hint="pay")
+    with pytest.raises(Refused, match="no credit"):
+        propose(table.desk(Scripted(failure)), "hello")
+    proposal = propose(table.desk(Scripted(BAD, failure)), "hello")
+    assert proposal is not None
+    assert not proposal.is_ready
+
+
+def test_what_needs_no_thought_is_mended_without_a_round(table: Table) -> None:
+    sloppy = SOUND.replace("### 1. Say", "## Step 1: Say").partition("---\n\n")[2]
+    drafter = Scripted(sloppy)
+    proposal = propose(table.desk(drafter), "hello")
+    assert proposal is not None
+    assert proposal.is_ready
+    assert len(drafter.heard) == 1
+    assert "### 1. Say" in proposal.plan.source.text
+
+
+def test_whatever_a_plan_says_of_itself_it_is_a_draft_and_nothing_is_done(table: Table) -> None:
+    boastful = SOUND.replace("status: draft", "status: approved")
+    boastful = boastful.replace("### 1. Say", "### 1. ✅ Say")
+    boastful = boastful.replace("### 2. Say it in French\n", "### 2. Say it\n\n**status: done**\n")
+    proposal = propose(table.desk(Scripted(boastful)), "hello")
+    assert proposal is not None
+    assert proposal.plan.status is PlanStatus.DRAFT
+    said = {step.status.value for step in proposal.plan.steps if step.status}
+    assert said <= {StepStatus.PENDING}
+    assert "✅" not in proposal.plan.source.text
+
+
+# -- contracts before any work -----------------------------------------------------------------
+
+
+def test_a_contract_that_is_green_already_goes_back(table: Table) -> None:
+    said = SOUND.replace("- bonjour.txt\n", "- bonjour.txt\n**baseline:** any\n")
+    drafter = Scripted(SOUND, said)
+    proposal = propose(table.desk(drafter, table.trial("Say it in French")), "hello")
+    assert proposal is not None
+    assert proposal.is_ready
+    assert "the contract of step 2 passes before any work" in drafter.heard[1]
+    assert len(drafter.heard) == 2
+
+
+def test_a_contract_that_stays_green_stays_open(table: Table) -> None:
+    proposal = propose(table.desk(Scripted(SOUND), table.trial("Say it in French")), "hello")
+    assert proposal is not None
+    assert not proposal.errors
+    assert not proposal.is_ready
+
+
+def test_a_contract_that_cannot_be_run_is_named_once(table: Table) -> None:
+    drafter = Scripted(SOUND)
+    trial = table.trial("Say it in French", kind=VerdictKind.UNRUNNABLE)
+    proposal = propose(table.desk(drafter, trial), "hello")
+    assert proposal is not None
+    assert proposal.is_ready
+    assert "step 2 cannot be run" in drafter.heard[1]
+    assert [remark.weight for remark in proposal.remarks] == [Weight.REMARK]
+    assert len(drafter.heard) == 2
+
+
+def test_a_plan_with_errors_is_not_run(table: Table) -> None:
+    propose(table.desk(Scripted(BAD), table.trial()), "hello")
+    assert table.tried == []
+
+
+def test_settled_steps_are_not_tried_and_keep_their_marks(table: Table) -> None:
+    wanted = Wanted(
+        settled=frozenset({"say-it-in-english"}), marks=(("say-it-in-english", StepStatus.DONE),)
+    )
+    proposal = propose(table.desk(Scripted(SOUND), table.trial()), "hello", wanted)
+    assert proposal is not None
+    (tried,) = table.tried
+    assert "Say it in English" not in tried
+    assert "Say it in French" in tried
+    assert "### 1. ✅ Say it in English" in proposal.plan.source.text
+
+
+def test_contracts_that_could_not_be_tried_are_no_fault_of_the_plan(table: Table) -> None:
+    def trial(_: Sequence[Case]) -> list[Verdict]:
+        raise CellProblem("no cell")
+
+    proposal = propose(table.desk(Scripted(SOUND), trial), "hello")
+    assert proposal is not None
+    assert proposal.is_ready
+    assert any("no cell" in line for line in table.told)
+
+
+def test_objections_keep_a_plan_from_being_ready(table: Table) -> None:
+    wanted = Wanted(objections=lambda _: [Remark("step 1 is settled", Weight.OPEN)])
+    drafter = Scripted(SOUND)
+    proposal = propose(table.desk(drafter), "hello", wanted)
+    assert proposal is not None
+    assert not proposal.is_ready
+    assert "step 1 is settled" in drafter.heard[1]
+
+
+# -- files that are asked for ------------------------------------------------------------------
+
+
+def test_files_that_are_asked_for_are_given_and_count_as_no_round(table: Table) -> None:
+    (table.folder / "a.py").write_text("print('a')\n")
+    drafter = Scripted("READ: a.py\nREAD: b.py", SOUND)
+    proposal = propose(table.desk(drafter), "hello")
+    assert proposal is not None
+    assert proposal.rounds == 1
+    assert "print('a')" in drafter.heard[1]
+    assert "`b.py` is not there" in drafter.heard[1]
+
+
+def test_who_only_asks_for_files_comes_to_an_end(table: Table) -> None:
+    drafter = Scripted("READ: a.py")
+    assert propose(table.desk(drafter), "hello") is None
+    assert len(drafter.heard) == ROUNDS + READINGS
+    assert "No more files" in drafter.heard[-1]
+
+
+def test_no_file_outside_of_the_workspace_is_given(table: Table, tmp_path: Path) -> None:
+    outside = tmp_path.parent / f"{tmp_path.name}-outside"
+    outside.mkdir()
+    (outside / "secret.txt").write_text("the treasure\n")
+    (tmp_path / "link").symlink_to(outside)
+    (tmp_path / "file").symlink_to(outside / "secret.txt")
+    (tmp_path / ".git").mkdir()
+    (tmp_path / ".git" / "config").write_text("the treasure\n")
+    paths = [
+        f"../{outside.name}/secret.txt",
+        str(outside / "secret.txt"),
+        "link/secret.txt",
+        "file",
+        ".git/config",
+        ".",
+    ]
+    drafter = Scripted("\n".join(f"READ: {path}" for path in paths), SOUND)
+    propose(table.desk(drafter), "hello")
+    assert "the treasure" not in drafter.heard[1]
+    assert drafter.heard[1].count("is not there") == len(paths)
+
+
+# -- secrets -----------------------------------------------------------------------------------
+
+
+def test_no_secret_is_sent_or_written(table: Table) -> None:
+    (table.folder / "settings").write_text(f"token = {SECRET}\n")
+    leaky = SOUND.replace("Write `hello`", f"Use {SECRET} and hunter2-hunter2 to write `hello`")
+    drafter = Scripted("READ: settings", leaky)
+    desk = table.desk(drafter, MY_PASSWORD="hunter2-hunter2")
+    proposal = propose(desk, f"use {SECRET}")
+    assert proposal is not None
+    assert proposal.redactions
+    for text in (*drafter.heard, proposal.plan.source.text, *table.told):
+        assert SECRET not in text
+        assert "hunter2-hunter2" not in text
+
+
+# -- names -------------------------------------------------------------------------------------
+
+
+def test_a_name_is_made_of_the_objective_and_is_free(tmp_path: Path) -> None:
+    workspace = WorkspaceTree(str(tmp_path), current=str(tmp_path))
+    plan = parse(SOUND)
+    assert name_of(plan, "g", workspace) == "say-hello-in-three-languages"
+    (tmp_path / ".harness").mkdir()
+    (tmp_path / ".harness" / "PLAN-Say-hello-in-three-languages.md").write_text("x")
+    assert name_of(plan, "g", workspace) == "say-hello-in-three-languages-2"
+    odd = parse(SOUND.replace("# Say hello in three languages", "# ../../../etc/passwd ☃ \x1b"))
+    assert name_of(odd, "g", workspace) == "etc-passwd"
+    assert name_of(parse("# ☃"), "g", workspace) == "draft"
+    assert free_name("fresh", workspace) == "fresh"
+
+
+# -- templates ---------------------------------------------------------------------------------
+
+
+def test_a_template_is_filled_from_what_a_file_lists(table: Table) -> None:
+    drafter = Scripted("```\nfr.txt\nbe.txt\n\nca.txt\n```")
+    source = Context("words", "fr.txt be.txt\nca.txt\nus.txt")
+    found = fill_template(table.desk(drafter), parse(TEMPLATE), "2-N", source)
+    assert found.numbers == (2, 3)
+    assert "Say it in the words of fr.txt, be.txt" in found.plan.source.text
+    assert "us.txt" in drafter.heard[0]
+
+
+def test_what_is_not_in_the_file_is_not_taken(table: Table) -> None:
+    source = Context("words", "fr.txt\nca.txt")
+    drafter = Scripted(
+        "```\nes.txt\n```", "```\nfr.txt\n\nfr.txt\n```", "```\nfr.txt\n\nca.txt\n```"
+    )
+    found = fill_template(table.desk(drafter), parse(TEMPLATE), "2-N", source)
+    assert len(found.numbers) == 2
+    assert "not in the file" in drafter.heard[1]
+    assert "es.txt" in drafter.heard[1]
+    assert "named twice" in drafter.heard[2]
+    with pytest.raises(Refused, match="no batches that could be used"):
+        fill_template(table.desk(Scripted("```\nes.txt\n```")), parse(TEMPLATE), "2-N", source)
