@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import os
 import sys
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import ExitStack, contextmanager
@@ -11,7 +10,6 @@ from planbound.cli.reports import text
 from planbound.cli.terminal import Terminal
 from planbound.engine.prompt import Context
 from planbound.errors import Refused, UsageError
-from planbound.journal.redact import Redactor
 from planbound.ports.drafter import Drafter
 from planbound.source.visible import visible
 from planbound.usecases.draft import Desk, Proposal
@@ -29,8 +27,7 @@ _PASTE = "or paste what `planbound draft --print-prompt GOAL` prints into any ag
 
 def cleaner(parts: Parts) -> Callable[[str], str]:
     """Return what takes secrets out of what is sent, shown or written."""
-    redactor = Redactor(os.environ, parts.configuration.redact)
-    return lambda said: redactor.redact(said).text
+    return lambda said: parts.redactor.redact(said).text
 
 
 def roles(parts: Parts) -> frozenset[str]:

@@ -11,7 +11,6 @@ from planbound.cli.terminal import Terminal
 from planbound.engine.judging.case import Case, cases
 from planbound.engine.judging.verdict import Subject
 from planbound.errors import UsageError
-from planbound.journal.redact import Redactor
 from planbound.plan.model import Command, Plan
 from planbound.ports.files import PlanFile
 from planbound.usecases.verify import verify
@@ -88,10 +87,3 @@ def _chosen(plan: Plan, arguments: argparse.Namespace) -> tuple[Case, ...]:
             raise UsageError(f"the plan has no step `{name}`", hint=f"it has the steps {numbers}")
     wanted: Sequence[Case] = [steps[name] for name in dict.fromkeys(arguments.step)]
     return tuple(case for case in found if case in wanted)
-
-
-def redactor(parts: Parts) -> Redactor:
-    """Return what takes secrets out of what contracts print."""
-    import os  # noqa: PLC0415 - the environment's values are secrets
-
-    return Redactor(os.environ, parts.configuration.redact)

@@ -36,6 +36,8 @@ class Room(NamedTuple):
     max_cost: Decimal | None
     """For the whole talk."""
     note: Callable[[str], None]
+    clean: Callable[[str], str] = str
+    """Takes secrets out of a text."""
 
 
 class Conversation:
@@ -105,7 +107,7 @@ class Conversation:
             return text
         parts = []
         for asked, answered in self._said:
-            parts += [asked, f"You answered:\n\n{fenced(answered)}"]
+            parts += [asked, f"You answered:\n\n{fenced(self.room.clean(answered))}"]
         return "\n\n".join([*parts, text])
 
     def _launch(self, dispatch: Dispatch) -> Outcome:

@@ -60,6 +60,7 @@ def open_drafter(
                 seconds=rules.seconds or _SECONDS,
                 max_cost=rules.max_cost,
                 note=note,
+                clean=lambda text: parts.redactor.redact(text).text,
             ),
         )
     finally:

@@ -14,6 +14,7 @@ from planbound.store.files import RealFiles
 from planbound.workspace.tree import WorkspaceTree, find_root, plans_root
 
 if TYPE_CHECKING:
+    from planbound.journal.redact import Redactor
     from planbound.ports.journal import Journal
     from planbound.ports.lease import Leases
     from planbound.store.anchored_journal import AnchoredJournal, AnchorFile
@@ -197,8 +198,13 @@ class Parts:
 
     def recorder(self, journal: Journal | None = None) -> Recorder:
         """Return what puts events into the journal."""
-        from planbound.journal.redact import Redactor  # noqa: PLC0415 - start-up
-        from planbound.usecases.record import Recorder  # noqa: PLC0415
+        from planbound.usecases.record import Recorder  # noqa: PLC0415 - start-up
 
-        redactor = Redactor(os.environ, self.configuration.redact)
-        return Recorder(journal or self.journal(), redactor=redactor, now=self.now)
+        return Recorder(journal or self.journal(), redactor=self.redactor, now=self.now)
+
+    @cached_property
+    def redactor(self) -> Redactor:
+        """What takes secrets out of texts."""
+        from planbound.journal.redact import Redactor  # noqa: PLC0415 - start-up
+
+        return Redactor(os.environ, self.configuration.redact)

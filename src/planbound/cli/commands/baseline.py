@@ -39,7 +39,7 @@ def run(arguments: argparse.Namespace, terminal: Terminal) -> ExitCode:
     if not asked.held:
         raise UsageError("a baseline is kept for a plan in `.harness/`, and this is none")
     bench = make_bench(parts)
-    redactor = judging.redactor(parts)
+    redactor = parts.redactor
     tree = freeze(bench.tree, bench.vault, bench.rules)
     found: list[Verdict] = []
     for verdict in observe(bench, asked.judged):

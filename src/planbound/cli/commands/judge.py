@@ -30,7 +30,7 @@ def run(arguments: argparse.Namespace, terminal: Terminal) -> ExitCode:
     parts = Parts(workspace=arguments.workspace, state=arguments.state)
     asked = judging.ask(arguments, parts, terminal)
     bench = make_bench(parts)
-    redactor = judging.redactor(parts)
+    redactor = parts.redactor
     found: list[Verdict] = []
     setting = _setting(asked, parts, bench)
     for verdict in judge(bench, asked.judged, setting):

@@ -340,7 +340,7 @@ class Answering:
             "attempt": order.number,
             "failure_type": found.kind.value,
             "verdict": verdict.kind.value,
-            "output_tail": self._last_output(attempted),
+            "output_tail": self._last_output(attempted, of_agent=bool(what)),
             "diff": self.session.desk.recorder.redactor.redact(self._diff(order)).text[:_DIFF],
         }
         if isinstance(decision, Escalate):
@@ -349,13 +349,14 @@ class Answering:
         choices = (Choice.RETRY, Choice.SKIP, Choice.ABORT, Choice.REVISE)
         return self.question(kind, order.slot, reason, choices, extra)
 
-    def _last_output(self, attempted: Attempted) -> str:
+    def _last_output(self, attempted: Attempted, *, of_agent: bool) -> str:
+        """Return what tells most about a failure: the agent's words, or the contract's."""
         notes, verdict = self.session.notes, attempted.verdict
-        if verdict is not None and verdict.outcome is not None and verdict.outcome.stdout.length:
-            return notes.tail(verdict.outcome)
-        if verdict is not None and verdict.outcome is not None and verdict.outcome.stderr.length:
-            return notes.tail(verdict.outcome)
-        return notes.said(attempted.worked) if attempted.worked else ""
+        said = notes.said(attempted.worked) if attempted.worked else ""
+        judged = ""
+        if verdict is not None and verdict.outcome is not None:
+            judged = notes.tail(verdict.outcome)
+        return (said or judged) if of_agent else (judged or said)
 
     def _diff(self, order: Order) -> str:
         """Return what the step has changed so far, for the person who is asked."""
