@@ -15,6 +15,9 @@ settings.register_profile(
 )
 settings.load_profile("planbound")
 
+# These install real agent programs first: `make test-agents`.
+collect_ignore = ["agents_installed"]
+
 
 @pytest.fixture
 def program(tmp_path: Path) -> Program:

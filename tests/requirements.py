@@ -168,4 +168,11 @@ REQUIREMENTS = {
     "dispatch.typed-failures": "each way in which an agent fails is a type with its recipe",
     "dispatch.max-cost": "an agent that costs more than it may is stopped",
     "dispatch.roles": "agents that share a role take turns; skills are targets, too",
+    "agent-model.session": "a model that lies is caught and does the work in the same session",
+    "agent-model.durable": "no answer of a model is paid for twice, and no cut-off tool runs again",
+    "agent-model.credential": "no tool, prompt or record sees the credential of a model",
+    "agent-model.workspace": "no file tool of the model leaves the workspace",
+    "agent-model.blocked": "a model that cannot do it is a question at once",
+    "agent-model.budget": "a model is stopped where its budget ends",
+    "agent-model.start": "who uses no model does not wait for its library",
 }

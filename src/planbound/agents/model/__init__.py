@@ -1,0 +1,1 @@
+"""Our own small agent: a model that is given tools, whose loop runs in the harness."""

@@ -1,0 +1,95 @@
+"""Which model is asked, where it is served, and with which credential."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Any, NamedTuple
+
+from pydantic_ai.exceptions import UserError
+from pydantic_ai.models import Model, infer_model
+from pydantic_ai.providers import Provider, infer_provider_class
+
+from planbound.engine.agents import AgentRules
+from planbound.engine.recovery.credential import CREDENTIAL, is_credential
+from planbound.source.pattern import lazy_pattern
+
+_NAME = lazy_pattern(CREDENTIAL)
+_NO_KEY = "none-is-needed"
+"""What is sent to a server of one's own that asks for no credential: the client wants some text."""
+
+
+class UnknownModelError(Exception):
+    """There is no such model, or it is not served as the configuration says."""
+
+
+class MissingKeyError(Exception):
+    """A credential is not set: `str` of it is the variable's name."""
+
+
+class Service(NamedTuple):
+    """A model that can be asked."""
+
+    model: Model
+    variable: str | None
+    """The variable with its credential, where that is known."""
+
+
+def find_service(rules: AgentRules, environment: Mapping[str, str]) -> Service:
+    """Return the model of an agent.
+
+    Raise `UnknownModelError` or `MissingKeyError`; `ImportError` where its client is not installed.
+    """
+    assert rules.model is not None
+    provider, name = _split(rules.model)
+    variable = next((each for each in rules.env if is_credential(each)), None)
+    key = environment.get(variable) if variable else None
+    try:
+        if rules.base_url is not None and provider is None:
+            return Service(_compatible(name, rules.base_url, key or _NO_KEY), variable)
+        if provider is None:
+            raise UnknownModelError(
+                f'`{rules.model}` names no service: write `model = "openai:{rules.model}"`, or'
+                " `base_url` for a server that speaks as OpenAI's does"
+            )
+        arguments = {"api_key": key, "base_url": rules.base_url}
+        given = {name: value for name, value in arguments.items() if value is not None}
+        model = infer_model(rules.model, lambda each: _provider(each, given))
+    except UserError as error:
+        found = _NAME.search(str(error))
+        if found is not None and not environment.get(found.group()):
+            raise MissingKeyError(found.group()) from error
+        raise UnknownModelError(str(error)) from error
+    return Service(model, variable or _usual(provider, environment))
+
+
+def _split(model: str) -> tuple[str | None, str]:
+    """Return the service and the name; a name may have a colon itself, such as `qwen3:8b`."""
+    provider, colon, name = model.partition(":")
+    if not colon:
+        return None, model
+    try:
+        infer_provider_class(provider)
+    except ValueError:
+        return None, model
+    return provider, name
+
+
+def _compatible(name: str, base_url: str, key: str) -> Model:
+    from pydantic_ai.models.openai import OpenAIChatModel  # noqa: PLC0415 - one of many
+    from pydantic_ai.providers.openai_compatible import OpenAICompatibleProvider  # noqa: PLC0415
+
+    provider = OpenAICompatibleProvider("compatible", base_url=base_url, api_key=key)
+    return OpenAIChatModel(name, provider=provider)
+
+
+def _provider(name: str, given: Mapping[str, Any]) -> Provider[Any]:
+    try:
+        return infer_provider_class(name)(**given)
+    except TypeError as error:
+        words = ", ".join(f"`{word}`" for word in given)
+        raise UnknownModelError(f"`{name}` cannot be asked with {words}: {error}") from error
+
+
+def _usual(provider: str, environment: Mapping[str, str]) -> str | None:
+    name = f"{provider.partition('-')[0].upper()}_API_KEY"
+    return name if environment.get(name) else None

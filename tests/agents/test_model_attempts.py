@@ -1,0 +1,410 @@
+"""Attempts of the kind `model`: how they end, what they use, and how a session goes on."""
+
+import json
+import threading
+import time
+from decimal import Decimal
+from pathlib import Path
+from typing import Any
+
+import pytest
+from pydantic_ai.messages import ModelMessage, ModelResponse, TextPart, ToolCallPart
+from pydantic_ai.models.function import AgentInfo, FunctionModel
+
+from planbound.agents.model.loop import ModelAttempt
+from planbound.agents.model.options import Options
+from planbound.agents.model.service import Service
+from planbound.engine.agents import AgentRules, Price
+from planbound.engine.judging.outcome import Ending, Outcome
+from planbound.engine.recovery.agent_error import error_kind
+from planbound.engine.recovery.failure import FailureClass
+from planbound.engine.recovery.retry_after import retry_after
+from planbound.errors import CellProblem, ConfigurationError
+from planbound.ports.agent import Dispatch, Usage, Worked
+from planbound.wiring.agents import make_agent
+from tests.agents.model_desk import KEY, Desk
+from tests.agents.model_server import ModelServer
+from tests.agents.script import Reply
+from tests.agents.script import Usage as Tokens
+from tests.run.bench import until
+
+READ = Reply(tool="read", arguments={"path": "a"})
+
+
+@pytest.fixture
+def desk(tmp_path: Path) -> Desk:
+    desk = Desk(tmp_path)
+    desk.put("a", "some text\n")
+    return desk
+
+
+# -- how an attempt ends ---------------------------------------------------------------------------
+
+
+def test_what_the_model_says_is_what_the_agent_said(desk: Desk) -> None:
+    worked = desk.works(Reply("I look.", tool="read", arguments={"path": "a"}), Reply("Done."))
+
+    assert worked.outcome.ending is Ending.EXITED
+    assert worked.outcome.exit_code == 0
+    assert worked.said is not None
+    assert worked.said.endswith("Done.")
+    assert worked.outcome.stdout.text() == worked.said
+    assert worked.told == desk.asked[0].last_user == "# Do it\n\nAll that is to know."
+
+
+def test_a_blocked_model_is_not_asked_again(desk: Desk) -> None:
+    reason = "There is no\nnetwork."
+    worked = desk.works(Reply(tool="blocked", arguments={"reason": reason}), Reply("More."))
+
+    assert worked.said == "BLOCKED: There is no network."
+    assert worked.outcome.exit_code == 0
+    assert len(desk.asked) == 1
+    assert desk.notes == ["is blocked: There is no network."]
+
+
+@pytest.mark.parametrize(
+    ("reply", "error", "kind"),
+    [
+        (Reply(status=401), "authentication", FailureClass.PERMISSION),
+        (Reply(status=403), "authentication", FailureClass.PERMISSION),
+        (Reply(status=429, retry_after=7), "rate-limit", FailureClass.TRANSIENT),
+        (Reply(status=500), "server-error", FailureClass.TRANSIENT),
+        (Reply(status=503), "service-unavailable", FailureClass.TRANSIENT),
+        (Reply("half", cut=True), "connection", FailureClass.TRANSIENT),
+        (Reply(status=400, message="no such field"), "invalid-request", FailureClass.INVALID_INPUT),
+        (Reply(status=404, message="no such model"), "model-not-found", FailureClass.INVALID_INPUT),
+        (
+            Reply(status=400, message="This model's maximum context length is 8 tokens."),
+            "context-length",
+            FailureClass.INVALID_INPUT,
+        ),
+    ],
+)
+def test_an_error_of_the_service_has_its_name(
+    desk: Desk, reply: Reply, error: str, kind: FailureClass
+) -> None:
+    worked = desk.works(
+        reply, env=("SCRIPTED_API_KEY",), environment={"SCRIPTED_API_KEY": KEY, "PATH": "/bin"}
+    )
+
+    assert worked.error == error
+    known = error_kind(worked.error)
+    assert known is not None
+    assert known.kind is kind
+    assert worked.outcome.ending is Ending.EXITED
+    assert worked.outcome.exit_code == 1
+    assert len(desk.asked) == 1
+    lines = worked.outcome.stderr.text().splitlines()
+    assert retry_after(lines) == reply.retry_after
+    assert ("SCRIPTED_API_KEY" in lines[-1]) == (error == "authentication")
+
+
+def test_a_service_that_nobody_answers_for_is_a_failed_connection(desk: Desk) -> None:
+    worked = desk.works(Reply("?"), base_url="http://127.0.0.1:9/v1")
+
+    assert worked.error == "connection"
+
+
+def test_a_service_that_repeats_the_credential_does_not_bring_it_into_the_record(
+    desk: Desk,
+) -> None:
+    worked = desk.works(
+        Reply(status=401, message=f"{KEY} is wrong"),
+        env=("SCRIPTED_API_KEY",),
+        environment={"SCRIPTED_API_KEY": KEY, "PATH": "/bin"},
+    )
+
+    assert KEY not in repr(worked)
+    assert "[SCRIPTED_API_KEY] is wrong" in worked.outcome.stderr.text()
+
+
+def test_a_service_that_stumbles_once_is_asked_again_by_the_client(desk: Desk) -> None:
+    worked = desk.works(Reply(status=500), Reply("Done."), options={"retries": 1})
+
+    assert worked.said == "Done."
+    assert len(desk.asked) == 2
+
+
+def test_a_slow_model_ends_when_the_time_is_up(desk: Desk) -> None:
+    worked = desk.works(READ, Reply("Late.", delay=20), seconds=3)
+
+    assert worked.outcome.ending is Ending.TIMED_OUT
+    assert worked.outcome.duration < 15
+    assert worked.usage.tokens == 120
+
+
+def test_a_slow_command_ends_when_the_time_is_up(desk: Desk) -> None:
+    worked = desk.works(Reply(shell="sleep 30"), Reply("Late."), seconds=3)
+
+    assert worked.outcome.ending is Ending.TIMED_OUT
+    assert len(desk.asked) == 1
+
+
+def test_a_run_that_has_to_stop_does_not_wait_for_the_model(desk: Desk) -> None:
+    def stop_soon() -> None:
+        model.wait_for(1)
+        desk.stop.set()
+
+    with ModelServer([Reply("Late.", delay=20)]) as model:
+        waiting = threading.Thread(target=stop_soon)
+        waiting.start()
+        worked = desk.works(Reply("?"), base_url=f"{model.url}/v1")
+        waiting.join()
+
+    assert worked.outcome.ending is Ending.STOPPED
+    assert worked.outcome.reason == "told to stop"
+
+
+def test_a_run_that_has_to_stop_ends_after_the_tool_that_was_at_work(desk: Desk) -> None:
+    def stop_soon() -> None:
+        until((desk.workspace / "begun").exists)
+        desk.stop.set()
+
+    waiting = threading.Thread(target=stop_soon)
+    waiting.start()
+    worked = desk.works(Reply(shell="touch begun; sleep 1"), Reply("Late."))
+    waiting.join()
+
+    assert worked.outcome.ending is Ending.STOPPED
+    assert len(desk.asked) == 1
+
+
+def test_several_calls_in_one_answer_are_made_in_order_and_kept_one_by_one(desk: Desk) -> None:
+    def answer(messages: list[ModelMessage], _: AgentInfo) -> ModelResponse:
+        if len(messages) > 1:
+            return ModelResponse([TextPart("Done.")])
+        commands = ("echo one >> b", "cat b; echo two >> b", f"cat b {desk.home}/session.json")
+        return ModelResponse([ToolCallPart("shell", {"command": each}) for each in commands])
+
+    worked = converse(desk, FunctionModel(answer))
+
+    stored = json.loads((desk.home / "session.json").read_text())
+    parts = stored["messages"][2]["parts"]
+    assert worked.said == "Done."
+    assert parts[0]["content"] == "[exit code 0]"
+    assert parts[1]["content"] == "[exit code 0]\none"
+    # No tool sees what is stored.
+    assert parts[2]["content"].startswith("[exit code 1]\none\ntwo\ncat: ")
+
+
+def test_a_cell_that_cannot_be_made_is_no_answer_to_the_model(desk: Desk) -> None:
+    def answer(messages: list[ModelMessage], _: AgentInfo) -> ModelResponse:
+        return ModelResponse([ToolCallPart("shell", {"command": "true"}) for _ in range(2)])
+
+    def launch(dispatch: Dispatch) -> Outcome:
+        if desk.launched:
+            raise CellProblem("nothing can be walled off")
+        desk.launched.append(dispatch)
+        return Outcome(Ending.EXITED, exit_code=0)
+
+    with pytest.raises(CellProblem):
+        converse(desk, FunctionModel(answer), launch=launch)
+
+    stored = json.loads((desk.home / "session.json").read_text())
+    assert list(stored["answers"].values()) == ["[exit code 0]"]
+
+
+def converse(desk: Desk, model: FunctionModel, **assignment: Any) -> Worked:
+    rules = AgentRules(name="coder", kind="model", model="scripted")
+    given = desk.assignment()._replace(**assignment)
+    environment = {"PATH": "/usr/bin:/bin"}
+    attempt = ModelAttempt(rules, Options(), environment, given, time.monotonic())
+    return attempt.run(Service(model, None))
+
+
+def test_a_model_that_goes_on_and_on_ends_at_its_limit(desk: Desk) -> None:
+    worked = desk.works(READ, options={"requests": 3})
+
+    assert worked.error == "max-turns"
+    assert len(desk.asked) == 3
+
+
+def test_arguments_that_do_not_fit_go_back_to_the_model(desk: Desk) -> None:
+    worked = desk.works(Reply(tool="read", arguments={"file": "a"}), READ, Reply("Done."))
+
+    assert worked.said == "Done."
+    assert desk.asked[-1].results[-1] == "1\tsome text"
+
+
+# -- what it uses ----------------------------------------------------------------------------------
+
+
+def test_tokens_are_counted_and_end_the_attempt_at_the_limit(desk: Desk) -> None:
+    desk.limit = Usage(tokens=300)
+
+    worked = desk.works(READ)
+
+    assert worked.outcome.ending is Ending.STOPPED
+    assert worked.outcome.reason == "budget: tokens"
+    assert worked.usage.tokens == 360
+    assert len(desk.asked) == 3
+
+
+def test_a_price_of_the_configuration_makes_a_cost_and_ends_the_attempt(desk: Desk) -> None:
+    desk.limit = Usage(dollars=Decimal("0.004"))
+    price = Price(input=Decimal(10), output=Decimal(100), cached=Decimal(1))
+    reply = READ._replace(usage=Tokens(input=200, output=10, cached=100))
+
+    worked = desk.works(reply, price=price)
+
+    assert worked.usage == Usage(420, Decimal("0.004200"))
+    assert worked.outcome.reason == "budget: cost"
+
+
+def test_a_model_that_nobody_has_a_price_for_has_no_cost(desk: Desk) -> None:
+    assert desk.works(Reply("Done.")).usage == Usage(120, None)
+
+
+def test_a_model_that_is_known_has_its_list_price(desk: Desk) -> None:
+    worked = desk.works(
+        Reply("Done."),
+        model="openai-chat:gpt-4o",
+        env=("OPENAI_API_KEY",),
+        environment={"OPENAI_API_KEY": KEY, "PATH": "/bin"},
+    )
+
+    assert worked.usage == Usage(120, Decimal("0.000450"))
+
+
+# -- sessions --------------------------------------------------------------------------------------
+
+
+def test_a_retry_goes_on_in_the_session_of_the_attempt_before(desk: Desk) -> None:
+    first = desk.works(READ, Reply("All done."))
+    second = desk.works(Reply("Now it is."), attempt=2, session=first.session)
+
+    assert desk.asked[0].users == ("# Do it\n\nAll that is to know.", "That was not it.")
+    assert desk.asked[0].results == ("1\tsome text",)
+    assert second.told == "That was not it."
+    assert second.said == "Now it is."
+    assert second.usage.tokens == 120
+
+
+def test_a_session_of_another_agent_or_model_is_not_gone_on_with(desk: Desk) -> None:
+    desk.works(Reply("All done."))
+    desk.works(Reply("Now it is."), attempt=2, name="other")
+
+    assert desk.asked[0].users == ("# Do it\n\nAll that is to know.",)
+
+    desk.works(Reply("Now it is."), attempt=3, name="other", model="another")
+
+    assert desk.asked[0].users == ("# Do it\n\nAll that is to know.",)
+
+
+def test_a_session_that_is_too_long_for_the_model_is_not_gone_on_with(desk: Desk) -> None:
+    message = "This model's maximum context length is 8 tokens."
+    first = desk.works(READ, Reply(status=400, message=message))
+    desk.works(Reply("Done."), attempt=2)
+
+    assert first.session is None
+    assert len(desk.asked[0].users) == 1
+
+
+def test_a_session_that_cannot_be_read_begins_anew(desk: Desk) -> None:
+    first = desk.works(Reply("All done."))
+    (desk.home / "session.json").write_text("{half")
+
+    worked = desk.works(Reply("Done."), attempt=2, session=first.session)
+
+    assert worked.said == "Done."
+    assert worked.told == "# Do it\n\nAll that is to know."
+
+
+def test_an_attempt_that_was_cut_off_is_gone_on_with_and_what_it_used_is_counted(
+    desk: Desk,
+) -> None:
+    first = desk.works(READ, Reply(shell="sleep 30"), seconds=3)
+    stored = json.loads((desk.home / "session.json").read_text())
+    second = desk.works(Reply("Done."), attempt=2)
+
+    assert first.outcome.ending is Ending.TIMED_OUT
+    assert stored["used"] == [240, None]
+    assert len(desk.asked) == 1
+    assert desk.asked[0].results[0] == "1\tsome text"
+    assert desk.asked[0].results[1].startswith("[timed out")
+    assert second.usage.tokens == 360
+
+
+def test_a_call_whose_end_nobody_saw_is_not_made_again(desk: Desk) -> None:
+    desk.works(Reply(shell="echo once >> a"), Reply("Done."))
+    path = desk.home / "session.json"
+    stored: dict[str, Any] = json.loads(path.read_text())
+    # As it is when the harness dies while the command runs.
+    path.write_text(json.dumps({**stored, "messages": stored["messages"][:2], "answers": {}}))
+
+    desk.works(Reply("Done."), attempt=2)
+
+    assert desk.asked[0].results[0].startswith("Nobody saw the end of this call")
+    assert (desk.workspace / "a").read_text() == "some text\nonce\n"
+
+
+# -- what keeps it from starting -------------------------------------------------------------------
+
+
+def test_a_credential_that_is_not_set_is_named_before_anybody_is_asked(
+    desk: Desk, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.delenv("ANTHROPIC_API_KEY", raising=False)
+    named = desk.works(Reply("?"), env=("SCRIPTED_API_KEY",))
+    usual = desk.works(Reply("?"), base_url=None, model="anthropic:claude-sonnet-4-5")
+
+    assert [worked.missing for worked in (named, usual)] == [
+        "SCRIPTED_API_KEY",
+        "ANTHROPIC_API_KEY",
+    ]
+    assert named.outcome.ending is usual.outcome.ending is Ending.NOT_STARTED
+    assert not desk.asked
+
+
+@pytest.mark.parametrize("model", ["gpt-4o", "nobody:gpt-4o"])
+def test_a_model_without_a_service_does_not_start(desk: Desk, model: str) -> None:
+    worked = desk.works(Reply("?"), base_url=None, model=model)
+
+    assert worked.outcome.ending is Ending.NOT_STARTED
+    assert model in worked.outcome.reason
+
+
+@pytest.mark.filterwarnings("ignore::DeprecationWarning")  # of Google's client, when it is compiled
+@pytest.mark.parametrize("model", ["qwen3:8b", "openai-responses:gpt-5", "google:gemini-2.5-pro"])
+def test_models_are_asked_at_another_address_in_their_own_dialect(desk: Desk, model: str) -> None:
+    with ModelServer([READ, Reply("Done.")]) as server:
+        is_google = model.startswith("google")
+        worked = desk.works(
+            Reply("?"),
+            model=model,
+            base_url=server.url if is_google else f"{server.url}/v1",
+            env=("SCRIPTED_API_KEY",),
+            environment={"SCRIPTED_API_KEY": KEY, "PATH": "/bin"},
+        )
+
+    assert worked.said == "Done."
+    assert server.asked[-1].results[0].find("some text") >= 0
+
+
+@pytest.mark.parametrize(
+    ("rules", "message"),
+    [
+        ({"model": None}, "has no `model`"),
+        ({"tools": ("read", "serch")}, "`agents.coder.tools` names `serch`"),
+        ({"command": ("codex",)}, "`agents.coder.command`"),
+        ({"options": {"request": 3}}, "`agents.coder.options.request`"),
+        ({"options": {"requests": 0}}, "`agents.coder.options.requests` is 0"),
+        ({"options": {"settings": 3}}, "`agents.coder.options.settings` is 3"),
+    ],
+)
+def test_a_configuration_that_does_not_fit_is_refused(rules: dict[str, Any], message: str) -> None:
+    given = {"model": "scripted", **rules}
+    with pytest.raises(ConfigurationError) as caught:
+        make_agent(AgentRules(name="coder", kind="model", **given))
+
+    assert message in caught.value.message
+    assert caught.value.hint
+
+
+def test_a_tool_that_is_not_known_is_answered_with_those_that_are() -> None:
+    with pytest.raises(ConfigurationError) as caught:
+        make_agent(AgentRules(name="coder", kind="model", model="m", tools=("serch",)))
+
+    assert caught.value.hint == (
+        "did you mean `search`? tools are list, read, search, edit, write, shell, blocked"
+    )
