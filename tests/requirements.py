@@ -175,4 +175,7 @@ REQUIREMENTS = {
     "agent-model.blocked": "a model that cannot do it is a question at once",
     "agent-model.budget": "a model is stopped where its budget ends",
     "agent-model.start": "who uses no model does not wait for its library",
+    "agents.acp": "an ACP agent that lies is caught, and told what failed in the same session",
+    "agents.acp.permissions": "an ACP agent's requests for permission are answered by the policy",
+    "agents.acp.failures": "each way in which an ACP agent fails has its type and a clear message",
 }

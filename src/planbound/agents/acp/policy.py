@@ -1,0 +1,79 @@
+"""What an agent may have that asks: the answer to its requests for permission.
+
+The cell confines it anyway. A refusal tells it early, and shows whoever looks on what it wanted.
+"""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Iterable, Iterator, Sequence
+from typing import NamedTuple
+
+from planbound.agents.acp.job import Permissions
+
+_PATH_KEYS = frozenset(
+    "path paths file files filepath filename absolutepath relativepath targetfile sourcepath"
+    " destinationpath oldpath newpath dir directory dirpath cwd workdir workingdirectory"
+    " notebookpath movepath".split()
+)
+_DEEPEST = 4
+
+
+class Policy(NamedTuple):
+    """What is allowed in a workspace."""
+
+    permissions: Permissions
+    workspace: str
+    """By its real path."""
+    protected: tuple[str, ...]
+
+    def objection(self, paths: Iterable[str]) -> str | None:
+        """Return why what names these paths is refused; None where it is allowed."""
+        if self.permissions is Permissions.ALLOW:
+            return None
+        if self.permissions is Permissions.REJECT:
+            return "everything is refused"
+        return next(filter(None, map(self.obstacle, paths)), None)
+
+    def obstacle(self, path: str) -> str | None:
+        """Return why a path is out of bounds; None where it is not."""
+        # What a link leads to counts, and not where it lies.
+        real = os.path.realpath(os.path.join(self.workspace, os.path.expanduser(path)))
+        if real != self.workspace and not real.startswith(self.workspace.rstrip("/") + "/"):
+            return f"`{path}` is outside the workspace"
+        inside = os.path.relpath(real, self.workspace)
+        for name in self.protected:
+            if inside == name or inside.startswith(f"{name}/"):
+                return f"`{name}` is protected"
+        return None
+
+
+def paths_in(value: object, depth: int = 0) -> Iterator[str]:
+    """Yield what the input of a tool names as a path, by the names of its fields."""
+    if depth > _DEEPEST:
+        return
+    if isinstance(value, dict):
+        for key, inner in value.items():
+            if _plain(str(key)) in _PATH_KEYS:
+                yield from _texts(inner)
+            if not isinstance(inner, str):
+                yield from paths_in(inner, depth + 1)
+    elif isinstance(value, list):
+        for inner in value:
+            yield from paths_in(inner, depth + 1)
+
+
+def _plain(key: str) -> str:
+    return key.replace("_", "").replace("-", "").lower()
+
+
+def _texts(value: object) -> Iterator[str]:
+    for text in value if isinstance(value, list) else [value]:
+        if isinstance(text, str) and text:
+            yield text.removeprefix("file://")
+
+
+def chosen(kinds: Sequence[str], *, allow: bool) -> int | None:
+    """Return which option is taken, by the kinds of all; None where none of them fits."""
+    wanted = ("allow_once", "allow_always") if allow else ("reject_once", "reject_always")
+    return next((kinds.index(kind) for kind in wanted if kind in kinds), None)
