@@ -7,7 +7,7 @@ UV := .tools/bin/uv
 BIN := .venv/bin
 READY := .venv/.ready
 
-.PHONY: setup demo demo-language demo-judging test check fmt lock docs fuzz model attacks crashes storm bench clean
+.PHONY: setup demo demo-language demo-judging test test-agents check fmt lock docs fuzz model attacks crashes storm bench clean
 
 setup: $(READY)
 
@@ -34,6 +34,10 @@ demo-judging: $(READY)
 
 test: $(READY)
 	$(BIN)/python -m pytest -n auto --dist worksteal
+
+# Installs real agent programs into a cache of their own, and lets each do a plan.
+test-agents: $(READY)
+	$(BIN)/python -m tests.agents.install && $(BIN)/python -m pytest tests/agents_installed -n 2
 
 check: $(READY)
 	$(BIN)/ruff format --check .

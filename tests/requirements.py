@@ -160,7 +160,7 @@ REQUIREMENTS = {
     "draft.template": "a model fills a template from a file, with what stands in it only",
     "command.agents": "agents says who is configured, installed and missing, and tries them",
     "agents.entry-point": "another package can offer a kind of agent",
-    "dispatch.subscriptions": "context is read at dispatch, bounded, hashed; what is missing is said",
+    "dispatch.subscriptions": "context is read at dispatch, bounded and hashed; a gap is said",
     "dispatch.record": "the record of an attempt keeps who, what and how",
     "dispatch.injection": "text from files, outputs and replies is data and cannot leave its fence",
     "dispatch.secrets": "a credential reaches the agent and nothing that is kept",
@@ -178,4 +178,9 @@ REQUIREMENTS = {
     "agents.acp": "an ACP agent that lies is caught, and told what failed in the same session",
     "agents.acp.permissions": "an ACP agent's requests for permission are answered by the policy",
     "agents.acp.failures": "each way in which an ACP agent fails has its type and a clear message",
+    "agent-cli.session": "who lies is told what failed in the same session and pays once",
+    "agent-cli.lost": "a session that is lost is begun anew with the whole prompt",
+    "agent-cli.errors": "an error is known by its name even where the exit code is 0",
+    "agent-cli.readers": "no output whatever breaks a reader",
+    "agent-cli.silent": "a program asks nobody anything",
 }

@@ -328,7 +328,7 @@ def test_login_mode_and_model_are_as_configured(bench: AcpBench) -> None:
 
 
 def test_an_agent_that_never_answers_is_ended_at_its_limit(bench: AcpBench) -> None:
-    step = Step("Write one", fields="**timeout:** 3 seconds\n**on_fail:** escalate")
+    step = Step("Write one", fields="**timeout:** 6 seconds\n**on_fail:** escalate")
     bench.lay_acp(step, turns=[[{"say": "Let me think."}, {"hang": True}]])
 
     bench.goes("run", code=4)

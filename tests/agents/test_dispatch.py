@@ -180,6 +180,22 @@ def test_an_agent_cannot_change_configuration_plan_or_topics(bench: Bench, work:
     assert bench.phases() == ["done", "done"]
 
 
+@pytest.mark.requirement("dispatch.secrets")
+def test_a_home_that_is_passed_has_the_log_ins_of_agents_and_no_other_keys(bench: Bench) -> None:
+    home = bench.folder / "home"
+    for name in (".codex/auth.json", ".ssh/id_ed25519", ".aws/credentials"):
+        (home / name).parent.mkdir(parents=True)
+        (home / name).write_text("a log-in\n")
+    work = (
+        "grep -q log-in ~/.codex/auth.json || exit 7\n"
+        "cat ~/.ssh/id_ed25519 ~/.aws/credentials 2>/dev/null && exit 8\n"
+        "echo new > ~/.codex/session && echo right > src/one"
+    )
+    _prepare(bench, Step("Make one", work), settings='home = "pass"\n')
+    bench.goes("run")
+    assert (home / ".codex/session").read_text() == "new\n"
+
+
 # -- ways to fail ------------------------------------------------------------------------------
 
 

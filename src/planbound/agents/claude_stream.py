@@ -57,7 +57,7 @@ class ClaudeTranscript(Transcript):
     def _message(self, message: dict[str, Any]) -> None:
         for part in objects(message.get("content")):
             if part.get("type") == "text":
-                self.say(text(part.get("text")))
+                self.say(_API_ERROR.sub("", text(part.get("text"))))
             elif part.get("type") == "tool_use":
                 name, given = text(part.get("name")), inner(part.get("input"))
                 self.note(activity(name, given, self.call.workspace))
@@ -82,18 +82,17 @@ class ClaudeTranscript(Transcript):
             used = self._tokens(inner(event.get("usage")))
         # Each result counts all before it, so the last one is the whole.
         self.tokens = (used or self.tokens)._replace(dollars=cost)
+        self.error = None
         subtype = text(event.get("subtype"))
         if event.get("is_error") is True or subtype.startswith("error"):
             told = text(inner(event.get("error")).get("message")) or said
             told = told or "; ".join(text(each) for each in _texts(event.get("errors")))
-            self.error = _ENDINGS.get(subtype) or service_error(_message_of(told) or subtype)
+            self.error = _ENDINGS.get(subtype) or _service_error(_message_of(told) or subtype)
             self._look_lost(told)
         elif match := _API_ERROR.search(said[-2000:]):
             # Some say `success` here, and end with exit code 0.
-            self.error = service_error(match["message"])
-        else:
-            self.error = None
-        if not self.said:
+            self.error = _service_error(match["message"])
+        elif not self._said:
             self.say(said)
 
     def _look_lost(self, told: str) -> None:
@@ -119,6 +118,13 @@ class ClaudeTranscript(Transcript):
         given = sum(number(usage.get("inputTokens")) for usage in found)
         made = sum(number(usage.get("outputTokens")) for usage in found)
         return Tokens(given + cached + written, made, cached)
+
+
+def _service_error(message: str) -> str:
+    """Return an error of the service, which some begin with the status of HTTP."""
+    start = message[:4]
+    is_status = start[:3].isascii() and start[:3].isdigit() and not start[3:].strip()
+    return service_error(message, int(start[:3]) if is_status else None)
 
 
 def _message_of(told: str) -> str:

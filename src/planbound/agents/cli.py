@@ -13,6 +13,7 @@ from collections.abc import Callable, Mapping
 from decimal import Decimal
 from typing import Any, NamedTuple, Protocol
 
+from planbound.agents.kept_home import put
 from planbound.agents.program import Program, not_installed
 from planbound.engine.agents import AgentRules, Home, Price
 from planbound.engine.judging.outcome import Ending, Outcome
@@ -62,6 +63,8 @@ class Start(NamedTuple):
     stdin: bytes = b""
     files: Mapping[str, bytes] = {}
     """Files that it can read in the folder of the call; they are gone afterwards."""
+    home_files: Mapping[str, bytes] = {}
+    """Files that it finds in a home that is not the user's, where it made none of that name."""
     aliases: Mapping[str, str] = {}
     """Variables that get the value of another one, which the configuration passes."""
 
@@ -246,6 +249,8 @@ class CliAgent:
         )
         if not is_passed:
             dispatch = dispatch._replace(kept_home=home)
+            for name, content in start.home_files.items():
+                put(home, name, content)
         outcome = assignment.launch(dispatch)
         transcript.end(outcome)
         # A session in which the agent never came to a word has nothing to go on with.

@@ -14,6 +14,8 @@ from planbound.ports.cell import Limits
 
 _PASSED = ("PATH", "LANG", "LC_ALL", "LC_CTYPE", "TZ", "USER", "LOGNAME")
 _PATH = "/usr/local/bin:/usr/bin:/bin"
+LOGINS = ".claude .claude.json .codex .gemini .qwen .config/opencode .config/goose".split()
+"""Where coding agents have their log-in, seen from the home."""
 _LIMITS = Limits(memory=16 << 30, processes=4096, file_size=8 << 30)
 
 
@@ -66,12 +68,14 @@ class Program:
         hear: Callable[[Stream, bytes], Usage | None] | None = None,
     ) -> Dispatch:
         """Return how a command is started; its first word is the path of the program."""
+        home = self.environment.get("HOME") if self.rules.home is Home.PASS else None
         return Dispatch(
             command=command,
             environment=self.passed(assignment, own),
             limits=_LIMITS._replace(seconds=assignment.seconds),
             network=self.rules.network,
-            home=self.environment.get("HOME") if self.rules.home is Home.PASS else None,
+            home=home,
+            unmasked=() if home is None else tuple(os.path.join(home, name) for name in LOGINS),
             stdin=stdin,
             exposed=(*self._exposed(command), *exposed),
             hear=hear,

@@ -29,6 +29,8 @@ class Dispatch(NamedTuple):
     """A home that is passed, at its own path; None: see `kept_home`."""
     kept_home: str | None = None
     """A folder that appears as the home, and stays; None: an empty one that is gone afterwards."""
+    unmasked: tuple[str, ...] = ()
+    """What it can see although it is a place of secrets: its own log-in."""
     stdin: bytes = b""
     exposed: tuple[str, ...] = ()
     """What it can read although it lies in a folder that a cell has of its own."""

@@ -72,7 +72,7 @@ def agent_request(
         writable=True,
         read_only=keep.read_only,
         absent=keep.absent,
-        masked=tuple(masked),
+        masked=tuple(path for path in masked if path not in dispatch.unmasked),
         exposed=(*exposed, *dispatch.exposed),
         home=dispatch.home,
         kept_home=dispatch.kept_home,
