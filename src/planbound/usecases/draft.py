@@ -163,7 +163,8 @@ class _Talk:
             if not paths:
                 break
             self.readings -= 1
-            desk.tell(f"`{desk.drafter.name}` asks for {len(paths)} files")
+            files = f"{len(paths)} file{'' if len(paths) == 1 else 's'}"
+            desk.tell(f"`{desk.drafter.name}` asks for {files}")
             found = read_files(paths, desk.repository.read, desk.clean)
             given = write_files(found, last=not self.readings)
             answer = desk.drafter.ask(desk.clean(given))
@@ -234,7 +235,9 @@ def _summary(proposal: Proposal) -> str:
         (len(proposal.remarks), "remark"),
     ]
     said = [f"{count} {word}{'' if count == 1 else 's'}" for count, word in counts if count]
-    return f"{len(proposal.plan.steps)} steps, {', '.join(said) or 'no problems'}"
+    count = len(proposal.plan.steps)
+    steps = f"{count} step{'' if count == 1 else 's'}"
+    return f"{steps}, {', '.join(said) or 'no problems'}"
 
 
 def name_of(plan: Plan, goal: str, workspace: Workspace) -> str:

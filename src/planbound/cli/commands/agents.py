@@ -5,6 +5,7 @@ from __future__ import annotations
 import argparse
 from collections.abc import Iterator
 
+from planbound.cli.reports.progress import money
 from planbound.cli.terminal import Terminal
 from planbound.errors import ExitCode, UsageError
 from planbound.source.visible import visible
@@ -124,7 +125,7 @@ def _probed_lines(probed: Probed, terminal: Terminal) -> Iterator[str]:
     if probed.usage.tokens:
         used.append(f"{probed.usage.tokens:,} tokens")
     if probed.usage.dollars:
-        used.append(f"${probed.usage.dollars:.2f}")
+        used.append(money(float(probed.usage.dollars)))
     yield f"{mark} {visible(probed.name)}{': ' + ', '.join(used) if used else ''}"
     for finding in probed.findings:
         said = finding.note if finding.trouble is None else f"no: {finding.trouble}"

@@ -148,7 +148,7 @@ def _spent(details: Mapping[str, Json]) -> str:
     if isinstance(tokens, int) and tokens:
         known.append(f"{tokens:,} tokens")
     if isinstance(dollars, str) and dollars not in {"0", ""}:
-        known.append(f"${float(dollars):.2f}")
+        known.append(money(float(dollars)))
     if isinstance(unmetered, int) and unmetered:
         attempts = f"{unmetered} attempt{'' if unmetered == 1 else 's'}"
         known.append(f"cost unknown for {attempts}")
@@ -200,3 +200,8 @@ def _retry(details: Mapping[str, Json]) -> str:
 
 def _one_line(text: str) -> str:
     return " ".join(text.split())
+
+
+def money(dollars: float) -> str:
+    """Return an amount; one that would round to nothing keeps some digits."""
+    return f"${dollars:.2f}" if dollars == 0 or dollars >= 0.01 else f"${dollars:.4f}"

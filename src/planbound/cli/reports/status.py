@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
-from planbound.cli.reports.progress import spoken
+from planbound.cli.reports.progress import money, spoken
 from planbound.cli.terminal import Terminal
 from planbound.engine.run.decide import HOLDS
 from planbound.engine.run.question import Question
@@ -95,4 +95,6 @@ def status_lines(slug: str, state: RunState, terminal: Terminal) -> Iterator[str
         yield f"  {held}/{len(state.layout.conditions)} postconditions hold"
     if state.run:
         recovered = f"{state.recoveries} recover{'y' if state.recoveries == 1 else 'ies'}"
-        yield f"  {recovered}, {spoken(state.session_seconds())} at work"
+        used = [f"{state.spent.tokens:,} tokens"] if state.spent.tokens else []
+        used += [money(float(state.spent.dollars))] if state.spent.dollars else []
+        yield f"  {', '.join([recovered, *used, spoken(state.session_seconds())])} at work"
