@@ -163,3 +163,8 @@ def test_digests_are_the_same_in_every_version(name: str) -> None:
     golden = json.loads(GOLDEN.read_text(encoding="utf-8"))
     plan = parse((FIXTURES / f"{name}.md").read_bytes())
     assert digest(plan) == golden[name], canonical(plan)
+
+
+def test_white_space_behind_a_lonely_tick_is_not_meaning() -> None:
+    text = "# A\n\n## Steps\n\n### 1. B\n\n## Postconditions\n\n1. [x]{}\n   ```shell\n   true\n   ```\n"
+    assert digest(parse(text.format("  "))) == digest(parse(text.format("")))

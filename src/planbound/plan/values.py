@@ -286,7 +286,7 @@ def trimmed(source: Source, span: Span) -> Span:
     return Span(start, max(start, span.end - (len(text) - len(text.rstrip()))))
 
 
-_BULLET = lazy_pattern(r"\s*(?:[-*+]|\d{1,9}[.)])(?:\s+|$)(?:\[[ xX]\]\s+)?")
+_BULLET = lazy_pattern(r"\s*(?:[-*+]|\d{1,9}[.)])(?:\s+|$)(?:\[[ xX]\][ \t]+(?=\S))?")
 
 
 def item_text_span(source: Source, item: Block, paragraph: Block) -> Span:
