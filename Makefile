@@ -78,6 +78,7 @@ crashes: $(READY)
 
 bench: $(READY)
 	$(BIN)/python -m benchmarks.start
+	$(BIN)/python -m benchmarks.hook
 	$(BIN)/python -m benchmarks.plan
 	$(BIN)/python -m benchmarks.journal
 	$(BIN)/python -m benchmarks.fold

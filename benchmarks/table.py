@@ -39,11 +39,21 @@ def table() -> str:
             if size == 1000:
                 note += f", {seconds / tokenizer:.2f} x markdown-it-py alone"
             rows.append((f"{kind}, {size:,} steps", seconds, note))
+    rows += _hook_rows(results["hook"]) if "hook" in results else []
     rows += _manifest_rows(results["manifest"]) + _judge_rows(results["judge"])
     rows += _run_rows(results["run"]) if "run" in results else []
     lines = ["| what | median | |", "| --- | ---: | --- |"]
     lines += [f"| {name} | {seconds * 1000:.1f} ms | {note} |" for name, seconds, note in rows]
     return "\n".join(lines) + "\n"
+
+
+def _hook_rows(found: dict[str, float]) -> list[tuple[str, float, str]]:
+    floor = found["python -c pass"]
+    return [
+        (f"hook: {name}", seconds, f"{(seconds - floor) * 1000:.0f} ms over the floor, limit 80")
+        for name, seconds in found.items()
+        if name not in {"python -c pass", "limit"}
+    ]
 
 
 def _manifest_rows(found: dict[str, float]) -> list[tuple[str, float, str]]:

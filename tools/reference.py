@@ -1,4 +1,4 @@
-"""Writes the generated pages of the reference: rules, commands and events.
+"""Writes the generated pages of the reference: rules, commands, events and tools.
 
 `python -m tools.reference` writes them; with `--check` it only says which one is stale. The pages
 come from the docstrings of the rules and from the parsers of the commands. Nothing here asks
@@ -13,17 +13,20 @@ import re
 import sys
 import textwrap
 from collections.abc import Iterable, Iterator
+from itertools import chain
 from pathlib import Path
 
 from planbound.cli.main import COMMANDS, module_of, overview
 from planbound.journal.event import EVENTS
 from planbound.verify.rule import Rule
 from planbound.verify.rules import PAGES, RULES
+from tools.tool_reference import tools_page
 
 ROOT = Path(__file__).resolve().parent.parent
 RULES_PAGE = "docs/reference/rules.md"
 COMMANDS_PAGE = "docs/reference/commands.md"
 EVENTS_PAGE = "docs/reference/events.md"
+TOOLS_PAGE = "docs/reference/tools.md"
 WIDTH = 90
 
 GROUPS = {
@@ -61,7 +64,12 @@ def main(argv: list[str]) -> int:
 
 def pages() -> dict[str, str]:
     """Return the text of each generated page by its path."""
-    written = {RULES_PAGE: _rules(), COMMANDS_PAGE: _commands(), EVENTS_PAGE: _events()}
+    written = {
+        RULES_PAGE: _rules(),
+        COMMANDS_PAGE: _commands(),
+        EVENTS_PAGE: _events(),
+        TOOLS_PAGE: chain((_GENERATED, ""), tools_page()),
+    }
     return {name: "\n".join(lines).rstrip("\n") + "\n" for name, lines in written.items()}
 
 

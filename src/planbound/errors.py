@@ -13,6 +13,7 @@ A fault *in a plan* is never an exception: it is a diagnostic (`planbound.source
     │   └── BindingError        which plan is meant cannot be told
     ├── FileProblem             a file cannot be read or written
     ├── CellProblem             nothing can be run apart from everything else, as demanded
+    ├── IncompletePlan          an agent ended, and its plan is not done (in `loop.gate`)
     └── JournalProblem          the journal cannot be read or written
         ├── Stale               somebody else appended first: read again
         └── CodecError          a record that cannot be read (in `journal.codec`)

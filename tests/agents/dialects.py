@@ -283,8 +283,11 @@ class Responses:
             items.append({"type": "message", "role": "assistant", "content": content})
         if call is not None:
             arguments = json.dumps(call.arguments)
-            function = {"type": "function_call", "name": call.name, "arguments": arguments}
-            items.append(function | {"call_id": call.id})
+            # Tools of an MCP server are in a namespace of their own: `mcp__NAME/TOOL`.
+            space, _, name = call.name.rpartition("/")
+            function = {"type": "function_call", "name": name, "arguments": arguments}
+            named = {"namespace": space} if space else {}
+            items.append(function | named | {"call_id": call.id})
         return [item | {"id": f"item_{next(_numbers)}", "status": "completed"} for item in items]
 
 

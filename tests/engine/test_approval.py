@@ -72,6 +72,7 @@ def test_every_method_says_what_it_is_worth() -> None:
         "digest": "word",
         "signature": "proof",
         "policy": "rule",
+        "elicitation": "word",
     }
     assert all(method.caution for method in Method)
 

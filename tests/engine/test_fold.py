@@ -44,6 +44,8 @@ def complete(completed: int = 0, failed: int = 0, skipped: int = 0, waived: int 
 
 
 CREATED: Event = (E.PLAN_CREATED, None, {"task_count": 2, "dependencies": {}})
+BLOCKED: Event = (E.TASK_BLOCKED, "1", {"reason": "no"})
+WITH_BLOCKED: Event = (E.FINALIZATION_ACCEPTED, None, {"blocked": ["step 1: no"]})
 ESCALATED: Event = (E.RECOVERY_ESCALATION, "1", {"reason": "stuck", "user_decision": None})
 
 
@@ -68,6 +70,13 @@ def test_no_events_no_state() -> None:
         ([E.GATE_APPROVED, E.PLAN_AMENDED], JournalStatus.DRAFT),
         ([E.PLAN_VERIFIED, E.GATE_REJECTED], JournalStatus.DRAFT),
         ([started("1"), complete(1), E.PLAN_ARCHIVED], JournalStatus.DONE),
+        ([CREATED, completed("1", "claimed")], JournalStatus.IN_PROGRESS),
+        ([CREATED, BLOCKED], JournalStatus.IN_PROGRESS),
+        ([CREATED, completed("1"), E.FINALIZATION_ACCEPTED], JournalStatus.DONE),
+        ([CREATED, BLOCKED, WITH_BLOCKED], JournalStatus.FINISHED_BLOCKED),
+        ([CREATED, E.FINALIZATION_CAPPED], JournalStatus.FAILED),
+        ([CREATED, E.FINALIZATION_CAPPED, started("1")], JournalStatus.IN_PROGRESS),
+        ([CREATED, E.SESSION_RELEASED], JournalStatus.FAILED),
     ],
 )
 def test_the_status_follows_the_life_of_a_plan(
@@ -80,10 +89,31 @@ def test_an_event_that_changes_nothing_leaves_the_status() -> None:
     quiet = set(EventKind) - {
         *(E.PLAN_CREATED, E.PLAN_VERIFIED, E.PLAN_REWRITTEN, E.PLAN_AMENDED, E.PLAN_STAGED),
         *(E.PLAN_ACTIVATED, E.GATE_APPROVED, E.GATE_REJECTED, E.TASK_STARTED),
-        E.EXECUTION_COMPLETE,
+        *(E.EXECUTION_COMPLETE, E.FINALIZATION_ACCEPTED, E.FINALIZATION_CAPPED),
+        E.SESSION_RELEASED,
     }
     for kind in quiet:
         assert state(started("1"), kind).status is JournalStatus.IN_PROGRESS
+
+
+def test_steps_of_an_agent_in_the_loop_are_blocked_and_opened_again() -> None:
+    reopened: Event = (E.TASK_REOPENED, "2", {"before": "claimed"})
+    found = state(CREATED, BLOCKED, completed("2", "claimed"), reopened)
+    assert {task.id: task.status for task in found.tasks.values()} == {
+        "1": "blocked",
+        "2": "pending",
+    }
+
+
+def test_a_rewrite_that_says_what_it_keeps_loses_nothing_of_that() -> None:
+    kept: Event = (E.PLAN_REWRITTEN, None, {"from": "a", "to": "b", "kept": ["1"]})
+    found = state(CREATED, completed("1"), completed("2"), kept)
+    assert list(found.tasks) == ["1"]
+
+
+def test_a_release_answers_what_waits() -> None:
+    assert state(CREATED, E.FINALIZATION_CAPPED).waiting == "incomplete"
+    assert state(CREATED, E.FINALIZATION_CAPPED, E.SESSION_RELEASED).waiting is None
 
 
 def test_tasks_have_their_status_attempts_and_verdict() -> None:

@@ -264,6 +264,8 @@ class Gate:
                 return self.types_digest(sheet)
             case Method.SIGNATURE:
                 return self._signs(sheet)
+            case Method.ELICITATION:
+                raise AssertionError("only a client's form consents like that")
 
     def _signs(self, sheet: gate.Sheet) -> bool:
         if not self.given.signature:

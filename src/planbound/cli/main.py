@@ -2,18 +2,20 @@
 
 from __future__ import annotations
 
-import argparse
 import contextlib
 import gc
 import importlib
 import os
 import sys
 from functools import partial
-from typing import NoReturn, Protocol
+from typing import TYPE_CHECKING, NoReturn, Protocol
 
 from planbound import __version__
 from planbound.cli.terminal import Terminal
 from planbound.errors import ExitCode, NothingToDo, PlanboundError
+
+if TYPE_CHECKING:
+    import argparse
 
 COMMANDS = {
     "init": "make `.harness/`, a first plan and a configuration",
@@ -47,6 +49,7 @@ COMMANDS = {
     "answer": "answer a question of a run: retry, skip, abort, revise",
     "waive": "go on without a pass; shown as waived for ever",
     "attest": "sign the statement of a step or condition",
+    "release": "let an agent go that works on a plan by itself; what is not done stays so",
     "amend": "change what is not proved yet of an approved plan",
     "selftest": "try to break out of the cells of this machine",
     "log": "read, follow and check the journal",
@@ -59,6 +62,9 @@ COMMANDS = {
     "merge-order": "say in which order finished plans are merged",
     "queue-status": "one line for each plan with its last progress",
     "standup": "what is being built, mergeable, idle, waiting for a person",
+    "mcp": "offer the plan tools to a client of the Model Context Protocol",
+    "hook": "answer an event of an agent host, as JSON; `planbound install` sets it up",
+    "install": "set up the hooks, plan tools and skill in an agent host, or take them away",
     "doctor": "say what is wrong with this workspace, and the cure",
 }
 
@@ -77,6 +83,9 @@ def entry_point() -> NoReturn:
     """Run the program in `sys.argv` and end the process."""
     # A command lives for moments and makes no cycles to speak of: looking for them costs a tenth.
     gc.disable()
+    for name in ("stdout", "stderr"):  # closed by who started us: nobody reads it
+        if getattr(sys, name) is None:
+            setattr(sys, name, open(os.devnull, "w", encoding="utf-8"))  # noqa: SIM115 - for good
     code = main(sys.argv[1:])
     try:
         sys.stdout.flush()
@@ -123,6 +132,12 @@ def _run(argv: list[str], terminal: Terminal) -> int:
             parser.print_help(sys.stderr)
             return ExitCode.USAGE
         raise AssertionError(arguments.command)
+    if name == "hook" and not {"-h", "--help"}.intersection(argv):
+        # No word on its command line may end it otherwise than with an answer.
+        answered: int = importlib.import_module(module_of(name)).answer_host(argv)
+        return answered
+    import argparse  # noqa: PLC0415 - hooks do without: they are asked at every call of a tool
+
     module: CommandModule = importlib.import_module(module_of(name))
     parser = argparse.ArgumentParser(
         prog=f"planbound {name}",
@@ -139,6 +154,8 @@ def _run(argv: list[str], terminal: Terminal) -> int:
 
 def module_of(command: str) -> str:
     """Return the module of a command; a word that Python keeps for itself has a `_` behind it."""
+    if command == "hook":  # a face of its own
+        return "planbound.hooks.command"
     module = command.replace("-", "_")
     return f"planbound.cli.commands.{'import_' if module == 'import' else module}"
 
@@ -168,6 +185,8 @@ def _global_options(parser: argparse.ArgumentParser) -> None:
 
 def overview() -> argparse.ArgumentParser:
     """Return the parser that knows the names of all commands, for `--help`."""
+    import argparse  # noqa: PLC0415 - see `_run`
+
     parser = argparse.ArgumentParser(
         prog="planbound",
         description="Planbound holds agents to the plan.",

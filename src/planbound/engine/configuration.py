@@ -68,6 +68,15 @@ class TreeRules(NamedTuple):
     caches: tuple[str, ...] = ()
 
 
+class Require(enum.Enum):
+    """What counts as settled for an agent in the loop."""
+
+    PROVED = "proved"
+    """Only what the harness saw; a step without a contract cannot be."""
+    CLAIMED = "claimed"
+    """Also what an agent says, with evidence."""
+
+
 class GateRules(NamedTuple):
     """Who may approve, and how."""
 
@@ -77,6 +86,14 @@ class GateRules(NamedTuple):
     """After how many seconds without an answer the question is asked again."""
     policies: tuple[Policy, ...] = ()
     """What approves plans beforehand, for who asks for it by name."""
+    require: Require = Require.CLAIMED
+    """What an agent in the loop has to show before it may end."""
+    approval: bool = False
+    """Whether a person has to approve what an agent in the loop wants to do."""
+    refusals: int = 5
+    """How often in a row, without progress, an agent's last word is refused."""
+    elicitation: bool = False
+    """Whether a person may approve in the client of an agent."""
 
 
 class Motor(enum.Enum):
@@ -267,6 +284,10 @@ def _gate(table: Table, roles: frozenset[str]) -> GateRules:
         signed=table.flag("signed", default=False),
         remind=table.seconds("remind", 0.0) or None,
         policies=policies,
+        require=table.choice("require", Require, Require.CLAIMED) or Require.CLAIMED,
+        approval=table.flag("approval", default=False),
+        refusals=table.count("refusals", GateRules().refusals),
+        elicitation=table.flag("elicitation", default=False),
     )
 
 

@@ -19,6 +19,8 @@ class JournalStatus(enum.Enum):
     IN_PROGRESS = "in-progress"
     DONE = "done"
     DONE_WITH_SKIPS = "done with skips"
+    FINISHED_BLOCKED = "finished with blocked items"
+    """An agent in the loop ended, and some of it could not be done."""
     FAILED = "failed"
 
 
@@ -45,6 +47,8 @@ class PlanState(NamedTuple):
     """What a person is asked, while one is."""
     started: bool = False
     archived: bool = False
+    looped: bool = False
+    """Whether agents made it by the tools, so that nothing marks its progress in the file."""
     first: str | None = None
     """When the first event was."""
     last: str | None = None
@@ -58,6 +62,8 @@ _TASK_STATUS = {
     EventKind.TASK_COMPLETED: "done",
     EventKind.TASK_FAILED: "failed",
     EventKind.TASK_SKIPPED: "skipped",
+    EventKind.TASK_BLOCKED: "blocked",
+    EventKind.TASK_REOPENED: "pending",
     EventKind.WAIVED: "waived",
     EventKind.ATTESTED: "done",
 }
@@ -68,6 +74,11 @@ _PLAN_STATUS = {
     EventKind.GATE_REJECTED: JournalStatus.DRAFT,
     EventKind.EXECUTION_STARTED: JournalStatus.IN_PROGRESS,
     EventKind.TASK_STARTED: JournalStatus.IN_PROGRESS,
+    EventKind.TASK_COMPLETED: JournalStatus.IN_PROGRESS,
+    EventKind.TASK_BLOCKED: JournalStatus.IN_PROGRESS,
+    EventKind.TASK_REOPENED: JournalStatus.IN_PROGRESS,
+    EventKind.FINALIZATION_CAPPED: JournalStatus.FAILED,
+    EventKind.SESSION_RELEASED: JournalStatus.FAILED,
 }
 _QUESTIONS = {
     EventKind.GATE_APPROVAL_REQUESTED: "approval",
@@ -86,8 +97,11 @@ _ANSWERS = frozenset(
         EventKind.GATE_REJECTED,
         EventKind.TASK_STARTED,
         EventKind.FINALIZATION_ACCEPTED,
+        EventKind.SESSION_RELEASED,
     }
 )
+_KEEPING = frozenset({EventKind.PLAN_AMENDED, EventKind.PLAN_REWRITTEN})
+"""What may keep the steps that mean the same as before."""
 _WHOLE_PLAN = ""
 
 
@@ -124,6 +138,7 @@ class _Plan:
         self.capped = False
         self.started = False
         self.archived = False
+        self.looped = False
         self.amended: object = None
         """The digest of the revision that keeps what is settled, until it is approved."""
         self.last: Record | None = None
@@ -146,6 +161,7 @@ class _Plan:
             waiting=waiting,
             started=self.started,
             archived=self.archived,
+            looped=self.looped,
             first=self.first,
             last=self.last.draft.timestamp if self.last else None,
             last_event=self.last.draft.event if self.last else None,
@@ -161,10 +177,14 @@ class _Plan:
         self._question(record)
         if kind is EventKind.FINALIZATION_CAPPED:
             self.capped = True
-        elif kind is EventKind.TASK_STARTED:
-            self.started, self.capped = True, False
+        elif kind in {EventKind.TASK_STARTED, EventKind.TASK_COMPLETED, EventKind.TASK_BLOCKED}:
+            self.started = True
+            if kind is EventKind.TASK_STARTED:
+                self.capped = False
         elif kind is EventKind.PLAN_ARCHIVED:
             self.archived = True
+        elif kind is EventKind.PLAN_CREATED:
+            self.looped = record.draft.details.get("origin") == "tools"
         self.last = record
 
     def _facts(self, record: Record) -> None:
@@ -179,7 +199,7 @@ class _Plan:
         if isinstance(count, int):
             self.task_count = count
         kept = details.get("kept")
-        if record.draft.event is EventKind.PLAN_AMENDED and isinstance(kept, list):
+        if record.draft.event in _KEEPING and isinstance(kept, list):
             self.tasks = {name: task for name, task in self.tasks.items() if name in kept}
             self.amended = details.get("to")
         elif record.draft.event is EventKind.GATE_APPROVED:
@@ -197,6 +217,9 @@ class _Plan:
                 self.status = JournalStatus.VERIFIED
         elif kind is EventKind.EXECUTION_COMPLETE:
             self.status = self._end(details)
+        elif kind is EventKind.FINALIZATION_ACCEPTED:
+            blocked = bool(details.get("blocked"))
+            self.status = JournalStatus.FINISHED_BLOCKED if blocked else JournalStatus.DONE
         else:
             self.status = _PLAN_STATUS.get(kind, self.status)
 

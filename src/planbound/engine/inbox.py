@@ -6,7 +6,7 @@ from collections.abc import Callable, Iterable
 
 from planbound.engine.run.question import Question, QuestionKind, question_of
 from planbound.journal.event import EventKind
-from planbound.journal.record import Provenance, Record
+from planbound.journal.record import Json, Provenance, Record
 
 ID_LENGTH = 8
 _GATE = frozenset({QuestionKind.APPROVAL, QuestionKind.CLARIFICATION})
@@ -37,6 +37,7 @@ KINDS = (
     EventKind.BUDGET_RAISED,
     EventKind.FINALIZATION_CAPPED,
     EventKind.FINALIZATION_ACCEPTED,
+    EventKind.SESSION_RELEASED,
     EventKind.EXECUTION_COMPLETE,
     EventKind.PLAN_ARCHIVED,
 )
@@ -70,13 +71,21 @@ def _apply(questions: dict[str, Question], record: Record) -> None:
     elif kind is EventKind.BUDGET_RAISED:
         _drop(questions, lambda each: each.kind is QuestionKind.BUDGET)
     elif kind is EventKind.FINALIZATION_CAPPED:
-        _add(questions, record, QuestionKind.INCOMPLETE, "the agent stopped before it was done")
-    elif kind is EventKind.FINALIZATION_ACCEPTED:
+        _drop(questions, lambda each: each.kind is QuestionKind.INCOMPLETE)
+        _add(questions, record, QuestionKind.INCOMPLETE, _incomplete(details.get("missing")))
+    elif kind in {EventKind.FINALIZATION_ACCEPTED, EventKind.SESSION_RELEASED}:
         _drop(questions, lambda each: each.kind is QuestionKind.INCOMPLETE)
     elif kind is EventKind.EXECUTION_COMPLETE:
         _drop(questions, lambda each: each.kind not in _GATE)
     elif kind is EventKind.PLAN_ARCHIVED:
         questions.clear()
+
+
+def _incomplete(missing: Json) -> str:
+    named = [str(each) for each in missing] if isinstance(missing, list) else []
+    said = "the agent stopped before it was done"
+    more = f", and {len(named) - 1} more" if len(named) > 1 else ""
+    return f"{said}: {named[0]}{more}" if named else said
 
 
 def _is_about(question: Question, about: tuple[object, object, object]) -> bool:

@@ -7,6 +7,7 @@ from datetime import datetime, timedelta
 from typing import NamedTuple
 
 from planbound.engine.readiness import FINISHED, PlanInfo
+from planbound.journal.event import EventKind
 
 IDLE_AFTER = timedelta(hours=2)
 
@@ -46,7 +47,9 @@ def _place(plan: PlanInfo, now: str, *, has_journal: bool) -> tuple[str | None, 
     if plan.status in FINISHED:
         return "mergeable", plan.status
     if plan.status == "failed":
-        return "waiting", "its run failed"
+        # Of a session that was released a person has decided already.
+        released = plan.last_event == EventKind.SESSION_RELEASED.value
+        return (None, "") if released else ("waiting", "its run failed")
     quiet = _quiet(plan, now) if has_journal else None
     if quiet is not None:
         return "idle", quiet

@@ -33,10 +33,15 @@ class EventKind(enum.Enum):
     TASK_STARTED = "TASK_STARTED"
     ATTEMPT_ENDED = "ATTEMPT_ENDED"
     BASELINE_OBSERVED = "BASELINE_OBSERVED"
+    CONTRACT_STARTED = "CONTRACT_STARTED"
     CONTRACT_EVALUATED = "CONTRACT_EVALUATED"
     TASK_COMPLETED = "TASK_COMPLETED"
     TASK_FAILED = "TASK_FAILED"
     TASK_SKIPPED = "TASK_SKIPPED"
+    TASK_BLOCKED = "TASK_BLOCKED"
+    TASK_REOPENED = "TASK_REOPENED"
+    POSTCONDITION_CLAIMED = "POSTCONDITION_CLAIMED"
+    POSTCONDITION_BLOCKED = "POSTCONDITION_BLOCKED"
     FAILURE_DETECTED = "FAILURE_DETECTED"
     FAILURE_CLASSIFIED = "FAILURE_CLASSIFIED"
     RECOVERY_APPLIED = "RECOVERY_APPLIED"
@@ -51,6 +56,7 @@ class EventKind(enum.Enum):
     FINALIZATION_REJECTED = "FINALIZATION_REJECTED"
     FINALIZATION_ACCEPTED = "FINALIZATION_ACCEPTED"
     FINALIZATION_CAPPED = "FINALIZATION_CAPPED"
+    SESSION_RELEASED = "SESSION_RELEASED"
     EXECUTION_PAUSED = "EXECUTION_PAUSED"
     EXECUTION_CANCELLED = "EXECUTION_CANCELLED"
     EXECUTION_COMPLETE = "EXECUTION_COMPLETE"
@@ -170,6 +176,10 @@ _BY_WHOM = _must("by", _TEXT, "the person who decided")
 _REASON = _may("reason", _TEXT, "why")
 _TREE = _may("tree", _TEXT, "the digest of the files as they were then")
 _PATH = _may("path", _TEXT, "the plan's file, relative to the workspace")
+_NOTES = _may("notes", _TEXT, "what the agent wants to be kept beside it")
+_SESSION = _may("session", _TEXT, "the session of the agent, as its host calls it")
+_PROBES = _may("probes", _OBJECT, "what the harness looks at without a contract, by item")
+_SAID = _may("said", _TEXT, "the end of the agent's last message")
 _JUDGES = _may("judges", _OBJECT, "for each judge's path the digest of its content")
 _VERDICT = _may("verdict", _TEXT, "what the harness found")
 _DURATION = _may("duration", _NUMBER, "how many seconds it took")
@@ -194,7 +204,10 @@ EVENTS: dict[EventKind, EventSpec] = {
         _must("task_count", _INTEGER, "how many steps it has"),
         _must("dependencies", _OBJECT, "for each step's id the ids that it depends on"),
         *(_DIGEST, _REVISION, _PATH, _BY),
-        _may("origin", _TEXT, "what made it: `init`, `new`, `draft` or `import`"),
+        _may("origin", _TEXT, "what made it: `init`, `new`, `draft`, `import` or `tools`"),
+        _may("text", _TEXT, "where the text is kept: its SHA-256 in the vault"),
+        _may("manifest", _TEXT, "the tree before the work: the SHA-256 in the vault"),
+        *(_PROBES, _SESSION),
     ),
     EventKind.PLAN_VERIFIED: _spec(
         "A plan was verified, and its digest was a new one.",
@@ -208,7 +221,13 @@ EVENTS: dict[EventKind, EventSpec] = {
         "The meaning of a plan changed, so that it is a draft again.",
         _must("from", _TEXT, "the digest before"),
         _must("to", _TEXT, "the digest after"),
-        *(_REVISION, _BY, _REASON),
+        *(_REVISION, _BY, _REASON, _SESSION),
+        _may("text", _TEXT, "where the new text is kept: its SHA-256 in the vault"),
+        _may("diff", _TEXT, "what is different, line by line"),
+        _may("kept", _TEXTS, "the ids of the steps whose meaning is the same"),
+        _may("kept_conditions", _TEXTS, "the numbers of the postconditions that are the same"),
+        _may("dropped", _OBJECT, "for the id of each step that is gone its title"),
+        _PROBES,
     ),
     EventKind.PLAN_AMENDED: _spec(
         "An approved plan was changed on purpose and got a new revision.",
@@ -285,6 +304,7 @@ EVENTS: dict[EventKind, EventSpec] = {
         _may("manifest", _TEXT, "the tree before the step: the SHA-256 in the vault"),
         _may("baseline", _TEXT, "what the contract said before the step, where that is known"),
         _may("copy", _TEXT, "the name of the copy of the workspace that it works in"),
+        *(_NOTES, _SESSION),
     ),
     EventKind.ATTEMPT_ENDED: _spec(
         "The agent's part of an attempt is over, and everything that it started is dead.",
@@ -319,6 +339,12 @@ EVENTS: dict[EventKind, EventSpec] = {
         _may("configuration", _TEXT, "the digest of the configuration that contracts run under"),
         _may("manifest", _TEXT, "where the whole tree is kept: the SHA-256 in the vault"),
     ),
+    EventKind.CONTRACT_STARTED: _spec(
+        "For an agent in the loop a contract is about to run; without a verdict it was cut off.",
+        _must("subject", _TEXT, "what is judged, such as `step`"),
+        _must("number", _TEXT, "its number in the plan"),
+        _SESSION,
+    ),
     EventKind.CONTRACT_EVALUATED: _spec(
         "The harness ran a contract and came to a verdict.",
         _must("verdict", _TEXT, "what the harness found"),
@@ -335,6 +361,8 @@ EVENTS: dict[EventKind, EventSpec] = {
         _must("result", _TEXT, "how it was settled, such as `proved`, `claimed` or `attested`"),
         *(_PLACE, _RUN, _ATTEMPT, _VERDICT, _TREE),
         _may("manifest", _TEXT, "the tree after the step: the SHA-256 in the vault"),
+        _may("evidence", _TEXT, "what the agent says that shows it"),
+        *(_NOTES, _SESSION),
     ),
     EventKind.TASK_FAILED: _spec(
         "A step failed, and nothing more will be tried by itself.",
@@ -344,6 +372,28 @@ EVENTS: dict[EventKind, EventSpec] = {
     EventKind.TASK_SKIPPED: _spec(
         "A step was left out by a person's decision.",
         *(_PLACE, _REASON, _BY, _RUN),
+    ),
+    EventKind.TASK_BLOCKED: _spec(
+        "An agent in the loop says that a step cannot be done.",
+        _must("reason", _TEXT, "why"),
+        *(_PLACE, _NOTES, _SESSION),
+    ),
+    EventKind.TASK_REOPENED: _spec(
+        "An agent in the loop takes a step back to pending; its evidence stays on record.",
+        _must("before", _TEXT, "where it was"),
+        *(_PLACE, _REASON, _NOTES, _SESSION),
+    ),
+    EventKind.POSTCONDITION_CLAIMED: _spec(
+        "An agent in the loop says that a postcondition holds, which has no contract.",
+        _must("number", _TEXT, "the number of the postcondition"),
+        _must("evidence", _TEXT, "what the agent says that shows it"),
+        _SESSION,
+    ),
+    EventKind.POSTCONDITION_BLOCKED: _spec(
+        "An agent in the loop says that a postcondition cannot be reached.",
+        _must("number", _TEXT, "the number of the postcondition"),
+        _must("reason", _TEXT, "why"),
+        _SESSION,
     ),
     EventKind.FAILURE_DETECTED: _spec(
         "Something went wrong with an attempt.",
@@ -443,17 +493,27 @@ EVENTS: dict[EventKind, EventSpec] = {
         "An agent said that it was done, and the plan was not.",
         _MISSING,
         _may("refusals", _INTEGER, "how often in a row, without progress"),
-        _RUN,
+        _may("broken", _FLAG, "whether the gate itself could not tell"),
+        *(_RUN, _TREE, _REASON, _SAID, _SESSION),
     ),
     EventKind.FINALIZATION_ACCEPTED: _spec(
         "An agent said that it was done, and the plan was.",
-        *(_RUN, _DIGEST, _REVISION, _TREE),
+        *(_RUN, _DIGEST, _REVISION, _TREE, _SAID, _SESSION),
+        _may("outcome", _TEXT, "`done`, or `finished with blocked items`"),
+        _may("claimed", _TEXTS, "what is only claimed, and proved by nobody"),
+        _may("blocked", _TEXTS, "what could not be done, each with its reason"),
+    ),
+    EventKind.SESSION_RELEASED: _spec(
+        "A person ended an agent's duty to a plan.",
+        _BY_WHOM,
+        *(_REASON, _SESSION),
+        _may("method", _TEXT, "how it was given"),
     ),
     EventKind.FINALIZATION_CAPPED: _spec(
         "An agent was refused too often without progress; the run ends as incomplete.",
         _MISSING,
         _may("refusals", _INTEGER, "how often in a row, without progress"),
-        _RUN,
+        *(_RUN, _SESSION),
     ),
     EventKind.EXECUTION_PAUSED: _spec(
         "A run stopped before its end, and can go on.",

@@ -19,7 +19,6 @@ from collections.abc import Iterator
 from typing import TYPE_CHECKING, Final
 
 from planbound.errors import AlreadyExists, ConcurrentModification, FileProblem, Refused, UsageError
-from planbound.plan.parse import MAX_BYTES
 
 if TYPE_CHECKING:  # it is built on this module
     from planbound.store.lock import FileLock
@@ -61,6 +60,8 @@ class RealFiles:
 
     def read(self, path: str) -> bytes:
         """Return the content of a regular file of at most the size of a plan."""
+        from planbound.plan.parse import MAX_BYTES  # noqa: PLC0415 - start-up: not all read plans
+
         try:
             # Not blocking: a FIFO must give an answer and not a wait.
             descriptor = os.open(path, os.O_RDONLY | os.O_NONBLOCK | os.O_CLOEXEC)

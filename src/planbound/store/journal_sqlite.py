@@ -12,7 +12,6 @@ from planbound.engine.fence import Fence, check_fence
 from planbound.journal.record import Draft, Head, Record
 from planbound.ports.journal import Query
 from planbound.store import sqlite_file
-from planbound.store.folder_watch import FolderWatch
 from planbound.store.sql.placing import place
 from planbound.store.sql.query import Statement
 from planbound.store.sql.reading import Ask, Reading
@@ -81,6 +80,8 @@ class SqliteJournal:
     def wait(self, after: int, seconds: float) -> bool:
         """Return True as soon as there is a record beyond `after`, False when the time is up."""
         end = time.monotonic() + seconds
+        from planbound.store.folder_watch import FolderWatch  # noqa: PLC0415 - few follow
+
         with FolderWatch(os.path.dirname(os.path.abspath(self._path))) as watch:
             pause = _LONGEST
             while self.head().seq <= after:

@@ -6,6 +6,7 @@ from collections.abc import Callable, Iterable
 from typing import NamedTuple
 
 from planbound.engine.inbox import KINDS, open_questions
+from planbound.engine.loop.state import INCOMPLETE, TOOLS, LoopState
 from planbound.engine.recovery.failure import FailureClass
 from planbound.engine.run.layout import Slot, lay_out
 from planbound.engine.run.question import Choice, Question
@@ -186,13 +187,22 @@ def attest(recorder: Recorder, slug: str, state: RunState, subject: str, person:
     return statement
 
 
-def _run(state: RunState) -> dict[str, Json]:
+def _run(recorder: Recorder, slug: str, state: RunState) -> dict[str, Json]:
+    if state.run is None and _is_in_the_loop(recorder, slug):
+        return {}
     if state.run is None or state.ended in {"done", "done with skips"}:
         raise Refused("there is no run that waits for this", hint="`planbound status` says more")
     details: dict[str, Json] = {"run": state.run, "revision": state.revision}
     if state.tree:
         details["tree"] = state.tree
     return details
+
+
+def _is_in_the_loop(recorder: Recorder, slug: str) -> bool:
+    """Say whether an agent works on a plan by itself, which is no run."""
+    loop = LoopState()
+    loop.apply_all(recorder.journal.read(Query(plan=slug)))
+    return loop.origin == TOOLS and loop.outcome in {None, INCOMPLETE}
 
 
 def _statement(state: RunState, slot: Slot | None, condition: tuple[str, str] | None) -> str:
@@ -250,10 +260,14 @@ def _settle(
     def drafts() -> list[Draft]:
         # The run may have gone on since somebody looked.
         state.apply_all(recorder.journal.read(Query(plan=slug, after=state.seq)))
-        if slot is not None:
+        if slot is not None and state.run is not None:
             _refuse_settled(state, slot)
         named: dict[str, Json] = {"subject": about[0], "number": about[1]}
-        return [recorder.draft(kind, slug, {**details, **_run(state), **named}, task=task)]
+        return [
+            recorder.draft(
+                kind, slug, {**details, **_run(recorder, slug, state), **named}, task=task
+            )
+        ]
 
     _append(recorder, drafts)
     return f"{about[0]} {about[1]}"

@@ -13,6 +13,7 @@ from planbound.journal.anchor import Anchor, AnchorState
 from planbound.plan.model import Plan, PlanStatus, StepStatus
 from planbound.ports.files import Files, Shelf, Workspace
 from planbound.ports.journal import Journal
+from planbound.usecases.hosts.health import HookReport
 from planbound.usecases.log import Anchors, check
 from planbound.usecases.overview import OpenJournal, Overview, overview
 from planbound.usecases.resolve import MARKER, resolve_active_plan
@@ -63,6 +64,8 @@ class Probes(NamedTuple):
     """Returns what is wrong with those who are told of events."""
     tools: Mapping[str, bool] | None = None
     """For each tool whether it is there."""
+    hooks: Callable[[], HookReport] | None = None
+    """Looks at the hooks in the settings of agent hosts, and asks them."""
 
 
 _TOOL_USES = {
@@ -99,7 +102,7 @@ def doctor(
     checks.append(_configuration(probes))
     checks += _receivers(probes)
     checks += _tools(probes)
-    checks.append(Check("hooks", Health.OK, "none installed"))
+    checks += _hooks(probes)
     return checks
 
 
@@ -173,6 +176,8 @@ def _drift(seen: Overview) -> Iterator[Check]:
     for line in seen.lines:
         if line.plan is None or line.shelf is not Shelf.ACTIVE:
             continue
+        if line.state is not None and line.state.looped:
+            continue  # the plan tools put no marks into the file
         for what in islice(_differences(line.plan, line.state), MAX_FAULTS):
             found = True
             yield Check(name, Health.WARN, f"`{line.file.slug}`: {what}", cure)
@@ -320,3 +325,18 @@ def _tools(probes: Probes) -> Iterator[Check]:
         else:
             message = f"`{tool}` is not on the PATH; it is for {use}" if use else f"no `{tool}`"
             yield Check("tools", Health.WARN, message, cure)
+
+
+def _hooks(probes: Probes) -> Iterator[Check]:
+    name = "hooks"
+    try:
+        report = probes.hooks() if probes.hooks else HookReport((), ())
+    except PlanboundError as error:
+        yield _failed(name, error)
+        return
+    for finding in report.findings:
+        yield Check(name, Health.WARN, finding.problem, finding.cure)
+    if not report.installed:
+        yield Check(name, Health.OK, "none installed")
+    elif not report.findings:
+        yield Check(name, Health.OK, f"installed, and they answer: {', '.join(report.installed)}")

@@ -75,7 +75,7 @@ class Recorder:
     def created(self, slug: str, plan: Plan, *, path: str, origin: str) -> Record:
         """Note that a plan was written for the first time."""
         details: dict[str, Json] = {
-            **self._shape(plan),
+            **self.shape(plan),
             "digest": digest(plan),
             "revision": 1,
             "path": path,
@@ -87,7 +87,7 @@ class Recorder:
         """Note that a plan was verified; for one digest that is noted once."""
         found = digest(plan)
         details: dict[str, Json] = {
-            **self._shape(plan),
+            **self.shape(plan),
             "digest": found,
             "path": path,
             "errors": 0,
@@ -114,7 +114,8 @@ class Recorder:
             for step in reversed(plan.steps)
         }
 
-    def _shape(self, plan: Plan) -> dict[str, Json]:
+    def shape(self, plan: Plan) -> dict[str, Json]:
+        """Return how many steps a plan has, and what each depends on."""
         ids = self.step_ids(plan)
         dependencies: dict[str, Json] = {
             ids[step.label]: [ids[label] for label in labels if label in ids]

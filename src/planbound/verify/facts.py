@@ -53,3 +53,5 @@ class Facts(NamedTuple):
     syntax: Mapping[str, SyntaxFault] = MappingProxyType({})
     """By command; a command that is not here has no fault that the shell knows of."""
     profile: str = "default"
+    claims: bool = False
+    """Whether a step may be claimed with evidence, where it has no contract."""

@@ -6,17 +6,17 @@ import os
 from functools import cached_property
 from typing import TYPE_CHECKING
 
-from planbound.engine.configuration import Configuration
 from planbound.errors import BindingError, UsageError
 from planbound.ports.files import Files
-from planbound.ports.surroundings import Surroundings
 from planbound.store.files import RealFiles
 from planbound.workspace.tree import WorkspaceTree, find_root, plans_root
 
 if TYPE_CHECKING:
+    from planbound.engine.configuration import Configuration
     from planbound.journal.redact import Redactor
     from planbound.ports.journal import Journal
     from planbound.ports.lease import Leases
+    from planbound.ports.surroundings import Surroundings
     from planbound.store.anchored_journal import AnchoredJournal, AnchorFile
     from planbound.store.journal_postgres import PostgresJournal
     from planbound.store.journal_sqlite import SqliteJournal

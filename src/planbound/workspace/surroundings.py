@@ -5,7 +5,7 @@ from __future__ import annotations
 import os
 import stat
 
-from planbound.engine.configuration import Configuration
+from planbound.engine.configuration import Configuration, Require
 from planbound.ports.surroundings import ShellSyntax
 from planbound.verify.facts import Facts, PathKind, Questions
 from planbound.workspace.contract_path import contract_path
@@ -25,6 +25,7 @@ class RealSurroundings:
     def answer(self, questions: Questions) -> Facts:
         """Return what is known about what was asked."""
         search = contract_path(self.configuration, self.root)
+        gate = self.configuration.gate
         return Facts(
             roles=self.configuration.roles,
             paths={path: self._kind(path) for path in questions.paths},
@@ -36,6 +37,8 @@ class RealSurroundings:
             ),
             syntax=self.syntax.faults(questions.commands),
             profile=self.configuration.profile,
+            # Where people approve what agents in the loop want to do, they see what is claimed.
+            claims=gate.approval and gate.require is Require.CLAIMED,
         )
 
     def _kind(self, path: str) -> PathKind:

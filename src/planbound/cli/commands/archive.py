@@ -9,6 +9,7 @@ from planbound.cli.journalling import note_moved
 from planbound.cli.terminal import Terminal
 from planbound.errors import ExitCode
 from planbound.usecases.archive import archive_plan
+from planbound.wiring.looped import refuse_owed
 from planbound.wiring.parts import Parts
 
 
@@ -20,6 +21,7 @@ def configure(parser: argparse.ArgumentParser) -> None:
 def run(arguments: argparse.Namespace, terminal: Terminal) -> ExitCode:
     """Move a plan and its progress to the archive."""
     parts = Parts(workspace=arguments.workspace, state=arguments.state)
+    refuse_owed(parts, parts.tree.planned_path(arguments.name).slug)
     archived = archive_plan(
         arguments.name,
         time.strftime("%Y%m%d", time.gmtime()),

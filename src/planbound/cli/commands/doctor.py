@@ -11,6 +11,7 @@ from planbound.errors import ExitCode, FileProblem, PlanboundError
 from planbound.source.visible import visible
 from planbound.store.files import RealFiles
 from planbound.usecases.doctor import Check, Health, Probes, StateFolder, doctor, is_well
+from planbound.usecases.hosts.health import HookReport
 from planbound.wiring.parts import Parts
 
 TOOLS = ("git", "bash", "bwrap")
@@ -50,6 +51,7 @@ def _probes(parts: Parts) -> Probes:
         configuration=lambda: parts.configuration.path,
         receivers=(lambda: _troubles(parts)) if _has_receivers(parts) else None,
         tools={tool: _is_there(tool) for tool in TOOLS},
+        hooks=lambda: _hooks(parts),
     )
 
 
@@ -64,6 +66,12 @@ def _troubles(parts: Parts) -> list[str]:
     from planbound.wiring.notify import receiver_troubles  # noqa: PLC0415 - most have no receivers
 
     return receiver_troubles(parts)
+
+
+def _hooks(parts: Parts) -> HookReport:
+    from planbound.wiring.hosts import hook_findings  # noqa: PLC0415 - only here
+
+    return hook_findings(parts.root, os.environ)
 
 
 def _is_there(tool: str) -> bool:

@@ -5,10 +5,12 @@ from __future__ import annotations
 import argparse
 
 from planbound.cli.inputs import read_plan
+from planbound.cli.reports.loop import loop_data, loop_lines
 from planbound.cli.reports.question import question_lines
 from planbound.cli.reports.status import state_data, status_lines
 from planbound.cli.terminal import Terminal
 from planbound.errors import ExitCode
+from planbound.wiring.looped import loop_view
 from planbound.wiring.parts import Parts
 from planbound.wiring.people import run_state
 from planbound.wiring.reminding import remind_waiting
@@ -26,6 +28,7 @@ def run(arguments: argparse.Namespace, terminal: Terminal) -> ExitCode:
     remind_waiting(parts)
     file, data = read_plan(arguments.plan, parts)
     state = run_state(parts, file, data)
+    loop = loop_view(parts, file, data) if state.run is None else None
     holder = next(
         (
             held.claim.holder
@@ -35,9 +38,11 @@ def run(arguments: argparse.Namespace, terminal: Terminal) -> ExitCode:
         None,
     )
     if arguments.json:
-        terminal.json(state_data(file.slug, state) | {"holder": holder})
+        about = state_data(file.slug, state) | {"holder": holder}
+        terminal.json(about if loop is None else about | loop_data(loop))
         return ExitCode.DONE
-    for line in status_lines(file.slug, state, terminal):
+    lines = status_lines(file.slug, state, terminal)
+    for line in lines if loop is None else loop_lines(file.slug, loop, terminal):
         terminal.out(line)
     if holder is not None:
         terminal.out(f"  driven by {holder}")

@@ -23,6 +23,9 @@ def question_lines(question: Question) -> Iterator[str]:
         yield f"    planbound answer {question.id} {'|'.join(choices)}"
     elif question.kind is QuestionKind.APPROVAL:
         yield f"    planbound approve {question.plan}"
+    elif question.kind is QuestionKind.INCOMPLETE:
+        yield f"    planbound status {question.plan}"
+        yield f"    planbound release {question.plan} --reason '...'"
     elif question.kind is QuestionKind.CLARIFICATION:
         yield f"    planbound answer {question.id} --text '...'"
 

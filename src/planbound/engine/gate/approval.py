@@ -29,6 +29,8 @@ class Method(enum.Enum):
     """A key that is allowed to signed the statement: proof of who it was."""
     POLICY = "policy"
     """A rule of the configuration allows plans like this one: nobody looked at it."""
+    ELICITATION = "elicitation"
+    """Somebody typed it into a form that the client of an agent showed."""
 
     @property
     def strength(self) -> Strength:
@@ -46,12 +48,14 @@ _STRENGTHS = {
     Method.DIGEST: Strength.WORD,
     Method.SIGNATURE: Strength.PROOF,
     Method.POLICY: Strength.RULE,
+    Method.ELICITATION: Strength.WORD,
 }
 _CAUTIONS = {
     Method.TERMINAL: "anybody who can type as you could have done this",
     Method.DIGEST: "anybody who can run a command as you could have done this",
     Method.SIGNATURE: "the key proves who it was",
     Method.POLICY: "a rule of the configuration; nobody looked",
+    Method.ELICITATION: "a client that answers for people could have done this",
 }
 
 

@@ -3,12 +3,14 @@
 from __future__ import annotations
 
 import enum
-from typing import NamedTuple
+from typing import TYPE_CHECKING, NamedTuple
 
 from planbound.engine.judging.level import Isolation
 from planbound.engine.judging.outcome import Outcome
-from planbound.engine.judging.summary import Summary
 from planbound.plan.model import Evidence
+
+if TYPE_CHECKING:  # the readers of summaries take their time to load
+    from planbound.engine.judging.summary import Summary
 
 
 class VerdictKind(enum.Enum):

@@ -143,7 +143,7 @@ class Answering:
         slot = order.slot
         drafts.extend(self._violations(order, attempted, (), attempted.outside))
         contract = slot.step.contract
-        statement = getattr(contract, "statement", "")
+        statement = getattr(contract, "statement", "") or slot.title
         drafts.append(
             self.question(
                 QuestionKind.ATTESTATION,

@@ -2,7 +2,8 @@
 
 ## What it does
 Reports a step without a command that the harness runs and without a statement that a person
-attests.
+attests. Where `[gate] approval = true` and `require` is `"claimed"`, agents in the loop may claim
+such a step with evidence, so that it is not reported.
 
 ## Why it matters
 A step is done when the harness has seen its contract pass. One without a contract can never be
@@ -44,6 +45,8 @@ _HINT = (
 
 def check(subject: Subject) -> Iterable[Finding]:
     """Yield one finding for each step without a contract."""
+    if subject.facts.claims:
+        return
     for step in subject.plan.steps:
         if step.contract is None and not subject.is_misspelt(step, "contract"):
             labels = [field.label for field in step.fields if field.name == "contract"]

@@ -1,0 +1,163 @@
+"""Whether an agent may end: the one decision behind every surface of the gate."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from typing import NamedTuple
+
+from planbound.engine.configuration import Require
+from planbound.engine.loop.line import line_of
+from planbound.engine.loop.state import INCOMPLETE, Item, LoopState, Standing
+
+REFUSALS = 5
+"""So often in a row without progress, and it ends as incomplete."""
+_MOST_REFUSALS = 60
+"""So often in all: progress that never arrives anywhere is none."""
+_TITLE, _REASON = 120, 300
+
+
+class Entry(NamedTuple):
+    """One step or postcondition, as the gate looks at it."""
+
+    name: str
+    """How it is called in a sentence: `step 2`."""
+    title: str
+    item: Item
+    has_contract: bool
+    call: str
+    """The call that would settle it."""
+    id: str = ""
+    """How it is called for ever; a postcondition has its number only."""
+
+
+class Agenda(NamedTuple):
+    """All that a plan asks for."""
+
+    steps: tuple[Entry, ...]
+    conditions: tuple[Entry, ...]
+    waits: str | None = None
+    """Why nothing may be done yet, and what the agent has to call."""
+
+
+class Accept(NamedTuple):
+    """The agent may end."""
+
+    outcome: str
+    """`done`, or `finished with blocked items`."""
+    claimed: tuple[str, ...] = ()
+    """What is proved by nobody."""
+    blocked: tuple[str, ...] = ()
+
+
+class Reject(NamedTuple):
+    """The agent has to go on."""
+
+    message: str
+    missing: tuple[str, ...]
+
+
+class Capped(NamedTuple):
+    """The agent may end, and it is not done."""
+
+    message: str
+    missing: tuple[str, ...]
+
+
+class Silent(NamedTuple):
+    """Nothing is demanded of the agent now."""
+
+    reason: str
+
+
+Decision = Accept | Reject | Capped
+
+
+def decide(
+    state: LoopState, agenda: Agenda, tree: str | None, require: Require, *, bound: int = REFUSALS
+) -> Decision:
+    """Return whether the agent may end, now that everything is judged on this tree."""
+    missing = tuple(_missing(agenda, require))
+    if not missing:
+        return _accepted(agenda)
+    if state.outcome == INCOMPLETE:
+        return Capped(_capped(missing, "it ended so before"), missing)
+    again = refusals_on(state, tree)
+    if again >= bound:
+        return Capped(_capped(missing, f"refused {again} times without progress"), missing)
+    if state.all_refusals >= _MOST_REFUSALS:
+        return Capped(_capped(missing, f"refused {state.all_refusals} times in all"), missing)
+    return Reject(_refusal(missing, again + 1, bound), missing)
+
+
+def refusals_on(state: LoopState, tree: str | None) -> int:
+    """Return how often in a row it was refused without progress: another tree may be some."""
+    return state.refusals if tree == state.refused_tree else 0
+
+
+def _accepted(agenda: Agenda) -> Accept:
+    everything = (*agenda.steps, *agenda.conditions)
+    claimed = [_named(each) for each in everything if each.item.standing is Standing.CLAIMED]
+    blocked = [
+        f"{_named(each)}: {line_of(each.item.reason, _REASON)}"
+        for each in everything
+        if each.item.standing is Standing.BLOCKED
+    ]
+    outcome = "finished with blocked items" if blocked else "done"
+    return Accept(outcome, tuple(claimed), tuple(blocked))
+
+
+def _missing(agenda: Agenda, require: Require) -> Iterator[str]:
+    """Yield exactly what is missing, each with the call that would settle it."""
+    if agenda.waits is not None:
+        yield agenda.waits
+    if not agenda.steps:
+        yield "the plan has no step: `plan_create(objective, steps, postconditions)`"
+    for entry in (*agenda.steps, *agenda.conditions):
+        lack = _lack(entry, require)
+        if lack is not None:
+            yield f"{_named(entry)} {lack}"
+    if agenda.steps and all(each.item.standing is Standing.BLOCKED for each in agenda.steps):
+        yield "every step is blocked: at least one has to be proved or claimed"
+
+
+def _lack(entry: Entry, require: Require) -> str | None:
+    standing = entry.item.standing
+    if standing is Standing.BLOCKED:
+        return None if entry.item.reason.strip() else "is blocked without a reason"
+    if standing is Standing.CLAIMED and require is Require.PROVED:
+        return "is only claimed, and has to be proved: give it a contract by `plan_amend(...)`"
+    if standing.is_settled:
+        return None
+    what = "is begun and not done" if standing is Standing.IN_PROGRESS else "is not done"
+    if entry.item.reason:
+        what = f"is not proved ({line_of(entry.item.reason, _REASON)})"
+    if entry.item.regressed:
+        what = f"was proved, and a later edit broke it ({line_of(entry.item.reason, _REASON)})"
+    return f"{what}: `{entry.call}`"
+
+
+def _named(entry: Entry) -> str:
+    return f"{entry.name} “{line_of(entry.title, _TITLE)}”"
+
+
+def _refusal(missing: Sequence[str], count: int, bound: int) -> str:
+    listed = "\n".join(f"- {each}" for each in missing)
+    what = "one thing is missing" if len(missing) == 1 else f"{len(missing)} things are missing"
+    left = bound - count
+    end = (
+        f"After {left} more refusals without progress this ends as incomplete."
+        if left > 0
+        else "The next refusal without progress ends this as incomplete."
+    )
+    return (
+        f"The plan is not done, {what}:\n{listed}\n\n"
+        "Do the work, then make the calls; what cannot be done is set to blocked, with the reason. "
+        f"{end}"
+    )
+
+
+def _capped(missing: Sequence[str], why: str) -> str:
+    listed = "\n".join(f"- {each}" for each in missing)
+    return (
+        f"NOT DONE ({INCOMPLETE}: {why}). Missing:\n{listed}\nA person decides what becomes of it."
+    )

@@ -1,0 +1,397 @@
+"""Where a plan is that an agent works on by itself: a fold of its events."""
+
+from __future__ import annotations
+
+import enum
+from collections.abc import Callable, Iterable, Mapping
+from typing import NamedTuple
+
+from planbound.journal.event import EventKind
+from planbound.journal.record import Json, Provenance, Record
+
+INCOMPLETE, RELEASED = "incomplete", "released"
+"""How a session may end besides being done."""
+TOOLS = "tools"
+"""The origin of plans that agents made by the tools."""
+
+
+class Standing(enum.Enum):
+    """Where one step or postcondition is."""
+
+    PENDING = "pending"
+    IN_PROGRESS = "in_progress"
+    PROVED = "proved"
+    """The harness saw its contract pass."""
+    CLAIMED = "claimed"
+    """It has no contract: somebody says so, with evidence."""
+    BLOCKED = "blocked"
+    WAIVED = "waived"
+    """A person decided to go on without a pass."""
+    ATTESTED = "attested"
+    """A person signed its statement."""
+
+    @property
+    def is_settled(self) -> bool:
+        """Whether nothing is left to do."""
+        return self in {Standing.PROVED, Standing.CLAIMED} or self.is_by_person
+
+    @property
+    def is_by_person(self) -> bool:
+        """Whether a person settled it, so that no agent changes it."""
+        return self in {Standing.WAIVED, Standing.ATTESTED}
+
+
+_DECIDED = frozenset({Standing.BLOCKED, Standing.WAIVED, Standing.ATTESTED})
+"""What a contract that fails does not change: somebody said why."""
+
+
+class Item(NamedTuple):
+    """What the journal knows of a step or a postcondition."""
+
+    standing: Standing = Standing.PENDING
+    evidence: str = ""
+    """What was said to show it; kept when it is opened again."""
+    notes: str = ""
+    reason: str = ""
+    """Why it is blocked, or what its contract found last."""
+    output: str = ""
+    """The end of what its contract printed last."""
+    tree: str | None = None
+    """The files that it was judged on last."""
+    attempts: int = 0
+    passed: bool | None = None
+    """Whether its contract passed then; None: it was not judged since it means what it means."""
+    regressed: bool = False
+    """Whether it was proved, and a later edit broke it."""
+
+
+class Dropped(NamedTuple):
+    """A step that a rewrite left out, for ever on record."""
+
+    id: str
+    title: str
+    standing: str
+    revision: int
+
+
+class LoopState:
+    """What has become of one plan in the loop."""
+
+    def __init__(self) -> None:
+        self.steps: dict[str, Item] = {}
+        self.conditions: dict[str, Item] = {}
+        self.dropped: list[Dropped] = []
+        self.revision = 0
+        self.digest: str | None = None
+        """Of the text that the events are about."""
+        self.text: str | None = None
+        """Where that text is kept."""
+        self.manifest: str | None = None
+        """Where the tree is kept as it was before the work."""
+        self.probes: dict[str, Mapping[str, Json]] = {}
+        """By the name of an item what the harness looks at itself."""
+        self.origin: str | None = None
+        self.session: str | None = None
+        self.approved: str | None = None
+        """The digest that a person approved, until the plan is another."""
+        self.asked = False
+        """Whether a person is asked to approve it."""
+        self.rejected: str | None = None
+        """Why a person said no."""
+        self.refusals = 0
+        """How often in a row the last word was refused, without progress."""
+        self.all_refusals = 0
+        self.refused_tree: str | None = None
+        self.broken = 0
+        """How often in a row the gate itself could not tell."""
+        self.outcome: str | None = None
+        """How it ended: accepted, capped, released."""
+        self.before: str | None = None
+        """The digest before the last rewrite."""
+        self.rewritten = 0
+        """The number of the event by which it was rewritten last."""
+        self.was_changed = False
+        """Whether a plan of people was changed by unknown hands since its approval."""
+        self.ended_by = ""
+        """Who ended it, and why, where a person did."""
+        self.seq = 0
+        self._sanctioned: str | None = None
+        """The digest that a person approved last, and did not take back."""
+        self._reached: set[tuple[str, Standing]] = set()
+        """Where each item has been already: to be there again is no progress."""
+        self._meanings: set[str | None] = set()
+        """What the plan has meant already."""
+
+    @property
+    def is_open(self) -> bool:
+        """Whether an agent still owes something."""
+        return self.revision > 0 and self.outcome is None
+
+    @property
+    def is_owed(self) -> bool:
+        """Whether it is owed even where its file is gone: the text is known."""
+        return self.outcome is None and self.text is not None
+
+    def apply_all(self, records: Iterable[Record]) -> None:
+        """Take in events, in their order."""
+        for record in records:
+            self.seq = record.seq
+            if record.draft.provenance is Provenance.LIVE:
+                handler = _HANDLERS.get(record.draft.event)
+                if handler is not None:
+                    handler(self, record)
+
+    # -- the plan ------------------------------------------------------------------------------
+
+    def _created(self, record: Record) -> None:
+        seq = self.seq
+        self.__init__()  # type: ignore[misc]  # another plan by the same name
+        self.seq = seq
+        details = record.draft.details
+        self.revision = 1
+        self.digest, self.text = _text(details.get("digest")), _text(details.get("text"))
+        self.origin, self.session = _text(details.get("origin")), _text(details.get("session"))
+        self.manifest = _text(details.get("manifest"))
+        self._meanings = {self.digest}
+        self._probes(details)
+
+    def _rewritten(self, record: Record) -> None:
+        details = record.draft.details
+        kept, before = set(_texts(details.get("kept"))), self.steps
+        self.revision += 1
+        self.before, self.rewritten = self.digest, record.seq
+        self.digest, self.text = _text(details.get("to")), _text(details.get("text"))
+        # The very text that a person approved is approved wherever it comes back.
+        self.approved = self.digest if self.digest == self._sanctioned else None
+        by_hand = self.origin != TOOLS and "session" in details
+        self.was_changed = by_hand and self.approved is None
+        self.asked, self.rejected = False, None
+        self._probes(details)
+        dropped = details.get("dropped")
+        for name, title in dropped.items() if isinstance(dropped, dict) else ():
+            standing = before.get(name, Item()).standing.value
+            self.dropped.append(Dropped(name, str(title), standing, self.revision))
+        self.steps = {
+            name: item if name in kept else self._begun_anew(name, item)
+            for name, item in before.items()
+            if not isinstance(dropped, dict) or name not in dropped
+        }
+        held = set(_texts(details.get("kept_conditions")))
+        self.conditions = {name: item for name, item in self.conditions.items() if name in held}
+        if self.digest not in self._meanings:
+            self._meanings.add(self.digest)
+            self._progressed()
+        else:
+            self._go_on()
+
+    def _begun_anew(self, name: str, item: Item) -> Item:
+        """Return a step that means something else now: what was said stays, nothing is shown."""
+        self._reached = {each for each in self._reached if each[0] != name}
+        return Item(evidence=item.evidence, notes=item.notes, attempts=item.attempts)
+
+    def _probes(self, details: Mapping[str, Json]) -> None:
+        found = details.get("probes")
+        if isinstance(found, dict):
+            self.probes = {name: each for name, each in found.items() if isinstance(each, dict)}
+
+    def _asked(self, record: Record) -> None:
+        self.asked = record.draft.details.get("answer") is None
+
+    def _approved(self, record: Record) -> None:
+        details = record.draft.details
+        self.approved = self._sanctioned = _text(details.get("digest"))
+        self.asked, self.rejected, self.was_changed = False, None, False
+        if self.origin != TOOLS:
+            # What people write is watched from its approval on.
+            self.digest, self.text = self.approved, _text(details.get("text"))
+        self._progressed()
+
+    def _rejected_by(self, record: Record) -> None:
+        self.approved, self.asked, self._sanctioned = None, False, None
+        self.rejected = _text(record.draft.details.get("reason")) or "rejected"
+
+    # -- steps and conditions ------------------------------------------------------------------
+
+    def _started(self, record: Record) -> None:
+        name, item = self._step(record)
+        self._reach(name, Standing.IN_PROGRESS)
+        attempts = item.attempts + 1
+        self.steps[name] = item._replace(
+            standing=Standing.IN_PROGRESS, attempts=attempts, notes=_notes(record, item)
+        )
+
+    def _completed(self, record: Record) -> None:
+        name, item = self._step(record)
+        details = record.draft.details
+        proved = details.get("result") != "claimed"
+        self.steps[name] = item._replace(
+            standing=Standing.PROVED if proved else Standing.CLAIMED,
+            evidence=_text(details.get("evidence")) or item.evidence,
+            notes=_notes(record, item),
+            reason="",
+            output="",
+            tree=_text(details.get("tree")) or item.tree,
+            regressed=False,
+        )
+        self._reach(name, self.steps[name].standing)
+
+    def _blocked(self, record: Record) -> None:
+        name, item = self._step(record)
+        details = record.draft.details
+        self.steps[name] = item._replace(
+            standing=Standing.BLOCKED, reason=str(details.get("reason")), notes=_notes(record, item)
+        )
+        self._reach(name, Standing.BLOCKED)
+
+    def _reopened(self, record: Record) -> None:
+        name, item = self._step(record)
+        self.steps[name] = item._replace(
+            standing=Standing.PENDING,
+            tree=None,
+            passed=None,
+            regressed=False,
+            reason=_text(record.draft.details.get("reason")) or "",
+            notes=_notes(record, item),
+        )
+        self._go_on()
+
+    def _evaluated(self, record: Record) -> None:
+        """Remember what a contract found; a pass proves a postcondition, a step it does not yet."""
+        details = record.draft.details
+        subject, passed = details.get("subject"), details.get("verdict") == "pass"
+        reason = "" if passed else str(details.get("reason") or details.get("verdict"))
+        output = "" if passed else str(details.get("output_tail") or "")
+        tree = _text(details.get("tree"))
+        if subject == "postcondition":
+            number = str(details.get("number"))
+            item = self.conditions.get(number, Item())
+            item = item._replace(tree=tree, passed=passed, output=output)
+            if passed and not item.standing.is_by_person:
+                item = item._replace(standing=Standing.PROVED, reason="", regressed=False)
+                self._reach(f"postcondition {number}", Standing.PROVED)
+            elif item.standing not in _DECIDED:
+                regressed = item.regressed or item.standing is Standing.PROVED
+                item = item._replace(standing=Standing.PENDING, reason=reason, regressed=regressed)
+            self.conditions[number] = item
+        elif record.draft.task_id is not None and subject == "step":
+            name, item = self._step(record)
+            item = item._replace(tree=tree, passed=passed, output=output)
+            if item.standing not in _DECIDED:
+                item = item._replace(reason=reason)
+            if item.standing is Standing.PROVED and not passed:
+                item = item._replace(standing=Standing.IN_PROGRESS, regressed=True)
+            self.steps[name] = item
+
+    def _condition(self, standing: Standing) -> Callable[[Record], None]:
+        def apply(record: Record) -> None:
+            details = record.draft.details
+            number = str(details.get("number"))
+            item = self.conditions.get(number, Item())
+            self.conditions[number] = item._replace(
+                standing=standing,
+                evidence=_text(details.get("evidence")) or item.evidence,
+                reason=_text(details.get("reason")) or "",
+                output="",
+                regressed=False,
+            )
+            self._reach(f"postcondition {number}", standing)
+
+        return apply
+
+    def _claimed_condition(self, record: Record) -> None:
+        self._condition(Standing.CLAIMED)(record)
+
+    def _blocked_condition(self, record: Record) -> None:
+        self._condition(Standing.BLOCKED)(record)
+
+    def _settled_by_person(self, record: Record) -> None:
+        details = record.draft.details
+        attested = record.draft.event is EventKind.ATTESTED
+        standing = Standing.ATTESTED if attested else Standing.WAIVED
+        item = Item(standing, reason=f"{standing.value} by {details.get('by')}")
+        if record.draft.task_id is not None:
+            self.steps[record.draft.task_id] = item
+        elif details.get("subject") == "postcondition":
+            self.conditions[str(details.get("number"))] = item
+        self._progressed()
+
+    # -- the last word -------------------------------------------------------------------------
+
+    def _refused(self, record: Record) -> None:
+        details = record.draft.details
+        if details.get("broken"):
+            self.broken += 1
+            return
+        tree = _text(details.get("tree"))
+        self.refusals = self.refusals + 1 if tree == self.refused_tree else 1
+        self.all_refusals += 1
+        self.refused_tree, self.broken = tree, 0
+
+    def _accepted(self, record: Record) -> None:
+        self.outcome = _text(record.draft.details.get("outcome")) or "done"
+
+    def _capped(self, record: Record) -> None:
+        del record
+        self.outcome = INCOMPLETE
+
+    def _released(self, record: Record) -> None:
+        details = record.draft.details
+        self.outcome = RELEASED
+        self.ended_by = f"by {details.get('by')}: {details.get('reason') or 'no reason'}"
+
+    def _reach(self, name: str, standing: Standing) -> None:
+        """Note where an item is: the first time there is progress, there and back is none."""
+        if (name, standing) in self._reached:
+            self._go_on()
+        else:
+            self._reached.add((name, standing))
+            self._progressed()
+
+    def _progressed(self) -> None:
+        self.refusals, self.broken, self.refused_tree = 0, 0, None
+        self._go_on()
+
+    def _go_on(self) -> None:
+        """Note that what goes on after its end is not at its end, unless a person said so."""
+        if self.outcome != RELEASED:
+            self.outcome = None
+
+    def _step(self, record: Record) -> tuple[str, Item]:
+        name = record.draft.task_id or ""
+        return name, self.steps.get(name, Item())
+
+
+_HANDLERS: Mapping[EventKind, Callable[[LoopState, Record], None]] = {
+    EventKind.PLAN_CREATED: LoopState._created,  # noqa: SLF001 - its own
+    EventKind.PLAN_REWRITTEN: LoopState._rewritten,  # noqa: SLF001
+    EventKind.PLAN_AMENDED: LoopState._rewritten,  # noqa: SLF001
+    EventKind.GATE_APPROVAL_REQUESTED: LoopState._asked,  # noqa: SLF001
+    EventKind.GATE_CLARIFICATION_ASKED: LoopState._asked,  # noqa: SLF001
+    EventKind.GATE_APPROVED: LoopState._approved,  # noqa: SLF001
+    EventKind.GATE_REJECTED: LoopState._rejected_by,  # noqa: SLF001
+    EventKind.TASK_STARTED: LoopState._started,  # noqa: SLF001
+    EventKind.TASK_COMPLETED: LoopState._completed,  # noqa: SLF001
+    EventKind.TASK_BLOCKED: LoopState._blocked,  # noqa: SLF001
+    EventKind.TASK_REOPENED: LoopState._reopened,  # noqa: SLF001
+    EventKind.CONTRACT_EVALUATED: LoopState._evaluated,  # noqa: SLF001
+    EventKind.POSTCONDITION_CLAIMED: LoopState._claimed_condition,  # noqa: SLF001
+    EventKind.POSTCONDITION_BLOCKED: LoopState._blocked_condition,  # noqa: SLF001
+    EventKind.WAIVED: LoopState._settled_by_person,  # noqa: SLF001
+    EventKind.ATTESTED: LoopState._settled_by_person,  # noqa: SLF001
+    EventKind.FINALIZATION_REJECTED: LoopState._refused,  # noqa: SLF001
+    EventKind.FINALIZATION_ACCEPTED: LoopState._accepted,  # noqa: SLF001
+    EventKind.FINALIZATION_CAPPED: LoopState._capped,  # noqa: SLF001
+    EventKind.SESSION_RELEASED: LoopState._released,  # noqa: SLF001
+}
+
+
+def _text(value: Json) -> str | None:
+    return value if isinstance(value, str) else None
+
+
+def _texts(value: Json) -> tuple[str, ...]:
+    return tuple(str(item) for item in value) if isinstance(value, list) else ()
+
+
+def _notes(record: Record, item: Item) -> str:
+    return _text(record.draft.details.get("notes")) or item.notes

@@ -1,0 +1,1 @@
+"""Setting up agent hosts, and looking at whether they are."""

@@ -1,0 +1,35 @@
+"""How the tools answer."""
+
+from __future__ import annotations
+
+from planbound.engine.loop.shown import agenda_data, show
+from planbound.engine.loop.state import Item, Standing
+from planbound.journal.record import Json
+from planbound.usecases.loop.told import Told
+from planbound.usecases.loop.work import Work
+
+_OUTPUT = 2000
+
+
+def judged(work: Work, name: str, item: Item) -> Told:
+    """Say what a contract came to, with the end of its output."""
+    if item.standing is Standing.PROVED:
+        text = f"{name} is proved."
+        return Told(ok=True, text=text, data={**data_of(work), "proved": True})
+    text = f"{name} is not proved: {item.reason or 'its contract did not pass'}"
+    if item.output.strip():
+        text += f"\nThe end of the output, as data:\n{item.output.strip()[-_OUTPUT:]}"
+    data: dict[str, Json] = {**data_of(work), "proved": False, "reason": item.reason}
+    return Told(ok=False, text=text, data=data)
+
+
+def shown(work: Work, head: str = "", *, only_open: bool = False) -> Told:
+    """Show the plan below a sentence."""
+    plan = show(work.slug, work.plan, work.state, work.agenda, only_open=only_open)
+    text = f"{head}\n\n{plan}" if head else plan
+    return Told(ok=True, text=text, data=data_of(work))
+
+
+def data_of(work: Work) -> dict[str, Json]:
+    """Return where a plan is, for programs."""
+    return {"plan": work.slug, **agenda_data(work.agenda, work.state)}

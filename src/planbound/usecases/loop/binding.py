@@ -1,0 +1,131 @@
+"""Which plan an agent in the loop works on: never a guess."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from typing import NamedTuple, Protocol
+
+from planbound.engine.fold import JournalStatus, fold
+from planbound.engine.loop.state import INCOMPLETE, TOOLS, LoopState
+from planbound.errors import BindingError
+from planbound.journal.event import EventKind
+from planbound.plan.slug import UNNAMED, file_name
+from planbound.ports.files import PlanFile, Shelf, Workspace
+from planbound.ports.journal import Journal, Query
+from planbound.usecases.resolve import resolve_active_plan
+
+_UNDER_WAY = {JournalStatus.APPROVED, JournalStatus.IN_PROGRESS}
+
+
+class Sight(Protocol):
+    """All that it takes to tell; hooks have no more, since they are asked at every call."""
+
+    @property
+    def session(self) -> str:
+        """Return the session's name."""
+
+    @property
+    def name(self) -> str | None:
+        """Return the plan that the session is bound to by name."""
+
+    @property
+    def workspace(self) -> Workspace:
+        """Return the plans of the workspace."""
+
+    @property
+    def journal(self) -> Journal:
+        """Return the journal."""
+
+
+class Made(NamedTuple):
+    """A plan that agents made by the tools, and where it is."""
+
+    file: PlanFile
+    state: LoopState
+
+
+def bound_plan(desk: Sight, *, ended: bool = False) -> PlanFile | None:
+    """Return the plan of a session; None where there is none; raise where it cannot be told.
+
+    That is the plan that is named, else the one that the worktree's marker names, else the one
+    that agents made here and that is not at its end, the session's own before others, else an
+    approved `PLAN.md`. What ended as incomplete is owed still, unless there is something newer.
+    With `ended` also a plan of this session that is at its end.
+    """
+    if desk.name is not None or desk.workspace.marker() is not None:
+        binding = resolve_active_plan(desk.name, desk.workspace)
+        return binding.plan if binding is not None else None
+    made = list(_made_by_tools(desk))
+    found = _only([each for each in made if each.state.is_open], desk.session)
+    if found is None:
+        found = _unnamed(desk)
+    if found is None:
+        left = [each for each in made if each.state.outcome == INCOMPLETE]
+        own = [each for each in left if each.state.session == desk.session]
+        found = own[-1].file if own else left[0].file if len(left) == 1 else None
+    if found is None and ended:
+        mine = [each.file for each in made if each.state.session == desk.session]
+        found = mine[-1] if mine else None
+    return found
+
+
+def _only(made: list[Made], session: str) -> PlanFile | None:
+    own = [each for each in made if each.state.session == session]
+    if own:
+        return own[-1].file
+    if len(made) > 1:
+        names = ", ".join(f"`{each.file.slug}`" for each in made)
+        raise BindingError(
+            f"agents are at work on {names} here, and this session is bound to none of them",
+            hint="name one: `PLANBOUND_PLAN`, `--plan`, or `.harness/active-plan`",
+        )
+    return made[0].file if made else None
+
+
+def _unnamed(desk: Sight) -> PlanFile | None:
+    """Return `PLAN.md` where it was approved and is not at its end, whatever it says since."""
+    folded = fold(desk.journal.read(Query(plan=UNNAMED))).get(UNNAMED)
+    if folded is None or folded.archived:
+        return None
+    state = state_of(desk, UNNAMED)
+    if state.outcome is not None:
+        return None
+    owed = folded.status in _UNDER_WAY or state.was_changed or state.approved is not None
+    if not owed:
+        return None
+    gone = file_name(UNNAMED) not in desk.workspace.names(Shelf.ACTIVE)
+    if gone and not state.is_owed:
+        return None
+    return desk.workspace.planned_path(UNNAMED)
+
+
+def is_absent(desk: Sight) -> bool:
+    """Say whether the session is bound by name to a plan that is still to be written."""
+    if desk.name is None:
+        return False
+    return file_name(desk.workspace.planned_path(desk.name).slug) not in desk.workspace.names(
+        Shelf.ACTIVE
+    )
+
+
+def state_of(desk: Sight, slug: str) -> LoopState:
+    """Return where a plan is."""
+    state = LoopState()
+    state.apply_all(desk.journal.read(Query(plan=slug)))
+    return state
+
+
+def _made_by_tools(desk: Sight) -> Iterator[Made]:
+    slugs: dict[str, bool] = {}
+    kinds = (EventKind.PLAN_CREATED, EventKind.PLAN_ARCHIVED)
+    for record in desk.journal.read(Query(events=kinds)):
+        slug, made = record.draft.plan, record.draft.event is EventKind.PLAN_CREATED
+        slugs.pop(slug, None)  # so that the newest is the last
+        slugs[slug] = made and record.draft.details.get("origin") == TOOLS
+    active = set(desk.workspace.names(Shelf.ACTIVE))
+    for slug, made in slugs.items():
+        if not made:
+            continue
+        state = state_of(desk, slug)
+        if file_name(slug) in active or state.is_owed:
+            yield Made(desk.workspace.planned_path(slug), state)

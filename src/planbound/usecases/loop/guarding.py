@@ -1,0 +1,59 @@
+"""What an agent in the loop may not do to the files that say whether its work is right."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from typing import TYPE_CHECKING
+
+from planbound.engine.loop.guard import denial
+from planbound.engine.loop.state import INCOMPLETE, LoopState
+
+if TYPE_CHECKING:
+    from planbound.usecases.loop.work import Work
+
+Kept = Callable[[str, Callable[[], list[str]]], list[str]]
+"""Returns what is kept under a key, or makes and keeps it: hooks are asked at every call."""
+SETTINGS = (
+    ".claude/settings.json",
+    ".claude/settings.local.json",
+    ".codex/hooks.json",
+    ".codex/config.toml",
+    ".gemini/settings.json",
+    ".qwen/settings.json",
+)
+"""Where hooks stand: an agent that may change them can end its own watch."""
+
+
+def denied(
+    state: LoopState,
+    tool: str,
+    arguments: Mapping[str, object],
+    *,
+    root: str,
+    judges: Callable[[str], list[str]],
+) -> str | None:
+    """Return why a host may not make this call; None where it may, and where nothing is owed.
+
+    `judges` returns the files that were frozen to judge by, for a key that changes with them.
+    """
+    if state.outcome not in {None, INCOMPLETE}:
+        return None
+    reason = denial(tool, arguments, SETTINGS, root)
+    if reason is not None or state.manifest is None:
+        return reason
+    return denial(tool, arguments, judges(f"{state.digest}-{state.manifest}"), root)
+
+
+def frozen_judges(work: Work) -> list[str]:
+    """Return the files that were frozen to judge by, without those that the plan may change."""
+    from planbound.engine.judging.case import cases, plan_scope  # noqa: PLC0415 - seldom asked
+    from planbound.engine.judging.scope import covers  # noqa: PLC0415
+    from planbound.usecases.frozen_judges import judges_of, read_frozen  # noqa: PLC0415
+
+    frozen = work._frozen()  # noqa: SLF001 - of this package
+    if frozen is None:
+        return []
+    vault, scope = work.desk.vault, plan_scope(work.plan)
+    manifest = frozen.manifest
+    found = judges_of(cases(work.plan), manifest, lambda path: read_frozen(manifest, vault, path))
+    return sorted(path for path in found.files if not covers(scope, path))

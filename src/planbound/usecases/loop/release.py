@@ -1,0 +1,20 @@
+"""A person, never an agent, ends what an agent owes to a plan."""
+
+from __future__ import annotations
+
+from planbound.engine.loop.state import INCOMPLETE, LoopState
+from planbound.errors import NothingToDo
+from planbound.journal.event import EventKind
+from planbound.journal.record import Json
+from planbound.usecases.answer import Person
+from planbound.usecases.record import Recorder
+
+
+def release(recorder: Recorder, slug: str, state: LoopState, person: Person, reason: str) -> None:
+    """Put on record who lets the agent go, and why; what is not done stays not done."""
+    if state.outcome not in {None, INCOMPLETE}:
+        raise NothingToDo(f"nobody owes anything to `{slug}`: it ended as {state.outcome}")
+    details: dict[str, Json] = {"by": person.name, "method": person.method, "reason": reason}
+    if state.session is not None:
+        details["session"] = state.session
+    recorder.record(EventKind.SESSION_RELEASED, slug, details)

@@ -1,0 +1,104 @@
+"""What can be said of a step, and how steps are changed."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+
+from planbound.engine.judging.verdict import Subject
+from planbound.engine.loop.given import read_steps
+from planbound.engine.loop.state import Item, Standing
+from planbound.engine.loop.substance import lack_of_substance
+from planbound.errors import Refused, UsageError
+from planbound.journal.event import EventKind
+from planbound.journal.record import Json
+from planbound.plan.model import Attest, Step
+from planbound.usecases.loop import final, writing
+from planbound.usecases.loop.answers import judged, shown
+from planbound.usecases.loop.told import Told
+from planbound.usecases.loop.work import Work
+
+
+def begin(work: Work, step: Step, more: dict[str, str]) -> Told:
+    """Note that a step is begun, unless it waits for another."""
+    item = work.state.steps.get(work.ids[step.label], Item())
+    if item.standing.is_by_person:
+        raise Refused(f"a person settled step {step.label}")
+    for label in (each.value for each in step.depends or ()):
+        other = work.step(label)
+        before = work.state.steps.get(work.ids[other.label], Item())
+        if not (before.standing.is_settled or before.standing is Standing.BLOCKED):
+            raise Refused(f"step {step.label} waits for step {other.label}, which is not done")
+    if item.standing is not Standing.IN_PROGRESS:
+        details: dict[str, Json] = {"attempt": item.attempts + 1, **more}
+        work.append(work.draft(EventKind.TASK_STARTED, details, step))
+    return shown(work, f"step {step.label} is begun.", only_open=True)
+
+
+def reopen(work: Work, step: Step, said: str, more: dict[str, str]) -> Told:
+    """Take a step back; what was said of it stays."""
+    item = work.state.steps.get(work.ids[step.label], Item())
+    if item.standing.is_by_person:
+        raise Refused(f"a person settled step {step.label}")
+    if item.standing is not Standing.PENDING:
+        details: dict[str, Json] = {"before": item.standing.value, **more}
+        if said:
+            details["reason"] = said
+        work.append(work.draft(EventKind.TASK_REOPENED, details, step))
+    return shown(work, f"step {step.label} is open again; what was said of it stays.")
+
+
+def block(work: Work, step: Step, reason: str, more: dict[str, str]) -> Told:
+    """Note that a step cannot be done, and why."""
+    if lack_of_substance(reason, step.title) is not None:
+        raise UsageError(
+            "a step is blocked for a reason", hint="give it as `evidence`: what is in the way"
+        )
+    if work.state.steps.get(work.ids[step.label], Item()).standing.is_by_person:
+        raise Refused(f"a person settled step {step.label}")
+    details: dict[str, Json] = {"reason": reason, **more}
+    work.append(work.draft(EventKind.TASK_BLOCKED, details, step))
+    return shown(work, f"step {step.label} is blocked; a person sees why.")
+
+
+def finish(work: Work, step: Step, said: str, more: dict[str, str]) -> Told:
+    """Judge a step now, or note what is claimed of it."""
+    task = step.task.text if step.task is not None else ""
+    if (lack := lack_of_substance(said, step.title, task)) is not None:
+        raise UsageError(lack, hint="say what you ran or looked at, and what you saw")
+    if isinstance(step.contract, Attest):
+        raise Refused(f"step {step.label} is attested by a person, not by an agent")
+    item = work.state.steps.get(work.ids[step.label], Item())
+    if item.standing.is_by_person:
+        return shown(work, f"a person settled step {step.label} already.")
+    name = f"step {step.label} “{step.title}”"
+    if step.contract is None and f"step {step.label}" not in work.state.probes:
+        details: dict[str, Json] = {"result": "claimed", "evidence": said, **more}
+        work.append(work.draft(EventKind.TASK_COMPLETED, details, step))
+        return shown(work, f"{name} is claimed, which nobody has proved.", only_open=True)
+    case = work.case(Subject.STEP, step.label)
+    work.judge([case])
+    final.settle(work, case, evidence=said, **more)
+    return judged(work, name, work.state.steps.get(work.ids[step.label], Item()))
+
+
+def amend(
+    work: Work,
+    add: Sequence[str | Mapping[str, object]],
+    edit: Mapping[str, str | Mapping[str, object]],
+    remove: Sequence[str],
+    reason: str,
+) -> None:
+    """Write the plan with some steps changed, added or left out."""
+    writing.refuse_of_people(work)
+    steps, conditions = writing.given_of(work)
+    place = {step.label: index for index, step in enumerate(work.plan.steps)}
+    for name, value in edit.items():
+        found = work.step(name)
+        (given,) = read_steps([value])
+        steps[place[found.label]] = given
+    gone = {place[work.step(name).label] for name in remove}
+    wanted = [*writing.without(steps, gone), *read_steps(add)]
+    if not wanted:
+        raise UsageError("nothing would be left of the plan")
+    objective = work.plan.objective.value if work.plan.objective else work.slug
+    writing.rewrite(work, objective, wanted, conditions, reason)

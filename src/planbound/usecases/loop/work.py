@@ -1,0 +1,262 @@
+"""One plan while a tool works on it, under the plan's lease."""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Iterator, Mapping, Sequence
+from contextlib import contextmanager, suppress
+from typing import TYPE_CHECKING
+
+from planbound.engine.fence import Fence
+from planbound.engine.judging.case import Case, cases, plan_scope
+from planbound.engine.judging.verdict import Subject, Verdict, VerdictKind
+from planbound.engine.loop.finalization import Agenda
+from planbound.engine.loop.shown import agenda_of
+from planbound.engine.loop.state import LoopState
+from planbound.errors import AlreadyExists, FileProblem, Refused, UsageError
+from planbound.journal.event import EventKind
+from planbound.journal.record import Draft, Json
+from planbound.plan.digest import digest
+from planbound.plan.model import Command, Plan, Step
+from planbound.plan.parse import parse
+from planbound.plan.slug import file_name
+from planbound.ports.files import PlanFile, Shelf
+from planbound.ports.journal import Query
+from planbound.ports.lease import Claim
+from planbound.usecases.loop.desk import LoopDesk
+
+if TYPE_CHECKING:  # what judges takes its time to load, and hooks seldom judge
+    from planbound.engine.judging.frozen import Frozen
+    from planbound.engine.manifest import ScanRules
+    from planbound.usecases.bench import Bench
+
+_LEASE = 3600.0
+"""A call may judge for long; a process that dies is known to be dead at once."""
+_PAUSE = 0.1
+
+
+@contextmanager
+def leased(desk: LoopDesk, slug: str) -> Iterator[Fence]:
+    """Hold the lease of a plan: calls of two agents come one after the other, or are refused."""
+    claim = Claim(
+        slug,
+        worktree=f"the loop of {slug}",
+        touches=None,
+        holder=desk.holder,
+        process=desk.process,
+    )
+    deadline = time.monotonic() + desk.patience
+    while True:
+        try:
+            fence = desk.leases.acquire(claim, seconds=_LEASE)
+            break
+        except Refused:
+            if time.monotonic() > deadline:
+                raise
+            time.sleep(_PAUSE)
+    try:
+        yield fence
+    finally:
+        desk.leases.release(fence)
+
+
+class Work:
+    """A plan, where it is, and the one way to add to its events."""
+
+    def __init__(self, desk: LoopDesk, file: PlanFile, fence: Fence | None = None) -> None:
+        self.desk = desk
+        self.file = file
+        self.fence = fence
+        self.state = LoopState()
+        self._catch_up()
+        self.load()
+        self._bench: Bench | None = None
+        self._tree: str | None = None
+
+    def load(self) -> None:
+        """Read the file; put it back where it is gone, since taking it away ends nothing."""
+        if file_name(self.slug) not in self.desk.workspace.names(Shelf.ACTIVE):
+            self._put_back()
+        self.data = self.desk.files.read(self.file.path)
+        self.plan: Plan = parse(self.data, path=self.file.shown)
+        self.ids = self.desk.recorder.step_ids(self.plan)
+
+    def _put_back(self) -> None:
+        key = self.state.text if self.state.is_owed else None
+        data = self.desk.vault.content(bytes.fromhex(key)) if key is not None else None
+        if data is None:
+            return  # then reading it says what is wrong
+        self.desk.folders.make_folder(self.file.path.rsplit("/", 1)[0])
+        with suppress(AlreadyExists):  # another session was faster
+            self.desk.files.create(self.file.path, data)
+
+    @property
+    def slug(self) -> str:
+        """Return the plan's name."""
+        return self.file.slug
+
+    @property
+    def agenda(self) -> Agenda:
+        """Return all that the plan asks for, with where it is."""
+        return agenda_of(self.plan, self.ids, self.state, tuple(self.state.probes))
+
+    @property
+    def digest(self) -> str:
+        """Return what the plan means."""
+        return digest(self.plan)
+
+    def append(self, *drafts: Draft) -> None:
+        """Add events, all or none."""
+        self.desk.journal.append(drafts, fence=self.fence)
+        self._catch_up()
+
+    def draft(self, kind: EventKind, details: dict[str, Json], step: Step | None = None) -> Draft:
+        """Return an event of this session."""
+        task = None
+        if step is not None:
+            details.setdefault("number", step.label)
+            task = (self.ids[step.label], step.title)
+        details["session"] = self.desk.session
+        return self.desk.recorder.draft(kind, self.slug, details, task=task)
+
+    def _catch_up(self) -> None:
+        self.state.apply_all(self.desk.journal.read(Query(plan=self.slug, after=self.state.seq)))
+
+    # -- finding -------------------------------------------------------------------------------
+
+    def step(self, name: str | int) -> Step:
+        """Return a step by its id or number; raise UsageError where there is none."""
+        wanted = str(name).strip().removeprefix("step ").lstrip("#")
+        for step in self.plan.steps:
+            if wanted in {self.ids[step.label], step.label}:
+                return step
+        dropped = next((each for each in self.state.dropped if each.id == wanted), None)
+        if dropped is not None:
+            raise UsageError(f"step `{wanted}` is not in the plan any more: a rewrite dropped it")
+        known = ", ".join(f"{step.label} `{self.ids[step.label]}`" for step in self.plan.steps[:30])
+        raise UsageError(f"there is no step `{wanted}`", hint=f"the steps are {known}")
+
+    def case(self, subject: Subject, number: str) -> Case:
+        """Return what is judged of an item."""
+        for case in cases(self.plan):
+            if case.subject is subject and case.number == number:
+                return case
+        known = ", ".join(str(each.number) for each in self.plan.postconditions) or "none"
+        raise UsageError(
+            f"there is no {subject.value} {number}", hint=f"the postconditions are {known}"
+        )
+
+    # -- judging -------------------------------------------------------------------------------
+
+    @property
+    def tree(self) -> str:
+        """Return the digest of the files as they are now."""
+        if self._tree is None:
+            bench = self._judging()
+            self._tree = bench.tree.manifest(rules_of(bench, self._frozen())).digest
+        return self._tree
+
+    def judge(self, wanted: Sequence[Case]) -> list[Verdict]:
+        """Run contracts now, and record what they came to."""
+        found: list[Verdict] = []
+        bench = self._judging()
+        from planbound.usecases.judge import Setting, judge  # noqa: PLC0415 - start-up
+        from planbound.usecases.verdict_events import verdict_draft  # noqa: PLC0415
+
+        setting = Setting(
+            frozen=self._frozen(),
+            scope=plan_scope(self.plan),
+            earlier=self.desk.earlier(self.slug),
+        )
+        self._tree = None
+        for verdict in judge(bench, self._announced(wanted), setting):
+            named = verdict
+            if verdict.subject is Subject.STEP:
+                named = verdict._replace(id=self.ids[verdict.number])
+            found.append(named)
+            self.append(
+                verdict_draft(self.desk.recorder, EventKind.CONTRACT_EVALUATED, self.slug, named)
+            )
+        for case in wanted:
+            probe = self.state.probes.get(f"{case.subject.value} {case.number}")
+            if probe is not None and not _has_command(case):
+                self._announce(case)
+                self._probe(case, probe)
+        return found
+
+    def _announced(self, wanted: Sequence[Case]) -> Iterator[Case]:
+        for case in wanted:
+            if _has_command(case):
+                self._announce(case)
+                yield case
+
+    def _announce(self, case: Case) -> None:
+        """Note that a contract is about to run: a crash must not hide that it did."""
+        step = self.step(case.number) if case.subject is Subject.STEP else None
+        details: dict[str, Json] = {"subject": case.subject.value, "number": case.number}
+        self.append(self.draft(EventKind.CONTRACT_STARTED, details, step))
+
+    def _probe(self, case: Case, probe: Mapping[str, Json]) -> None:
+        """Look at something that is no contract, and record what was found."""
+        from planbound.usecases.loop.probes import look  # noqa: PLC0415 - few plans have any
+
+        trouble = look(self.desk.probes, probe)
+        details: dict[str, Json] = {
+            "verdict": (VerdictKind.PASS if trouble is None else VerdictKind.FAIL).value,
+            "exit_code": None,
+            "reason": trouble or f"`{probe.get('name')}` holds",
+            "subject": case.subject.value,
+            "number": case.number,
+            "tree": self.tree,
+        }
+        step = self.step(case.number) if case.subject is Subject.STEP else None
+        task = (self.ids[step.label], step.title) if step is not None else None
+        self.append(
+            self.desk.recorder.draft(EventKind.CONTRACT_EVALUATED, self.slug, details, task=task)
+        )
+
+    def _judging(self) -> Bench:
+        if self._bench is None:
+            bench = self.desk.bench()
+            from planbound.usecases.run.screen import ScreenedTree  # noqa: PLC0415 - start-up
+
+            self._bench = bench._replace(tree=ScreenedTree(bench.tree))
+        return self._bench
+
+    def _frozen(self) -> Frozen | None:
+        """Return the tree before the work, with the judges as they were then."""
+        from planbound.engine.judging.frozen import Frozen  # noqa: PLC0415 - start-up
+        from planbound.engine.manifest import decode  # noqa: PLC0415
+
+        key = self.state.manifest
+        data = self.desk.vault.content(bytes.fromhex(key)) if key is not None else None
+        if data is None:
+            return None
+        try:
+            manifest = decode(data)
+        except ValueError as error:
+            raise FileProblem(f"the tree before the work cannot be used: {error}") from error
+        from planbound.usecases.baseline import configuration_digest  # noqa: PLC0415 - start-up
+
+        return Frozen(
+            id=str(key),
+            manifest=manifest,
+            plan=self.digest,
+            configuration=configuration_digest(self.desk.configuration),
+            verdicts={},
+        )
+
+
+def rules_of(bench: Bench, frozen: Frozen | None) -> ScanRules:
+    """Return by which rules a judgement looks at the tree, so that digests can be compared."""
+    if frozen is None:
+        return bench.rules
+    known = frozen.manifest.entries.items()
+    from planbound.engine.manifest import EntryType  # noqa: PLC0415 - start-up
+
+    folders = frozenset(path for path, entry in known if entry.type is EntryType.DIRECTORY)
+    return bench.rules._replace(not_caches=folders)
+
+
+def _has_command(case: Case) -> bool:
+    return isinstance(case.contract, Command)

@@ -1,0 +1,326 @@
+"""Write the plan of a session: the first time, and anew without losing what was."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Collection, Iterator, Mapping, Sequence
+
+from planbound.engine.loop.checks import unknown_probe
+from planbound.engine.loop.given import GivenCondition, GivenStep, refuse_tangled
+from planbound.engine.loop.state import TOOLS
+from planbound.errors import NothingToDo, Refused, UsageError
+from planbound.journal.event import EventKind
+from planbound.journal.record import Json
+from planbound.plan.digest import contract_digest, digest, step_digest
+from planbound.plan.model import Command, Condition, Plan
+from planbound.plan.parse import parse
+from planbound.ports.files import PlanFile
+from planbound.usecases.loop.desk import LoopDesk
+from planbound.usecases.loop.soundness import refuse_unsound_contracts
+from planbound.usecases.loop.work import Work
+
+_DIFF = 6000
+_NAME_WORDS = 5
+
+
+def create(
+    desk: LoopDesk,
+    objective: str,
+    steps: Sequence[GivenStep],
+    conditions: Sequence[GivenCondition],
+    name: str | None,
+) -> PlanFile:
+    """Write a new plan and put it on record, with the tree as it is before any work."""
+    # These take their time to load, and a hook that is asked at every prompt does not write.
+    from planbound.usecases.baseline import freeze  # noqa: PLC0415
+    from planbound.usecases.create import write_plan as create_file  # noqa: PLC0415
+    from planbound.usecases.draft import free_name  # noqa: PLC0415
+    from planbound.usecases.gate import keep_text  # noqa: PLC0415
+    from planbound.usecases.run.screen import ScreenedTree  # noqa: PLC0415
+
+    data = _text(desk, objective, steps, conditions).encode()
+    bench = desk.bench()
+    tree = freeze(ScreenedTree(bench.tree), desk.vault, bench.rules)
+    wanted = name or free_name(_name(objective), desk.workspace)
+    file = create_file(
+        wanted, data, workspace=desk.workspace, files=desk.files, folders=desk.folders
+    )
+    plan = parse(data, path=file.shown)
+    details: dict[str, Json] = {
+        **desk.recorder.shape(plan),
+        "digest": digest(plan),
+        "revision": 1,
+        "path": desk.relative(file.path),
+        "origin": TOOLS,
+        "session": desk.session,
+        "text": keep_text(desk.vault, data),
+        "manifest": tree.key,
+        "probes": _probes(steps, conditions),
+    }
+    desk.recorder.record(EventKind.PLAN_CREATED, file.slug, details)
+    return file
+
+
+def rewrite(
+    work: Work,
+    objective: str,
+    steps: Sequence[GivenStep],
+    conditions: Sequence[GivenCondition],
+    reason: str,
+) -> None:
+    """Put other steps in the place of a plan's; what means the same stays as it is."""
+    refuse_of_people(work)
+    data = _text(work.desk, objective, steps, conditions).encode()
+    new, probes = parse(data, path=work.file.shown), _probes(steps, conditions)
+    if digest(new) == work.digest and probes == dict(work.state.probes):
+        raise NothingToDo("the plan says exactly this already")
+    _refuse_reused(work, new)
+    details = _difference(work, work.data, data, probes)
+    if reason:
+        details["reason"] = reason
+    # First the record, then the file: what a crash leaves in between is finished by `reconcile`.
+    work.append(work.draft(EventKind.PLAN_REWRITTEN, details))
+    work.desk.files.replace(work.file.path, data, expected=work.data)
+    work.load()
+
+
+def reconcile(work: Work) -> None:
+    """Bring a file and the journal together: what was changed by unknown hands is on record."""
+    state, desk = work.state, work.desk
+    if state.digest is None or state.digest == work.digest:
+        return
+    key = state.text
+    known = desk.vault.content(bytes.fromhex(key)) if key is not None else None
+    if known is not None and work.digest == state.before and state.seq == state.rewritten:
+        # A rewrite was cut off between its record and its file, and nothing happened since.
+        desk.files.replace(work.file.path, known, expected=work.data)
+        work.load()
+        return
+    before = known if known is not None else b""
+    details = _difference(work, before, work.data, _carried(work, before))
+    details |= {"from": state.digest, "reason": "the file was changed, not by the plan tools"}
+    del details["by"]
+    work.append(work.draft(EventKind.PLAN_REWRITTEN, details))
+
+
+def _difference(
+    work: Work, before: bytes, after: bytes, probes: dict[str, Json]
+) -> dict[str, Json]:
+    """Return what became of a plan's items, and keep the new text."""
+    from planbound.usecases.gate import keep_text  # noqa: PLC0415 - start-up
+
+    desk, shown = work.desk, work.file.shown
+    old, new = parse(before, path=shown), parse(after, path=shown)
+    ids = desk.recorder.step_ids(new)
+    old_ids = desk.recorder.step_ids(old)
+    known = {old_ids[step.label]: step for step in old.steps}
+    kept = [
+        name
+        for step in new.steps
+        if (name := ids[step.label]) in known
+        and step_digest(new, step) == step_digest(old, known[name])
+        and work.state.probes.get(f"step {known[name].label}") == probes.get(f"step {step.label}")
+    ]
+    dropped: dict[str, Json] = {
+        name: step.title for name, step in known.items() if name not in set(ids.values())
+    }
+    # What the text before is not known of, and yet was at work.
+    dropped |= {name: name for name in work.state.steps if name not in {*ids.values(), *known}}
+    return {
+        "from": digest(old),
+        "to": digest(new),
+        "revision": work.state.revision + 1,
+        "by": desk.session,
+        "text": keep_text(desk.vault, after),
+        "diff": desk.recorder.redactor.redact(_diff(before, after)).text[:_DIFF],
+        "kept": list(kept),
+        "kept_conditions": [
+            number
+            for number in _same_conditions(old, new)
+            if work.state.probes.get(f"postcondition {number}")
+            == probes.get(f"postcondition {number}")
+        ],
+        "dropped": dropped,
+        "probes": probes,
+    }
+
+
+def _text(
+    desk: LoopDesk,
+    objective: str,
+    steps: Sequence[GivenStep],
+    conditions: Sequence[GivenCondition],
+) -> str:
+    """Return the text of a plan; refuse what nobody could keep."""
+    refuse_tangled(steps)
+    for probe in (*(each.probe for each in steps), *(each.probe for each in conditions)):
+        if probe is not None and probe[0] not in desk.probes:
+            raise UsageError(unknown_probe(probe[0], tuple(desk.probes)))
+    from planbound.engine.loop.text import write_plan  # noqa: PLC0415 - start-up
+
+    text = write_plan(objective, steps, conditions)
+    known = json.dumps(_probes(steps, conditions))
+    if any(desk.recorder.redactor.redact(each).redactions for each in (text, known)):
+        raise UsageError(
+            "the plan holds what looks like a secret, and a plan is read by many",
+            hint="say where it is found, such as the name of a variable, not what it is",
+        )
+    refuse_unsound_contracts(desk, text.encode())
+    return text
+
+
+def refuse_of_people(work: Work) -> None:
+    """Refuse to write over what people wrote: an agent's words would take its place."""
+    steps, conditions = given_of(work)
+    if work.state.origin == TOOLS:
+        objective = work.plan.objective.value if work.plan.objective else ""
+        from planbound.engine.loop.text import write_plan  # noqa: PLC0415 - start-up
+
+        text = write_plan(objective, steps, conditions) if objective and steps else ""
+        if digest(parse(text.encode(), path=work.file.shown)) == work.digest:
+            return
+    raise Refused(
+        f"`{work.slug}` holds what people wrote, so the tools do not change it",
+        hint=f"a person changes it, and then `planbound amend {work.slug}`",
+    )
+
+
+def _carried(work: Work, before: bytes) -> dict[str, Json]:
+    """Return what the harness looks at itself, at the places where the items are now."""
+    old = parse(before, path=work.file.shown)
+    old_ids = work.desk.recorder.step_ids(old)
+    now = {name: label for label, name in work.ids.items()}
+    statements = {each.statement: each.number for each in work.plan.postconditions}
+    found: dict[str, Json] = {}
+    for step in old.steps:
+        probe = work.state.probes.get(f"step {step.label}")
+        if probe is not None and old_ids[step.label] in now:
+            found[f"step {now[old_ids[step.label]]}"] = dict(probe)
+    for each in old.postconditions:
+        probe = work.state.probes.get(f"postcondition {each.number}")
+        if probe is not None and each.statement in statements:
+            found[f"postcondition {statements[each.statement]}"] = dict(probe)
+    return found
+
+
+def _refuse_reused(work: Work, new: Plan) -> None:
+    """Refuse a title that makes the id of a step that is gone: it would have its history."""
+    gone = {each.id for each in work.state.dropped}
+    ids = work.desk.recorder.step_ids(new)
+    for step in new.steps:
+        if ids[step.label] in gone:
+            raise UsageError(
+                f"`{ids[step.label]}` was the id of a step that was dropped, and is not used again",
+                hint=f"give step {step.label} another title",
+            )
+
+
+def _same_conditions(old: Plan, new: Plan) -> Iterator[str]:
+    known = {(each.number, _condition(each)) for each in old.postconditions}
+    for each in new.postconditions:
+        if (each.number, _condition(each)) in known:
+            yield str(each.number)
+
+
+def _condition(condition: Condition) -> tuple[str, str]:
+    contract = condition.contract
+    return condition.statement, contract_digest(contract) if contract is not None else ""
+
+
+def _probes(steps: Sequence[GivenStep], conditions: Sequence[GivenCondition]) -> dict[str, Json]:
+    found: dict[str, Json] = {}
+    for number, step in enumerate(steps, 1):
+        if step.probe is not None:
+            found[f"step {number}"] = _probe(step.probe)
+    for number, condition in enumerate(conditions, 1):
+        if condition.probe is not None:
+            found[f"postcondition {number}"] = _probe(condition.probe)
+    return found
+
+
+def _probe(probe: tuple[str, object]) -> Json:
+    name, arguments = probe
+    assert isinstance(arguments, dict)
+    return {"name": name, "arguments": {str(key): value for key, value in arguments.items()}}
+
+
+def _diff(before: bytes, after: bytes) -> str:
+    import difflib  # noqa: PLC0415 - start-up
+
+    lines = difflib.unified_diff(
+        before.decode("utf-8", "replace").splitlines(),
+        after.decode("utf-8", "replace").splitlines(),
+        "before",
+        "after",
+        lineterm="",
+        n=1,
+    )
+    return "\n".join(lines)
+
+
+def _name(objective: str) -> str:
+    import re  # noqa: PLC0415 - only for a new plan
+
+    words = re.findall(r"[a-z0-9]+", objective.lower())[:_NAME_WORDS]
+    return "-".join(words)[:40].strip("-") or "work"
+
+
+def given_of(work: Work) -> tuple[list[GivenStep], list[GivenCondition]]:
+    """Return a plan's items as an agent would give them, to change some of them."""
+    plan, probes = work.plan, work.state.probes
+    steps = [
+        GivenStep(
+            title=step.title,
+            task=step.task.text if step.task is not None else "",
+            contract=step.contract.text if isinstance(step.contract, Command) else None,
+            expect=_expected(step.contract),
+            touches=tuple(item.value for item in step.touches or ()),
+            depends=None if step.depends is None else tuple(item.value for item in step.depends),
+            target=step.target.value if step.target is not None else "coder",
+            probe=_known_probe(probes.get(f"step {step.label}")),
+        )
+        for step in plan.steps
+    ]
+    conditions = [
+        GivenCondition(
+            statement=each.statement,
+            contract=each.contract.text if isinstance(each.contract, Command) else None,
+            expect=_expected(each.contract),
+            probe=_known_probe(probes.get(f"postcondition {each.number}")),
+        )
+        for each in plan.postconditions
+    ]
+    return steps, conditions
+
+
+def _known_probe(probe: Mapping[str, Json] | None) -> tuple[str, Mapping[str, object]] | None:
+    if probe is None:
+        return None
+    arguments = probe.get("arguments")
+    return str(probe.get("name")), dict(arguments) if isinstance(arguments, dict) else {}
+
+
+def without(steps: Sequence[GivenStep], gone: Collection[int]) -> list[GivenStep]:
+    """Return the steps that are left, each waiting for those that it waited for before.
+
+    A number is a place, and the places move: `gone` are indexes from 0.
+    """
+    places = {
+        str(old + 1): str(new)
+        for new, old in enumerate((i for i in range(len(steps)) if i not in gone), 1)
+    }
+    return [
+        step
+        if step.depends is None
+        else step._replace(depends=tuple(places[each] for each in step.depends if each in places))
+        for index, step in enumerate(steps)
+        if index not in gone
+    ]
+
+
+def _expected(contract: object) -> tuple[str, ...]:
+    from planbound.plan.render import expectation_text  # noqa: PLC0415 - only to change a plan
+
+    if not isinstance(contract, Command):
+        return ()
+    return tuple(expectation_text(item.value) for item in contract.expectations)

@@ -1,0 +1,42 @@
+"""A look at the journal that costs little: for hooks, which are asked at every call of a tool."""
+
+from __future__ import annotations
+
+import os
+from typing import NamedTuple
+
+from planbound.engine.loop.state import LoopState
+from planbound.ports.files import PlanFile, Workspace
+from planbound.ports.journal import Journal
+from planbound.usecases.loop.binding import bound_plan, state_of
+from planbound.wiring.parts import Parts
+
+
+class Glance(NamedTuple):
+    """What is needed to tell which plan is a session's."""
+
+    session: str
+    name: str | None
+    workspace: Workspace
+    journal: Journal
+
+
+class Seen(NamedTuple):
+    """A session's plan, and where it is."""
+
+    file: PlanFile
+    state: LoopState
+
+
+def glance(*, workspace: str | None, state: str | None, session: str) -> Seen | None:
+    """Return the plan of a session; None where there is none; raises as `open_loop` does."""
+    parts = Parts(workspace=workspace, state=state)
+    name = os.environ.get("PLANBOUND_PLAN") or None
+    journal: Journal | None = parts.existing_journal()
+    if journal is None:
+        if name is None and parts.tree.marker() is None:
+            return None
+        journal = parts.journal()
+    sight = Glance(session, name, parts.tree, journal)
+    file = bound_plan(sight)
+    return Seen(file, state_of(sight, file.slug)) if file is not None else None

@@ -1,0 +1,76 @@
+"""What people see of a plan in the loop, and what they decide about it."""
+
+from __future__ import annotations
+
+from typing import NamedTuple
+
+from planbound.engine.loop.finalization import Agenda
+from planbound.engine.loop.shown import agenda_of
+from planbound.engine.loop.state import TOOLS, LoopState, Standing
+from planbound.errors import Refused
+from planbound.plan.digest import digest
+from planbound.plan.model import Plan
+from planbound.plan.parse import parse
+from planbound.ports.files import PlanFile
+from planbound.ports.journal import Query
+from planbound.usecases.answer import Person
+from planbound.usecases.loop.release import release
+from planbound.wiring.parts import Parts
+
+
+class LoopView(NamedTuple):
+    """Where a plan in the loop is, for people."""
+
+    plan: Plan
+    state: LoopState
+    agenda: Agenda
+
+    @property
+    def status(self) -> str:
+        """Return where it is in a word."""
+        begun = any(
+            each.item.standing is not Standing.PENDING
+            for each in (*self.agenda.steps, *self.agenda.conditions)
+        )
+        return self.state.outcome or ("in-progress" if begun else "draft")
+
+    @property
+    def is_changed(self) -> bool:
+        """Whether the file says something that the journal does not know of."""
+        return self.state.digest not in {None, digest(self.plan)}
+
+
+def loop_view(parts: Parts, file: PlanFile, data: bytes) -> LoopView | None:
+    """Return where a plan in the loop is; None where no agent works on it by itself."""
+    journal = parts.existing_journal()
+    if journal is None:
+        return None
+    state = LoopState()
+    state.apply_all(journal.read(Query(plan=file.slug)))
+    if state.origin != TOOLS and state.outcome is None and not state.all_refusals:
+        return None
+    plan = parse(data, path=file.shown)
+    ids = parts.recorder().step_ids(plan)
+    return LoopView(plan, state, agenda_of(plan, ids, state, tuple(state.probes)))
+
+
+def refuse_owed(parts: Parts, slug: str) -> None:
+    """Refuse to put a plan away that an agent still owes: only a person lets it go."""
+    journal = parts.existing_journal()
+    state = LoopState()
+    if journal is not None:
+        state.apply_all(journal.read(Query(plan=slug)))
+    if state.origin == TOOLS and state.is_open:
+        raise Refused(
+            f"an agent owes `{slug}`: its session is at work on it",
+            hint=f"let it end, or let it go: `planbound release {slug} --reason '...'`",
+        )
+
+
+def release_plan(parts: Parts, file: PlanFile, person: Person, reason: str) -> None:
+    """Note that a person ends an agent's duty to a plan."""
+    state = LoopState()
+    journal = parts.existing_journal()
+    if journal is not None:
+        state.apply_all(journal.read(Query(plan=file.slug)))
+    release(parts.recorder(), file.slug, state, person, reason)
