@@ -103,6 +103,22 @@ def test_a_lie_is_caught_and_the_same_session_is_told_what_failed(bench: AcpBenc
     bench.ends_all()
 
 
+@pytest.mark.requirement("agents.acp")
+def test_a_false_done_is_refused_twice_and_then_the_work_is_accepted(bench: AcpBench) -> None:
+    bench.lay_acp(
+        ONE,
+        turns=[[{"say": "All done!"}], [{"say": "Really done, trust me."}], [DO_ONE]],
+    )
+
+    bench.goes("run")
+
+    log = bench.log()
+    judged = [event["verdict"] for event in log.of("CONTRACT_EVALUATED", number="1")]
+    assert judged[:3] == ["fail", "fail", "pass"]
+    assert len({event["session"] for event in bench.ended("1")}) == 1
+    assert len(log.of("TASK_COMPLETED")) == 1
+
+
 @pytest.mark.parametrize(
     ("able", "calls"),
     [

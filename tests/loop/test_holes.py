@@ -333,8 +333,8 @@ def test_a_capped_turn_is_not_reported_as_complete(tmp_path: Path) -> None:
     again = loop.plan_finish("done")
     assert (again.ok, again.data["accepted"]) == (False, False)
     assert "NOT DONE" in again.text
-    assert bench.status("do-it")["status"] == "incomplete"
-    assert "do-it: incomplete" in bench.run("status", "do-it").out
+    assert bench.goes("status", "do-it", "--json", code=1).json["status"] == "incomplete"
+    assert "do-it: incomplete" in bench.goes("status", "do-it", code=1).out
     assert "[done]" not in bench.run("list").out
     # What goes on after that is not at its end: the work counts when it is there.
     bench.right("a")

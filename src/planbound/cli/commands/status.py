@@ -9,6 +9,7 @@ from planbound.cli.reports.loop import loop_data, loop_lines
 from planbound.cli.reports.question import question_lines
 from planbound.cli.reports.status import state_data, status_lines
 from planbound.cli.terminal import Terminal
+from planbound.engine.loop.state import INCOMPLETE
 from planbound.errors import ExitCode
 from planbound.wiring.looped import loop_view
 from planbound.wiring.parts import Parts
@@ -37,10 +38,13 @@ def run(arguments: argparse.Namespace, terminal: Terminal) -> ExitCode:
         ),
         None,
     )
+    # An agent that was refused too often did not come to its end: whoever asks is told so.
+    capped = loop is not None and loop.state.outcome == INCOMPLETE
+    code = ExitCode.FAILED if capped else ExitCode.DONE
     if arguments.json:
         about = state_data(file.slug, state) | {"holder": holder}
         terminal.json(about if loop is None else about | loop_data(loop))
-        return ExitCode.DONE
+        return code
     lines = status_lines(file.slug, state, terminal)
     for line in lines if loop is None else loop_lines(file.slug, loop, terminal):
         terminal.out(line)
@@ -51,4 +55,4 @@ def run(arguments: argparse.Namespace, terminal: Terminal) -> ExitCode:
     for question in state.questions.values():
         for line in question_lines(question):
             terminal.out(line)
-    return ExitCode.DONE
+    return code
