@@ -24,7 +24,8 @@ def loop_data(view: LoopView) -> dict[str, object]:
 
 def loop_lines(slug: str, view: LoopView, terminal: Terminal) -> Iterator[str]:
     """Yield where it is, for people."""
-    refused = f", refused {view.state.all_refusals} times" if view.state.all_refusals else ""
+    count = view.state.all_refusals
+    refused = f", refused {count} time{'' if count == 1 else 's'}" if count else ""
     session = f" (session {view.state.session})" if view.state.session else ""
     yield terminal.style(f"{slug}: {view.status}, in the loop{session}{refused}", "bold")
     shown = show(slug, view.plan, view.state, view.agenda, only_open=False)

@@ -32,6 +32,7 @@ from planbound.usecases.loop import steps as steps_of
 from planbound.usecases.loop.answers import data_of, judged, shown
 from planbound.usecases.loop.binding import bound_plan, is_absent, state_of
 from planbound.usecases.loop.desk import LoopDesk
+from planbound.usecases.loop.projection import show_marks
 from planbound.usecases.loop.told import Told
 from planbound.usecases.loop.work import Work, leased
 
@@ -384,7 +385,12 @@ class Loop:
         with leased(self.desk, file.slug) as fence:
             work = Work(self.desk, file, fence)
             writing.reconcile(work)
-            yield work
+            before = work.state.seq
+            try:
+                yield work
+            finally:
+                if work.state.seq != before:
+                    show_marks(work)
 
     def _answered(self, act: Callable[[], Told]) -> Told:
         """Turn what is wrong with a call into an answer: an agent can mend it."""

@@ -12,7 +12,7 @@ from planbound.errors import NothingToDo, Refused, UsageError
 from planbound.journal.event import EventKind
 from planbound.journal.record import Json
 from planbound.plan.digest import contract_digest, digest, step_digest
-from planbound.plan.model import Command, Condition, Plan
+from planbound.plan.model import Command, Condition, Plan, PlanStatus, StepStatus
 from planbound.plan.parse import parse
 from planbound.ports.files import PlanFile
 from planbound.usecases.loop.desk import LoopDesk
@@ -132,7 +132,7 @@ def _difference(
         "revision": work.state.revision + 1,
         "by": desk.session,
         "text": keep_text(desk.vault, after),
-        "diff": desk.recorder.redactor.redact(_diff(before, after)).text[:_DIFF],
+        "diff": desk.recorder.redactor.redact(_diff(_unmarked(old), _unmarked(new))).text[:_DIFF],
         "kept": list(kept),
         "kept_conditions": [
             number
@@ -242,6 +242,14 @@ def _probe(probe: tuple[str, object]) -> Json:
     name, arguments = probe
     assert isinstance(arguments, dict)
     return {"name": name, "arguments": {str(key): value for key, value in arguments.items()}}
+
+
+def _unmarked(plan: Plan) -> bytes:
+    """Return the text without the marks that the harness writes."""
+    from planbound.plan.edit import mark_progress  # noqa: PLC0415 - start-up
+
+    steps = [StepStatus.PENDING] * len(plan.steps)
+    return mark_progress(plan, PlanStatus.DRAFT, steps).to_bytes()
 
 
 def _diff(before: bytes, after: bytes) -> str:
