@@ -19,7 +19,8 @@ def _ready(attack: Attack) -> None:
 
 
 @pytest.mark.requirement("judging.attacks", "invariant.only-the-harness-proves", "cell.agent")
-@pytest.mark.parametrize("attack", ATTACKS, ids=lambda attack: attack.name)
+# Every other one, which is some of each family; `make attacks` fights all of them.
+@pytest.mark.parametrize("attack", ATTACKS[::2], ids=lambda attack: attack.name)
 def test_an_attack_does_not_fool_the_harness(attack: Attack, tmp_path: Path) -> None:
     _ready(attack)
     result = fight(attack, Isolation.I2, tmp_path)
