@@ -105,10 +105,10 @@ def test_an_installed_agent_that_lies_is_caught_and_then_does_the_plan(
         assert other != lied
 
 
-def caught_and_mended(bench: Bench, table: str) -> Log:
+def caught_and_mended(bench: Bench, table: str, more: str = "") -> Log:
     """Run the plan; return how the attempts ended: the first one was a lie."""
     bench.lay(Step("Make one"), Step("Make two", depends="1"))
-    bench.write("planbound.toml", f'[agents.coder]\n{table}timeout = "3m"\n')
+    bench.write("planbound.toml", f'[agents.coder]\n{table}timeout = "3m"\n{more}')
     bench.approve()
     bench.goes("run", "PLAN")
     log = bench.log()
@@ -221,6 +221,8 @@ def test_an_installed_agent_that_speaks_the_protocol_does_the_plan(
         ended = caught_and_mended(
             bench,
             f'kind = "acp"\ncommand = {words}\nenv = {names}\noptions = {{ {case.options} }}\n',
+            # The adapter starts another program, which may lie where a cell has its own folder.
+            f'[contracts]\nread = ["{Path(codex).parents[1]}"]\n' if codex else "",
         )
     sessions = [event["session"] for event in ended]
     assert (sessions[0] == sessions[1]) == case.resumes

@@ -84,10 +84,22 @@ class Program:
     def _exposed(self, command: tuple[str, ...]) -> Iterator[str]:
         """Yield what has to be seen for it to start, wherever it is installed."""
         program = command[0]
-        yield os.path.dirname(os.path.realpath(program))
+        yield from surroundings(program)
         for word in (program, *self.rules.command):
             if os.path.isabs(word) and os.path.exists(word):
                 yield word
+
+
+def surroundings(program: str) -> Iterator[str]:
+    """Yield the folders that a program comes with: its own, its packages, its environment."""
+    packages = f"{os.sep}node_modules{os.sep}"
+    for path in dict.fromkeys((program, os.path.realpath(program))):
+        folder = os.path.dirname(path)
+        yield folder
+        if packages in path:
+            yield path.partition(packages)[0] + packages.rstrip(os.sep)
+        if os.path.isfile(os.path.join(os.path.dirname(folder), "pyvenv.cfg")):
+            yield os.path.dirname(folder)
 
 
 def not_installed(word: str) -> Worked:

@@ -14,7 +14,7 @@ from planbound.agents.acp.job import Job, Permissions
 from planbound.agents.acp.transcript import AcpTranscript
 from planbound.agents.cli import Call, refuse_options
 from planbound.agents.kind import Kind
-from planbound.agents.program import Program, not_installed
+from planbound.agents.program import Program, not_installed, surroundings
 from planbound.engine.agents import AgentRules
 from planbound.engine.judging.outcome import Ending, Outcome
 from planbound.errors import ConfigurationError
@@ -112,7 +112,7 @@ class AcpAgent:
             stdin=job.to_json(),
             exposed=(
                 *(sys.prefix, sys.base_prefix, _PACKAGES),
-                *(agent, os.path.dirname(os.path.realpath(agent))),
+                *surroundings(agent),
             ),
             hear=hear,
         )
