@@ -76,6 +76,12 @@ def test_what_is_wrong_with_a_configured_agent_is_said(bench: Bench) -> None:
     assert "there is no such kind" in done.out
 
 
+def test_a_model_without_its_credential_is_said_to_lack_it(bench: Bench) -> None:
+    bench.write("planbound.toml", '[agents.a]\nkind = "model"\nmodel = "anthropic:some-model"\n')
+    assert "`ANTHROPIC_API_KEY` is not set" in bench.goes("agents", code=1).out
+    bench.goes("agents", ANTHROPIC_API_KEY="not-a-real-one")
+
+
 @pytest.mark.requirement("command.agents")
 def test_the_probe_lets_an_agent_start_edit_and_be_stopped(bench: Bench) -> None:
     good = _agent(bench, "good", EDITS)

@@ -955,3 +955,22 @@ def test_the_file_shows_where_the_steps_are(bench: Scratch) -> None:
     assert isinstance(loop.check("done"), Accept)
     assert "status: done" in bench.file.read_text()
     assert "file against journal: they agree" in bench.run("doctor").out
+
+
+def test_a_plan_that_no_agent_works_on_is_not_released(bench: Scratch) -> None:
+    bench.goes("new", "mine")
+    done = bench.goes("release", "mine", "--reason", "enough", "--as", "tester", code=3)
+    assert "no agent works on `mine` by itself" in done.err
+    assert not bench.log().of("SESSION_RELEASED")
+
+
+def test_a_loop_that_never_calls_the_gate_is_not_done(bench: Scratch) -> None:
+    loop = bench.loop()
+    loop.plan_create("Do it", [A, B])
+    bench.right("a")
+    loop.step_update(1, "done", SHOWN)
+    # The host says "complete" and goes; nobody asked the gate.
+    assert bench.status("do-it")["status"] not in {"done", "incomplete"}
+    assert "[done]" not in bench.goes("list").out
+    assert bench.goes("judge", "do-it", code=1).out.count("✓ pass") == 1
+    assert "Make b" in (bench.loop("another").orientation() or "")

@@ -148,7 +148,18 @@ def _look(rules: AgentRules, workspace: str) -> tuple[str | None, list[str]]:
         for name in rules.env
         if is_credential(name) and not os.environ.get(name)
     ]
+    if not words:
+        problems += _no_credential(rules, kind)
     return program, problems
+
+
+def _no_credential(rules: AgentRules, kind: Kind) -> Iterator[str]:
+    """Yield that a service which usually wants a credential would be asked without one."""
+    provider = (rules.model or "").partition(":")[0].partition("-")[0].upper()
+    usual = [name for name in kind.credentials if provider and name.startswith(provider)]
+    named = rules.base_url is not None or any(is_credential(name) for name in rules.env)
+    if usual and not named and not any(os.environ.get(name) for name in kind.credentials):
+        yield f"`{usual[0]}` is not set"
 
 
 def _not_importable(kind: Kind) -> str | None:

@@ -132,6 +132,12 @@ class LoopState:
         """Whether it is owed even where its file is gone: the text is known."""
         return self.outcome is None and self.text is not None
 
+    @property
+    def is_known(self) -> bool:
+        """Whether an agent in the loop has, or may have, anything to do with it."""
+        begun = self.steps or self.conditions or self.all_refusals
+        return bool(self.text is not None or begun or self.approved is not None)
+
     def apply_all(self, records: Iterable[Record]) -> None:
         """Take in events, in their order."""
         for record in records:

@@ -14,6 +14,8 @@ def release(recorder: Recorder, slug: str, state: LoopState, person: Person, rea
     """Put on record who lets the agent go, and why; what is not done stays not done."""
     if state.outcome not in {None, INCOMPLETE}:
         raise NothingToDo(f"nobody owes anything to `{slug}`: it ended as {state.outcome}")
+    if not state.is_known:
+        raise NothingToDo(f"no agent works on `{slug}` by itself, so there is nothing to end")
     details: dict[str, Json] = {"by": person.name, "method": person.method, "reason": reason}
     if state.session is not None:
         details["session"] = state.session
