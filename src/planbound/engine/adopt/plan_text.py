@@ -14,6 +14,7 @@ from typing import NamedTuple
 from planbound.engine.adopt.order import Placed, place_tasks, plain
 from planbound.engine.adopt.prose import one_line, softened
 from planbound.engine.adopt.task import TaskList
+from planbound.engine.prompt import fenced
 from planbound.plan.model import Command, Plan, Step
 from planbound.plan.parse import parse_source
 from planbound.plan.skeleton import objective_line
@@ -260,13 +261,6 @@ def _word(text: str) -> str:
 
 
 # -- text ------------------------------------------------------------------------------------
-
-
-def fenced(text: str, tag: str) -> str:
-    """Return a text as code, in a fence that nothing in it can close."""
-    longest = max((len(run) for run in re.findall(r"`+", text)), default=0)
-    mark = "`" * max(3, longest + 1)
-    return f"{mark}{tag}\n{text}\n{mark}"
 
 
 def _clean(text: str) -> str:

@@ -4,9 +4,9 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
 
-from planbound.engine.adopt.plan_text import fenced
 from planbound.engine.adopt.prose import softened
 from planbound.engine.loop.given import GivenCondition, GivenStep
+from planbound.engine.prompt import fenced
 from planbound.errors import UsageError
 from planbound.plan.model import Command, Plan, Step
 from planbound.plan.parse import parse
