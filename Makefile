@@ -85,6 +85,7 @@ bench: $(READY)
 	$(BIN)/python -m benchmarks.manifest
 	$(BIN)/python -m benchmarks.judge
 	$(BIN)/python -m benchmarks.run
+	$(BIN)/python -m benchmarks.fleet
 	$(BIN)/python -m benchmarks.table
 
 # The lock holds versions and hashes and no address; see docs/decisions/002.

@@ -42,6 +42,7 @@ def table() -> str:
     rows += _hook_rows(results["hook"]) if "hook" in results else []
     rows += _manifest_rows(results["manifest"]) + _judge_rows(results["judge"])
     rows += _run_rows(results["run"]) if "run" in results else []
+    rows += _fleet_rows(results["fleet"]) if "fleet" in results else []
     lines = ["| what | median | |", "| --- | ---: | --- |"]
     lines += [f"| {name} | {seconds * 1000:.1f} ms | {note} |" for name, seconds, note in rows]
     return "\n".join(lines) + "\n"
@@ -101,6 +102,27 @@ def _run_rows(found: dict[str, float]) -> list[tuple[str, float, str]]:
         (f"resume after a kill, {steps - 1:,} of {steps:,} proved", found["resume"], "limit 3 s"),
         ("8 steps of 1 s, together", found["parallel"], "limit 3 s"),
     ]
+
+
+def _fleet_rows(found: dict[str, float]) -> list[tuple[str, float, str]]:
+    plans, steps, jobs = (int(found[name]) for name in ("plans", "steps", "jobs"))
+    plain, fleet = found["xargs -P"], found["planbound fleet"]
+    rows = [
+        (f"{plans} times {steps} agents of 1 s in `xargs -P {jobs}`", plain, ""),
+        (
+            f"the same {plans} plans in `planbound fleet --jobs {jobs}`, in worktrees and cells",
+            fleet,
+            f"{fleet / plain:.2f} x xargs",
+        ),
+    ]
+    for ours, theirs in (
+        ("planbound spawn", "git worktree add"),
+        ("planbound integrate", "git merge and contract"),
+    ):
+        seconds = found[ours]
+        note = f"adds {(seconds - found[theirs]) * 1000:.0f} ms to {theirs}"
+        rows.append((f"`{ours}`, {int(found['files']):,} files", seconds, note))
+    return rows
 
 
 def _times(start: dict[str, float], name: str) -> str:

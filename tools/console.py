@@ -3,7 +3,8 @@
 Every ```console fence is run, the fences of one page in order and in one scratch workspace. A line
 that begins with `$ ` is a command, lines with `> ` right behind it carry it on, and the rest is
 what it prints on either stream. A line `...` stands for any number of lines. Times such as `0.3 s`
-and ids of eight hexadecimal digits, which are others each time, stand for any of their kind.
+and ids of eight or twelve hexadecimal digits, which are others each time, stand for any of their
+kind.
 
 Two comments, each right before a fence, steer this:
 
@@ -40,8 +41,8 @@ PAGES = [
 
 _FILE = re.compile(r"<!-- file: (\S+) -->\s*")
 _NOT_RUN = re.compile(r"<!-- not run: \S.* -->\s*")
-_VARYING = re.compile(r"\b(?:[0-9]+\.[0-9] s|[0-9a-f]{8})\b")
-"""What is another one each time: how long it took, the id of a question."""
+_VARYING = re.compile(r"\b(?:[0-9]+\.[0-9] s|[0-9a-f]{8}|[0-9a-f]{12})\b")
+"""What is another one each time: how long it took, the id of a question, a commit."""
 _END = "\x1e"
 """What the shell prints behind the output of each command."""
 

@@ -8,11 +8,13 @@ A fault *in a plan* is never an exception: it is a diagnostic (`planbound.source
     ├── NothingToDo             everything asked for is there already
     ├── Refused                 the harness will not do this, and says why
     │   ├── AlreadyExists       something is at the path that would be written
+    │   ├── Claimed             another plan that somebody runs is in the way
     │   ├── ConcurrentModification  the file is not the one that was read
     │   │   └── LeaseLost       somebody else runs the plan now
     │   └── BindingError        which plan is meant cannot be told
     ├── FileProblem             a file cannot be read or written
     ├── CellProblem             nothing can be run apart from everything else, as demanded
+    ├── GitProblem              git cannot do what is asked of it
     ├── IncompletePlan          an agent ended, and its plan is not done (in `loop.gate`)
     └── JournalProblem          the journal cannot be read or written
         ├── Stale               somebody else appended first: read again
@@ -76,6 +78,16 @@ class AlreadyExists(Refused):
     """Something is at the path that would be written."""
 
 
+class Claimed(Refused):
+    """Another plan that somebody runs is in the way: it is safe when that one has ended."""
+
+    def __init__(self, message: str, *, plan: str, worktree: str, hint: str | None = None) -> None:
+        super().__init__(message, hint=hint)
+        self.plan = plan
+        """The plan in the way, and where it is run."""
+        self.worktree = worktree
+
+
 class ConcurrentModification(Refused):
     """The file is not the one that was read."""
 
@@ -94,6 +106,10 @@ class FileProblem(PlanboundError):  # noqa: N818 - the file's problem, not ours
 
 class CellProblem(PlanboundError):  # noqa: N818 - named as its siblings are
     """No cell could be made, or none as strong as is demanded: nothing was run."""
+
+
+class GitProblem(PlanboundError):  # noqa: N818 - git's problem, not ours
+    """Git cannot do what is asked of it, or cannot be read."""
 
 
 class JournalProblem(PlanboundError):  # noqa: N818 - the journal's problem, not ours

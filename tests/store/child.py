@@ -23,12 +23,16 @@ from planbound.errors import JournalProblem, LeaseLost, Refused, Stale
 from planbound.journal.event import EventKind
 from planbound.journal.record import Draft, Json
 from planbound.ports.journal import Journal, Query
-from planbound.ports.lease import Leases
+from planbound.ports.lease import Leases, Revoking
 
 ROOT = Path(__file__).parents[2]
 
 PROBLEM = 3
 """The exit code for a `JournalProblem`."""
+
+
+class RevocableLeases(Leases, Revoking, Protocol):
+    """Leases that a person can take away."""
 
 
 class OpenJournal(Journal, Protocol):
@@ -37,7 +41,7 @@ class OpenJournal(Journal, Protocol):
     def close(self) -> None:
         """Let go."""
 
-    def leases(self) -> Leases:
+    def leases(self) -> RevocableLeases:
         """Return the leases beside the events."""
 
 

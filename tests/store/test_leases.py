@@ -17,7 +17,7 @@ import pytest
 
 from planbound.engine.claims import Claim, collision
 from planbound.engine.fence import Fence
-from planbound.errors import LeaseLost, Refused
+from planbound.errors import Claimed, LeaseLost, Refused
 from planbound.ports.journal import Query
 from planbound.ports.lease import Leases
 from planbound.store.anchored_journal import AnchoredJournal, AnchorFile
@@ -244,8 +244,72 @@ def test_plans_that_could_change_the_same_files_do_not_run_in_one_worktree(
     assert message.startswith(beside)
     assert message == collision(asked, leases.held()[0].claim)
     assert [held.claim.plan for held in leases.held()] == ["one"]
-    leases.acquire(asked._replace(worktree="/elsewhere"), seconds=LONG)
+
+
+@pytest.mark.parametrize(
+    ("mine", "theirs"),
+    [
+        (("docs/*", "lib/**"), ("src/a.py",)),
+        (None, ("src/a.py",)),
+        (("src/a.py",), None),
+        (None, None),
+        ((), ("**",)),
+        (("../a",), ("src/**",)),
+    ],
+)
+def test_plans_in_two_worktrees_run_together_unless_both_say_that_they_meet(
+    journal: OpenJournal, mine: tuple[str, ...] | None, theirs: tuple[str, ...] | None
+) -> None:
+    leases = journal.leases()
+    leases.acquire(claim(FIRST, plan="one", touches=theirs), seconds=LONG)
+    asked = claim(SECOND, plan="two", touches=mine, worktree="/elsewhere")
+    leases.acquire(asked, seconds=LONG)
     assert [held.claim.plan for held in leases.held()] == ["one", "two"]
+
+
+@pytest.mark.requirement("lease.touches")
+def test_plans_whose_touches_meet_do_not_run_at_once_in_two_worktrees(
+    journal: OpenJournal,
+) -> None:
+    leases = journal.leases()
+    first = leases.acquire(claim(FIRST, plan="one", touches=("src/a.py",)), seconds=LONG)
+    asked = claim(SECOND, plan="two", touches=("docs/*", "src/**"), worktree="/elsewhere")
+    with pytest.raises(Claimed) as caught:
+        leases.acquire(asked, seconds=LONG)
+    where = f"`two` waits for `one`, which {FIRST} runs in /repository"
+    assert caught.value.message == f"{where}: `src/**` meets `src/a.py`"
+    assert (caught.value.plan, caught.value.worktree) == ("one", "/repository")
+    leases.release(first)
+    leases.acquire(asked, seconds=LONG)
+
+
+def test_a_plan_is_never_in_its_own_way_as_another_one_is(journal: OpenJournal) -> None:
+    leases = journal.leases()
+    # By name the others come first: what is refused at once counts nevertheless.
+    leases.acquire(claim(FIRST, plan="a", touches=("x",), worktree="/elsewhere"), seconds=LONG)
+    leases.acquire(claim(FIRST, plan="c", touches=("y",)), seconds=LONG)
+    asked = claim(SECOND, plan="d", touches=("x", "y"))
+    with pytest.raises(Claimed) as caught:
+        leases.acquire(asked, seconds=LONG)
+    assert caught.value.plan == "c"
+    leases.acquire(claim(FIRST, plan="d", worktree="the gate of d"), seconds=LONG)
+    with pytest.raises(Refused) as own:
+        leases.acquire(asked, seconds=LONG)
+    assert not isinstance(own.value, Claimed)
+
+
+def test_an_expired_lease_elsewhere_is_lost_only_to_a_plan_that_it_meets(
+    journal: OpenJournal,
+) -> None:
+    leases = journal.leases()
+    slow = leases.acquire(claim(FIRST, touches=("src/a",)), seconds=0)
+    unknown = leases.acquire(claim(FIRST, plan="unknown", worktree="/third"), seconds=0)
+    leases.acquire(claim(SECOND, plan="b", touches=("src/b",), worktree="/other"), seconds=LONG)
+    journal.append([draft("a")], fence=slow)
+    leases.acquire(claim(SECOND, plan="c", touches=("src/a",), worktree="/other"), seconds=LONG)
+    assert lost(lambda: journal.append([draft("b")], fence=slow)) == LOST
+    journal.append([draft("c", plan="unknown")], fence=unknown)
+    assert ids(journal) == ["a", "c"]
 
 
 def test_an_expired_lease_in_the_way_of_another_plan_is_lost_to_it(journal: OpenJournal) -> None:
@@ -259,6 +323,60 @@ def test_an_expired_lease_in_the_way_of_another_plan_is_lost_to_it(journal: Open
     leases.renew(apart, seconds=LONG)
     assert [held.claim.plan for held in leases.held()] == ["apart", "other"]
     assert ids(journal) == []
+
+
+# -- taken away --------------------------------------------------------------------------------
+
+
+@pytest.mark.requirement("lease.fenced")
+def test_who_had_its_lease_taken_away_can_write_nothing(journal: OpenJournal) -> None:
+    leases = journal.leases()
+    asked = claim(FIRST, touches=("src/**",))
+    old = leases.acquire(asked, seconds=LONG)
+    leases.acquire(claim(FIRST, plan="other", worktree="/elsewhere"), seconds=LONG)
+    journal.append([draft("a")], fence=old)
+    taken = leases.revoke("round", by="ann")
+    assert taken is not None
+    assert (taken.claim, taken.number, taken.expired) == (asked, 1, False)
+    assert [held.claim.plan for held in leases.held()] == ["other"]
+    for attempt in (
+        lambda: journal.append([draft("b")], fence=old),
+        lambda: leases.renew(old, seconds=LONG),
+    ):
+        message = lost(attempt)
+        assert message == "the lease of `round` was lost to ann; nothing was written"
+    leases.release(old)
+    new = leases.acquire(claim(SECOND), seconds=LONG)
+    assert new.number > old.number + 1
+    assert lost(lambda: journal.append([draft("b")], fence=old)) == LOST
+    journal.append([draft("b")], fence=new)
+    assert ids(journal) == ["a", "b"]
+
+
+def test_what_nobody_holds_cannot_be_taken_away(journal: OpenJournal) -> None:
+    leases = journal.leases()
+    assert leases.revoke("round", by="ann") is None
+    fence = leases.acquire(claim(FIRST), seconds=LONG)
+    leases.release(fence)
+    assert leases.revoke("round", by="ann") is None
+    assert leases.acquire(claim(FIRST), seconds=0) == Fence("round", 2)
+    expired = leases.revoke("round", by="ann")
+    assert expired is not None
+    assert expired.expired
+
+
+@pytest.mark.requirement("lease.revoked")
+def test_a_lease_is_taken_away_over_another_connection(place: Place) -> None:
+    journal, other = place.open(), place.open()
+    fence = journal.leases().acquire(claim(FIRST), seconds=LONG)
+    taken = other.leases().revoke("round", by="ann")
+    assert taken is not None
+    assert taken.claim.holder == FIRST
+    assert "was lost to ann" in lost(lambda: journal.append([draft("a")], fence=fence))
+    assert "was lost to ann" in lost(lambda: journal.leases().renew(fence, seconds=LONG))
+    assert (ids(other), list(journal.leases().held())) == ([], [])
+    journal.close()
+    other.close()
 
 
 # -- several processes -------------------------------------------------------------------------

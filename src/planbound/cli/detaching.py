@@ -51,4 +51,6 @@ def _words(arguments: argparse.Namespace, parts: Parts, file: PlanFile) -> list[
     words += ["run", file.path, "--stay", "--no-input"]
     if arguments.jobs:
         words += ["--jobs", str(arguments.jobs)]
-    return [*words, "--wait"] if arguments.wait else words
+    if arguments.wait is not None:
+        words.append("--wait" if arguments.wait else "--no-wait")
+    return words

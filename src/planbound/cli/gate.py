@@ -7,7 +7,7 @@ import secrets
 from collections.abc import Sequence
 
 from planbound.cli.gate_arguments import SHORTEST, Given, prompt
-from planbound.cli.inputs import read_plan
+from planbound.cli.inputs import read_bound_plan
 from planbound.cli.reports import gate_sheet, text
 from planbound.cli.terminal import Terminal
 from planbound.engine.gate.approval import Approval, Method, Standing, mismatch
@@ -47,8 +47,8 @@ class Gate:
         refuse_in_cell()
         self.given = Given.of(arguments)
         self.terminal = terminal
-        self.parts = Parts(workspace=arguments.workspace, state=arguments.state)
-        self.file, self.data = read_plan(arguments.plan, self.parts)
+        parts = Parts(workspace=arguments.workspace, state=arguments.state)
+        self.parts, self.file, self.data = read_bound_plan(arguments.plan, parts)
         if not self.parts.holds(self.file.path):
             raise UsageError("only a plan in `.harness/` goes through the gate")
         self.plan = parse(self.data, path=self.file.shown)

@@ -26,6 +26,16 @@ def references(arguments: argparse.Namespace, parts: Parts) -> list[str | None]:
     return [plan.path for plan in plans]
 
 
+def read_bound_plan(reference: str | None, parts: Parts) -> tuple[Parts, PlanFile, bytes]:
+    """Return a plan, and the parts for the worktree that it is bound to."""
+    file, data = read_plan(reference, parts)
+    if file.path == STANDARD_INPUT:
+        return parts, file, data
+    from planbound.wiring.bound import at_worktree  # noqa: PLC0415 - not where files are read only
+
+    return at_worktree(parts, file), file, data
+
+
 def read_plan(reference: str | None, parts: Parts) -> tuple[PlanFile, bytes]:
     """Return a plan's file and content; `-` is standard input."""
     if reference == STANDARD_INPUT:

@@ -6,7 +6,7 @@ import argparse
 from collections.abc import Sequence
 from typing import NamedTuple
 
-from planbound.cli.inputs import read_plan
+from planbound.cli.inputs import read_bound_plan
 from planbound.cli.terminal import Terminal
 from planbound.engine.judging.case import Case, cases
 from planbound.engine.judging.verdict import Subject
@@ -25,6 +25,8 @@ class Asked(NamedTuple):
     cases: tuple[Case, ...]
     held: bool
     """Whether it is a plan of this workspace, so that the journal speaks of it."""
+    parts: Parts
+    """For the worktree that the plan is bound to."""
 
     @property
     def judged(self) -> list[Case]:
@@ -57,7 +59,7 @@ def ask(arguments: argparse.Namespace, parts: Parts, terminal: Terminal) -> Aske
 
     A plan with errors is judged too, for a look is not a run: the gate is stricter.
     """
-    file, data = read_plan(arguments.plan, parts)
+    parts, file, data = read_bound_plan(arguments.plan, parts)
     verified = verify(data, path=file.shown, surroundings=parts.surroundings())
     chosen = _chosen(verified.plan, arguments)
     if not any(isinstance(case.contract, Command) for case in chosen):
@@ -67,7 +69,7 @@ def ask(arguments: argparse.Namespace, parts: Parts, terminal: Terminal) -> Aske
     if verified.errors:
         count = f"{verified.errors} error{'' if verified.errors == 1 else 's'}"
         terminal.note(f"note: the plan has {count}; `planbound verify` says which")
-    return Asked(file, verified.plan, chosen, parts.holds(file.path))
+    return Asked(file, verified.plan, chosen, parts.holds(file.path), parts)
 
 
 def _chosen(plan: Plan, arguments: argparse.Namespace) -> tuple[Case, ...]:

@@ -41,7 +41,20 @@ def configure(parser: argparse.ArgumentParser) -> None:
     parser.add_argument(
         "--jobs", type=int, metavar="N", help="how many steps may run at once (default 1)"
     )
-    parser.add_argument("--wait", action="store_true", help="wait for others who are in the way")
+    waiting = parser.add_mutually_exclusive_group()
+    waiting.add_argument(
+        "--wait",
+        action="store_const",
+        const=True,
+        help="wait for others who are in the way, in the same worktree too",
+    )
+    waiting.add_argument(
+        "--no-wait",
+        dest="wait",
+        action="store_const",
+        const=False,
+        help="wait for nobody: without this, plans in other worktrees are waited for",
+    )
     parser.add_argument("--detach", action="store_true", help="go to the background")
     parser.add_argument(
         "--no-input", action="store_true", help="ask nothing here: what waits goes to the inbox"

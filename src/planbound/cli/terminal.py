@@ -58,6 +58,10 @@ class Terminal:
         """Return the text in a style, if standard output shows styles."""
         return self._paint(text, *names, colour=self.colour)
 
+    def error_style(self, text: str, *names: str) -> str:
+        """Return the text in a style, if standard error shows styles."""
+        return self._paint(text, *names, colour=self.error_colour)
+
     def _paint(self, text: str, *names: str, colour: bool) -> str:
         if not colour:
             return text

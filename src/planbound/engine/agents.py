@@ -69,19 +69,6 @@ def read_agents(table: Table) -> dict[str, AgentRules]:
     return {name: _agent(name, table.table(name)) for name in table.values}
 
 
-def read_roles(table: Table, agents: Mapping[str, AgentRules]) -> dict[str, tuple[str, ...]]:
-    """Return for each role the agents that share it."""
-    found: dict[str, tuple[str, ...]] = {}
-    for name in table.values:
-        role = table.table(name)
-        role.allow("agent", "agents", "skills")
-        if len(role.values) > 1:
-            role.refuse(max(role.values), "is one too many", "write `agent`, `agents` or `skills`")
-        if seated := _seated(role, agents):
-            found[name] = seated
-    return found
-
-
 def seats_of(
     target: str, agents: Mapping[str, AgentRules], seats: Mapping[str, tuple[str, ...]]
 ) -> tuple[str, ...]:
@@ -99,23 +86,6 @@ _TYPES = {"coder": "code", "reviewer": "review", "tester": "test", "researcher":
 def work_type(target: str | None) -> str:
     """Return what kind of work a role does, for the record."""
     return _TYPES.get(target or "coder", target or "code")
-
-
-def _seated(role: Table, agents: Mapping[str, AgentRules]) -> tuple[str, ...]:
-    if "skills" in role.values:
-        skills = set(role.texts("skills", "a list of skills"))
-        able = tuple(name for name, rules in agents.items() if skills and skills <= {*rules.skills})
-        if not able:
-            role.refuse("skills", "are no agent's", "give an agent `skills = [...]` that has them")
-        return able
-    one = role.values.get("agent")
-    wanted = role.texts("agents", "a list of agents") if one is None else (one,)
-    for agent in wanted:
-        if agent not in agents or not isinstance(agent, str):
-            known = ", ".join(agents) or "none"
-            key = "agents" if one is None else "agent"
-            role.refuse(key, f"is {agent!r}", f"agents that are configured: {known}")
-    return tuple(dict.fromkeys(str(agent) for agent in wanted))
 
 
 def _agent(name: str, table: Table) -> AgentRules:

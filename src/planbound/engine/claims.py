@@ -5,8 +5,10 @@ from __future__ import annotations
 from collections.abc import Iterable
 from typing import NamedTuple
 
-from planbound.errors import Refused
+from planbound.errors import Claimed, Refused
 from planbound.plan.glob import GlobError, meeting_pairs, parse_glob
+
+_HINT = "wait for it, or end it: the lease of a process goes with the process"
 
 
 class Claim(NamedTuple):
@@ -37,50 +39,56 @@ class Held(NamedTuple):
 def admit(claim: Claim, leases: Iterable[Held]) -> tuple[Held, ...]:
     """Return the expired leases of other plans that end when this claim is granted.
 
-    Raise Refused where a lease that has not expired is in the way. An expired one in the way ends:
-    otherwise its holder, if it only was slow, would go on beside the new one.
+    Raise Refused where the plan's own lease has not expired, and Claimed where that of another
+    plan in the way has not. An expired one in the way ends: otherwise its holder, if it only was
+    slow, would go on beside the new one.
     """
     ended = []
-    for held in leases:
-        reason = _in_the_way(claim, held.claim)
+    # What is refused at once comes first: the plan's own holder, then those in the same worktree.
+    for held in sorted(leases, key=lambda each: _distance(claim, each.claim)):
+        other = held.claim
+        if other.plan == claim.plan:
+            if not held.expired:
+                raise Refused(f"`{claim.plan}` is run by {other.holder} already", hint=_HINT)
+            continue
+        reason = collision(claim, other)
         if reason is None:
             continue
         if not held.expired:
-            raise Refused(
-                reason, hint="wait for it, or end it: the lease of a process goes with the process"
-            )
-        if held.claim.plan != claim.plan:
-            ended.append(held)
+            raise Claimed(reason, plan=other.plan, worktree=other.worktree, hint=_HINT)
+        ended.append(held)
     return tuple(ended)
 
 
-def _in_the_way(claim: Claim, other: Claim) -> str | None:
-    if other.plan == claim.plan:
-        return f"`{claim.plan}` is run by {other.holder} already"
-    return collision(claim, other)
+def _distance(claim: Claim, other: Claim) -> tuple[bool, bool]:
+    return other.plan != claim.plan, other.worktree != claim.worktree
 
 
 def collision(claim: Claim, other: Claim) -> str | None:
-    """Say why two plans cannot run at the same time; None where they can."""
-    if claim.worktree != other.worktree:
+    """Say why two plans cannot run at the same time; None where they can.
+
+    In different worktrees nothing is broken by what nobody declared: the merge judges that.
+    """
+    unknown, met = _overlap(claim, other)
+    if claim.worktree == other.worktree:
+        reason = unknown or met
+        where = f"`{claim.plan}` cannot run beside `{other.plan}`, which {other.holder} runs in"
+        return None if reason is None else f"{where} the same worktree: {reason}"
+    if met is None:
         return None
-    reason = _overlap(claim, other)
-    if reason is None:
-        return None
-    return (
-        f"`{claim.plan}` cannot run beside `{other.plan}`, which {other.holder} runs in the same"
-        f" worktree: {reason}"
-    )
+    runs = f"which {other.holder} runs in {other.worktree}"
+    return f"`{claim.plan}` waits for `{other.plan}`, {runs}: {met}"
 
 
-def _overlap(claim: Claim, other: Claim) -> str | None:
+def _overlap(claim: Claim, other: Claim) -> tuple[str | None, str | None]:
+    """Return why nobody can tell what both would change, and else how that meets."""
     groups = []
     for each in (claim, other):
         if each.touches is None:
-            return f"`{each.plan}` has no `touches`, so nobody can tell whether it is safe"
+            return f"`{each.plan}` has no `touches`, so nobody can tell whether it is safe", None
         try:
             groups.append([parse_glob(text) for text in each.touches])
         except GlobError as error:
-            return f"`touches` of `{each.plan}` cannot be read: {error}"
+            return f"`touches` of `{each.plan}` cannot be read: {error}", None
     met = next(meeting_pairs(groups, lambda _first, _second: True), None)
-    return None if met is None else f"`{met[2].text}` meets `{met[3].text}`"
+    return None, None if met is None else f"`{met[2].text}` meets `{met[3].text}`"

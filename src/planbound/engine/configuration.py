@@ -17,11 +17,13 @@ if TYPE_CHECKING:
     from planbound.engine.gate.policy import Policy
     from planbound.engine.notify import Notify
     from planbound.engine.recovery.recipe import Recipe
+    from planbound.engine.roles import Role
+    from planbound.engine.team.rules import WorktreeRules
 
 PROFILES = ("default", "strict")
 _KEYS = (
     *("profile", "verify", "agents", "roles", "redact", "contracts", "judging", "workspace"),
-    *("gate", "notify", "run", "recovery"),
+    *("gate", "notify", "run", "recovery", "worktrees"),
 )
 
 
@@ -130,13 +132,29 @@ class Configuration(NamedTuple):
     gate: GateRules = GateRules()
     notify: tuple[Notify, ...] = ()
     agents: Mapping[str, AgentRules] = {}
-    seats: Mapping[str, tuple[str, ...]] = {}
-    """For each role the agents that share it."""
+    roster: Mapping[str, Role] = {}
+    """The roles that are configured; see `role_of` for those that are shipped."""
     run: RunRules = RunRules()
     own_recipes: tuple[Recipe, ...] | None = None
     """None: nothing is said about recovery; see `recipes`."""
+    own_worktrees: WorktreeRules | None = None
+    """None: nothing is said about worktrees; see `worktrees`."""
     path: str | None = None
     """Where it was read from."""
+
+    @property
+    def worktrees(self) -> WorktreeRules:
+        """Return how worktrees for plans are made."""
+        if self.own_worktrees is not None:
+            return self.own_worktrees
+        from planbound.engine.team.rules import WorktreeRules  # noqa: PLC0415 - start-up
+
+        return WorktreeRules()
+
+    @property
+    def seats(self) -> dict[str, tuple[str, ...]]:
+        """Return for each role the agents that share it."""
+        return {name: role.agents for name, role in self.roster.items() if role.agents}
 
     @property
     def recipes(self) -> tuple[Recipe, ...]:
@@ -173,9 +191,10 @@ def read_configuration(document: Mapping[str, object], *, path: str) -> Configur
         gate=_gate(top.table("gate"), named or DEFAULT_ROLES),
         notify=_notify(top) if "notify" in document else (),
         agents=agents,
-        seats=_seats(top.table("roles"), agents),
+        roster=_roster(top.table("roles"), agents),
         run=_run(top.table("run"), agents),
         own_recipes=_recipes(top.table("recovery")) if "recovery" in document else None,
+        own_worktrees=_worktrees(top.table("worktrees")) if "worktrees" in document else None,
         path=path,
     )
 
@@ -188,10 +207,10 @@ def _agents(table: Table) -> Mapping[str, AgentRules]:
     return read_agents(table)
 
 
-def _seats(table: Table, agents: Mapping[str, AgentRules]) -> Mapping[str, tuple[str, ...]]:
+def _roster(table: Table, agents: Mapping[str, AgentRules]) -> Mapping[str, Role]:
     if not table.values:
         return {}
-    from planbound.engine.agents import read_roles  # noqa: PLC0415 - start-up
+    from planbound.engine.roles import read_roles  # noqa: PLC0415 - start-up
 
     return read_roles(table, agents)
 
@@ -301,6 +320,12 @@ def _recipes(table: Table) -> tuple[Recipe, ...]:
     from planbound.engine.recovery.configuration import read_recipes  # noqa: PLC0415 - start-up
 
     return read_recipes(table)
+
+
+def _worktrees(table: Table) -> WorktreeRules:
+    from planbound.engine.team.rules import read_worktrees  # noqa: PLC0415 - start-up
+
+    return read_worktrees(table)
 
 
 def _tree(table: Table) -> TreeRules:

@@ -47,6 +47,8 @@ class PlanState(NamedTuple):
     """What a person is asked, while one is."""
     started: bool = False
     archived: bool = False
+    integrated: bool = False
+    """Whether its work, as it was approved last, is in the branch that plans are merged into."""
     looped: bool = False
     """Whether agents made it by the tools, so that nothing marks its progress in the file."""
     first: str | None = None
@@ -102,7 +104,15 @@ _ANSWERS = frozenset(
 )
 _KEEPING = frozenset({EventKind.PLAN_AMENDED, EventKind.PLAN_REWRITTEN})
 """What may keep the steps that mean the same as before."""
-_WHOLE_PLAN = ""
+_DECIDED = frozenset({EventKind.GATE_APPROVED, EventKind.PLAN_AMENDED, EventKind.PLAN_REWRITTEN})
+"""What begins the work anew, so that what was merged is not all of it."""
+_SETTLES_MERGE = _DECIDED | {
+    EventKind.GATE_REJECTED,
+    EventKind.PLAN_INTEGRATED,
+    EventKind.PLAN_ARCHIVED,
+    EventKind.WORKTREE_REMOVED,
+}
+_WHOLE_PLAN, _MERGE = "", ":merge"
 
 
 def fold(records: Iterable[Record]) -> dict[str, PlanState]:
@@ -134,10 +144,11 @@ class _Plan:
         self.task_count: int | None = None
         self.tasks: dict[str, TaskState] = {}
         self.questions: dict[str, str] = {}
-        """By step, and by `_WHOLE_PLAN`: what a person is asked."""
+        """By step, by `_WHOLE_PLAN`, and by `_MERGE`: what a person is asked."""
         self.capped = False
         self.started = False
         self.archived = False
+        self.integrated = False
         self.looped = False
         self.amended: object = None
         """The digest of the revision that keeps what is settled, until it is approved."""
@@ -161,6 +172,7 @@ class _Plan:
             waiting=waiting,
             started=self.started,
             archived=self.archived,
+            integrated=self.integrated,
             looped=self.looped,
             first=self.first,
             last=self.last.draft.timestamp if self.last else None,
@@ -183,6 +195,10 @@ class _Plan:
                 self.capped = False
         elif kind is EventKind.PLAN_ARCHIVED:
             self.archived = True
+        elif kind is EventKind.PLAN_INTEGRATED:
+            self.integrated = True
+        elif kind in _DECIDED:
+            self.integrated = False
         elif kind is EventKind.PLAN_CREATED:
             self.looped = record.draft.details.get("origin") == "tools"
         self.last = record
@@ -256,11 +272,13 @@ class _Plan:
         draft = record.draft
         kind, about = draft.event, draft.task_id or _WHOLE_PLAN
         if kind is EventKind.EXECUTION_COMPLETE:
-            self.questions.clear()
+            self.questions = {key: each for key, each in self.questions.items() if key == _MERGE}
         elif kind is EventKind.GATE_CLARIFICATION_ASKED and draft.details.get("answer") is not None:
             self.questions[about] = "approval"
         elif kind is EventKind.RECOVERY_ESCALATION and draft.details.get("user_decision"):
             self.questions.pop(about, None)
+        elif kind is EventKind.INTEGRATION_STOPPED:
+            self.questions[_MERGE] = "integration"
         elif kind in _QUESTIONS:
             self.questions[about] = _QUESTIONS[kind]
         else:
@@ -268,3 +286,5 @@ class _Plan:
                 self.questions.pop(about, None)
             if kind in _ANSWERS:
                 self.questions.pop(_WHOLE_PLAN, None)
+            if kind in _SETTLES_MERGE:
+                self.questions.pop(_MERGE, None)

@@ -10,6 +10,7 @@ from planbound.journal.record import Json, Provenance, Record
 
 ID_LENGTH = 8
 _GATE = frozenset({QuestionKind.APPROVAL, QuestionKind.CLARIFICATION})
+_NOT_OF_A_RUN = _GATE | {QuestionKind.INTEGRATION}
 _SETTLED = frozenset(
     {
         EventKind.TASK_COMPLETED,
@@ -28,6 +29,9 @@ _DECIDED = frozenset(
         EventKind.PLAN_CREATED,
     }
 )
+_MERGING = frozenset(
+    {EventKind.INTEGRATION_STOPPED, EventKind.PLAN_INTEGRATED, EventKind.WORKTREE_REMOVED}
+)
 KINDS = (
     *_SETTLED,
     *_DECIDED,
@@ -40,6 +44,7 @@ KINDS = (
     EventKind.SESSION_RELEASED,
     EventKind.EXECUTION_COMPLETE,
     EventKind.PLAN_ARCHIVED,
+    *_MERGING,
 )
 """The events that matter here."""
 
@@ -76,9 +81,21 @@ def _apply(questions: dict[str, Question], record: Record) -> None:
     elif kind in {EventKind.FINALIZATION_ACCEPTED, EventKind.SESSION_RELEASED}:
         _drop(questions, lambda each: each.kind is QuestionKind.INCOMPLETE)
     elif kind is EventKind.EXECUTION_COMPLETE:
-        _drop(questions, lambda each: each.kind not in _GATE)
+        _drop(questions, lambda each: each.kind not in _NOT_OF_A_RUN)
     elif kind is EventKind.PLAN_ARCHIVED:
         questions.clear()
+    elif kind in _MERGING:
+        _merging(questions, record)
+
+
+def _merging(questions: dict[str, Question], record: Record) -> None:
+    """Ask about the merge that was tried last, until there is nothing left to merge."""
+    _drop(questions, lambda each: each.kind is QuestionKind.INTEGRATION)
+    details = record.draft.details
+    if record.draft.event is EventKind.INTEGRATION_STOPPED:
+        key = _add(questions, record, QuestionKind.INTEGRATION, str(details.get("reason")))
+        tail = str(details.get("output_tail") or "")
+        questions[key] = questions[key]._replace(output_tail=tail)
 
 
 def _incomplete(missing: Json) -> str:
@@ -110,7 +127,7 @@ def _escalation(questions: dict[str, Question], record: Record) -> None:
         questions.pop(question.id, None)
 
 
-def _add(questions: dict[str, Question], record: Record, kind: QuestionKind, reason: str) -> None:
+def _add(questions: dict[str, Question], record: Record, kind: QuestionKind, reason: str) -> str:
     key = record.draft.id[:ID_LENGTH]
     questions[key] = Question(
         id=key,
@@ -120,6 +137,7 @@ def _add(questions: dict[str, Question], record: Record, kind: QuestionKind, rea
         since=record.draft.timestamp,
         subject="plan",
     )
+    return key
 
 
 def _approval(questions: dict[str, Question], record: Record) -> None:

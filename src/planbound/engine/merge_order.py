@@ -27,13 +27,22 @@ class MergeOrder(NamedTuple):
     """Plans that wait for each other, `(a, b, a)`."""
 
 
-def merge_order(plans: Iterable[PlanInfo], sizes: Mapping[str, int | None]) -> MergeOrder:
-    """Return the finished plans that are not archived, in the order to merge them."""
+def merge_order(
+    plans: Iterable[PlanInfo], sizes: Mapping[str, int | None], *, merged: bool = False
+) -> MergeOrder:
+    """Return the finished plans that are not archived, in the order to merge them.
+
+    `merged`: those that were merged already, too.
+    """
     known = {plan.slug: plan for plan in plans}
     edges = {
         slug: [other for other in plan.depends_on if other in known] for slug, plan in known.items()
     }
-    finished = {slug for slug, p in known.items() if p.status in FINISHED and not p.archived}
+    finished = {
+        slug
+        for slug, plan in known.items()
+        if plan.status in FINISHED and not plan.archived and (merged or not plan.integrated)
+    }
     reachable = _reachable(finished, edges)
     for slug in sorted(knots({slug: edges[slug] for slug in reachable})):
         cycle = cycle_through(slug, edges)
@@ -94,6 +103,10 @@ def _reason(
         order = f"level {levels[plan.slug]}"
         order += ", builds on none of these" if levels[plan.slug] == 0 else ""
     size = sizes.get(plan.slug)
-    counted = "size of its diff not known" if size is None else f"{size} changed lines"
+    counted = (
+        "size of its diff not known"
+        if size is None
+        else f"{size} changed line{'' if size == 1 else 's'}"
+    )
     skips = "" if plan.status == DONE else f"; {plan.status}"
     return f"{order}; {counted}{skips}"

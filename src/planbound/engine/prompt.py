@@ -5,8 +5,10 @@ from __future__ import annotations
 from collections.abc import Iterable, Iterator, Sequence
 from typing import NamedTuple
 
+from planbound.engine.roles import Role
 from planbound.engine.run.layout import Slot
 from planbound.engine.run.step_state import Feedback, StepState
+from planbound.plan.limits import Budget, format_budget
 from planbound.plan.model import Command, Contains, ExitCodeIs, Expectation, MinimumTests, OutputIs
 from planbound.source.pattern import lazy_pattern
 
@@ -33,12 +35,21 @@ class Context(NamedTuple):
         return f"{self.name} {'left out' if self.left_out else self.digest or 'missing'}"
 
 
-def write_prompt(slot: Slot, state: StepState, contexts: Sequence[Context], *, attempt: int) -> str:
+def write_prompt(
+    slot: Slot,
+    state: StepState,
+    contexts: Sequence[Context],
+    *,
+    attempt: int,
+    role: Role | None = None,
+) -> str:
     """Return the whole prompt for one attempt."""
     parts = [f"# {slot.title}", slot.step.task.text.strip() if slot.step.task else ""]
     if slot.touches is not None:
-        names = ", ".join(f"`{glob.text}`" for glob in slot.touches) or "nothing"
+        names = _names((glob.text for glob in slot.touches), "nothing")
         parts.append(f"You may change {names}. Leave every other file as it is.")
+    if role is not None:
+        parts.append(" ".join(_role(role, declared=slot.touches is not None)))
     parts.extend(_context(context) for context in contexts)
     parts.extend(_news(slot, state, attempt=attempt))
     return _joined(parts)
@@ -50,6 +61,26 @@ def write_follow_up(slot: Slot, state: StepState, *, attempt: int) -> str:
     if not parts:
         parts = ["The last attempt was cut off. Look at what is there, and go on."]
     return _joined([f"About the task “{slot.title}”:", *parts])
+
+
+def _role(role: Role, *, declared: bool) -> Iterator[str]:
+    """Yield what the role is for, and what it may do."""
+    if role.purpose:
+        yield f"Your role is `{role.name}`: {role.purpose}"
+    scope = role.scope(declared=declared)
+    if scope is not None:
+        names = _names((glob.text for glob in scope), "nothing")
+        yield f"As `{role.name}` you may change only {names}."
+    if role.commands is not None:
+        yield f"The only programs that you may call: {_names(role.commands, 'none')}."
+    if role.tools is not None:
+        yield f"The only tools that you may use: {_names(role.tools, 'none')}."
+    if role.budget != Budget():
+        yield f"You may use at most {format_budget(role.budget)}."
+
+
+def _names(texts: Iterable[str], none: str) -> str:
+    return ", ".join(f"`{text}`" for text in texts) or none
 
 
 def _joined(parts: Iterable[str]) -> str:

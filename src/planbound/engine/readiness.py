@@ -34,6 +34,8 @@ class PlanInfo(NamedTuple):
     started: bool = False
     staged: bool = False
     archived: bool = False
+    integrated: bool = False
+    """Whether it was merged."""
     depends_on: tuple[str, ...] = ()
     touches: tuple[str, ...] = ()
     """All that it may change, its steps included."""

@@ -45,7 +45,7 @@ def _place(plan: PlanInfo, now: str, *, has_journal: bool) -> tuple[str | None, 
     if plan.waiting is not None:
         return "waiting", plan.waiting
     if plan.status in FINISHED:
-        return "mergeable", plan.status
+        return (None, "") if plan.integrated else ("mergeable", plan.status)
     if plan.status == "failed":
         # Of a session that was released a person has decided already.
         released = plan.last_event == EventKind.SESSION_RELEASED.value

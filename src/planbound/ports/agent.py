@@ -4,11 +4,14 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping
 from decimal import Decimal
-from typing import NamedTuple, Protocol
+from typing import TYPE_CHECKING, NamedTuple, Protocol
 
 from planbound.engine.judging.outcome import Outcome
 from planbound.plan.model import Stream
 from planbound.ports.cell import Limits
+
+if TYPE_CHECKING:
+    from planbound.engine.roles import Role
 
 
 class Usage(NamedTuple):
@@ -72,6 +75,8 @@ class Assignment(NamedTuple):
     """What it may use at most; None: there is no limit."""
     note: Callable[[str], None] = lambda text: None  # noqa: ARG005 - nobody looks
     """Tells whoever looks on what the agent is doing, in a few words."""
+    role: Role | None = None
+    """As what it works, where its tools and its commands are limited; None: as nothing special."""
 
 
 class Worked(NamedTuple):

@@ -8,7 +8,7 @@ from typing import Protocol
 from planbound.engine.claims import Claim, Held
 from planbound.engine.fence import Fence
 
-__all__ = ["Claim", "Fence", "Held", "Leases"]
+__all__ = ["Claim", "Fence", "Held", "Leases", "Revoking"]
 
 
 class Leases(Protocol):
@@ -17,10 +17,11 @@ class Leases(Protocol):
     def acquire(self, claim: Claim, *, seconds: float) -> Fence:
         """Take the lease of a plan; raise Refused, with a name, where a holder is in the way.
 
-        That is whoever holds the plan's lease, and whoever runs another plan in the same worktree,
-        unless both declare what they touch and these are disjoint. A lease whose time is up does
-        not count, nor that of a process that is known to be dead: its holder can write nothing
-        from now on. The number of the fence is higher than any before it for this plan.
+        That is whoever holds the plan's lease, and, as Claimed, whoever runs another plan in the
+        same worktree, unless both declare what they touch and these are disjoint, or elsewhere,
+        where both declare it and these meet. A lease whose time is up does not count, nor that of
+        a process that is known to be dead: its holder can write nothing from now on. The number of
+        the fence is higher than any before it for this plan.
         """
 
     def renew(self, fence: Fence, *, seconds: float) -> None:
@@ -31,3 +32,13 @@ class Leases(Protocol):
 
     def held(self) -> Sequence[Held]:
         """Return all leases that were not given back, in the order of their plans."""
+
+
+class Revoking(Protocol):
+    """Takes leases away: a person's decision, never a runner's."""
+
+    def revoke(self, plan: str, *, by: str) -> Held | None:
+        """End the lease of a plan; return it as it was, None where nobody holds one.
+
+        The number grows: its holder can write nothing from now on, and is told who took it.
+        """

@@ -16,6 +16,8 @@ MAX_TEXT = 500
 """How many characters of a text are kept."""
 MAX_WHO = 80
 """How many characters of a name are kept."""
+MAX_FOLDED = 4 << 20
+"""How many bytes of one file are folded into another."""
 TAIL_BYTES = 64 * 1024
 """How far from its end a file is read for its last line."""
 
@@ -48,6 +50,31 @@ class ProgressAppender:
                 os.fsync(descriptor)
             except OSError as error:
                 raise problem("write", self._path, error) from error
+
+    def fold_in(self, heading: str, path: str) -> bool:
+        """Add all of another progress file under a heading, once; say whether that was done now."""
+        try:
+            with open(path, "rb") as file:
+                expect_regular(file.fileno(), path, expected="a progress file")
+                lines = file.read(MAX_FOLDED).rstrip()
+        except FileNotFoundError:
+            return False
+        except OSError as error:
+            raise problem("read", path, error) from error
+        title = visible(heading).encode()
+        with kernel_lock(self._path, mode=0o644, seconds=PATIENCE, busy=self._busy) as descriptor:
+            try:
+                expect_regular(descriptor, self._path, expected="a progress file")
+                size = os.fstat(descriptor).st_size
+                if title in os.pread(descriptor, size, 0).splitlines():
+                    return False
+                gap = b"" if size == 0 else b"\n"
+                gap += b"" if _ends_with_newline(descriptor) else b"\n"
+                self._write(descriptor, gap + title + b"\n\n" + lines + b"\n")
+                os.fsync(descriptor)
+            except OSError as error:
+                raise problem("write", self._path, error) from error
+        return True
 
     def _write(self, descriptor: int, data: bytes) -> None:
         written = os.write(descriptor, data)

@@ -53,6 +53,14 @@ class MemoryLeases:
             if found is not None and found.number == fence.number:
                 self._stand(fence.plan, found._replace(held=False))
 
+    def revoke(self, plan: str, *, by: str) -> Held | None:
+        """End the lease of a plan, whoever holds it; return it as it was."""
+        with self._lock:
+            found = next((held for held in self.held() if held.claim.plan == plan), None)
+            if found is not None:
+                self._stand(plan, Standing(found.number + 1, held=False, holder=by))
+            return found
+
     def held(self) -> Sequence[Held]:
         """Return all leases that were not given back, in the order of their plans."""
         with self._lock:

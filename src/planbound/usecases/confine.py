@@ -10,7 +10,7 @@ from planbound.engine.judging.case import Case
 from planbound.engine.judging.frozen import Frozen
 from planbound.engine.judging.judges import Judges
 from planbound.engine.judging.scope import Scope, covers
-from planbound.engine.manifest import path_text
+from planbound.engine.manifest import EntryType, path_text
 from planbound.plan.glob import parse_glob
 from planbound.ports.agent import Dispatch
 from planbound.ports.cell import Request
@@ -42,6 +42,8 @@ def protected(cases: Iterable[Case], frozen: Frozen, scope: Scope, vault: Vault)
     judges = judges_of(cases, frozen.manifest, partial(read_frozen, frozen.manifest, vault))
     existing = {path_text(path) for path in entries}
     read_only = [path for path in ALWAYS if path in existing or path == ".harness"]
+    if (pointer := entries.get(b".git")) is not None and pointer.type is EntryType.FILE:
+        read_only.append(".git")  # says whose worktree this is
     read_only += _covering(judges, scope)
     named = {path for path in judges.names if path.rpartition("/")[2] in _MASKABLE}
     absent = {*named, *_MASKABLE} - existing
@@ -93,14 +95,15 @@ def _covering(judges: Judges, scope: Scope) -> list[str]:
 
 
 def _may_touch_below(folder: str, scope: Scope) -> bool:
-    """Say whether a pattern could match something in a folder."""
+    """Say whether something in a folder could be named by what may be changed."""
     if scope.patterns is None:
         return False
     try:
         below = parse_glob(f"./{folder}/**")
     except ValueError:
         return True
-    return any(glob.intersects(below) for glob in scope.patterns)
+    limits = (scope.patterns,) if scope.also is None else (scope.patterns, scope.also)
+    return all(any(glob.intersects(below) for glob in limit) for limit in limits)
 
 
 def _has_folder(path: str, existing: set[str]) -> bool:

@@ -17,6 +17,7 @@ from planbound.usecases.hosts.health import HookReport
 from planbound.usecases.log import Anchors, check
 from planbound.usecases.overview import OpenJournal, Overview, overview
 from planbound.usecases.resolve import MARKER, resolve_active_plan
+from planbound.usecases.team.health import Finding
 
 MAX_FAULTS = 5
 """So many faults of one kind are told one by one."""
@@ -66,6 +67,8 @@ class Probes(NamedTuple):
     """For each tool whether it is there."""
     hooks: Callable[[], HookReport] | None = None
     """Looks at the hooks in the settings of agent hosts, and asks them."""
+    worktrees: Callable[[], Sequence[Finding]] | None = None
+    """Looks at the worktrees of plans."""
 
 
 _TOOL_USES = {
@@ -97,7 +100,9 @@ def doctor(
         checks += _drift(seen)
     checks.insert(len([c for c in checks if c.name == "plans"]), _binding(workspace))
     checks.append(opened)
-    checks += _journal(journal, probes, readable=opened.health is Health.OK)
+    readable = opened.health is Health.OK
+    checks += _journal(journal, probes, readable=readable)
+    checks += _worktrees(probes, readable=readable)
     checks.append(_state(probes))
     checks.append(_configuration(probes))
     checks += _receivers(probes)
@@ -255,6 +260,24 @@ def _journal(journal: Journal | None, probes: Probes, *, readable: bool) -> Iter
     else:
         cure = f"put the journal back from a backup; {tells}"
         yield Check(anchor, Health.FAIL, f"the journal was {found.anchor.value}", cure)
+
+
+def _worktrees(probes: Probes, *, readable: bool) -> Iterator[Check]:
+    name = "worktrees"
+    if not readable or probes.worktrees is None:
+        why = NOT_CHECKED if readable else f"{NOT_CHECKED}: the journal cannot be read"
+        yield Check(name, Health.OK, why)
+        return
+    try:
+        found = probes.worktrees()
+    except PlanboundError as error:
+        yield Check(name, Health.WARN, error.message, error.hint or "mend what it names")
+        return
+    if not found:
+        yield Check(name, Health.OK, "none")
+    for finding in found:
+        health = Health.OK if finding.cure is None else Health.WARN
+        yield Check(name, health, finding.message, finding.cure)
 
 
 def _state(probes: Probes) -> Check:

@@ -160,6 +160,7 @@ def _info(lines: Sequence[PlanLine], *, has_journal: bool, warnings: list[str]) 
         started=started or status in FINISHED,
         staged=first.shelf is Shelf.STAGED,
         archived=first.shelf is Shelf.ARCHIVE,
+        integrated=state is not None and state.integrated,
         depends_on=_depends_on(plan) if plan else (),
         touches=_touches(plan) if plan else (),
         scope=_scope(plan),

@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING
 
 from planbound.engine.configuration import Configuration
 from planbound.engine.manifest import CACHES, SUMMARISED, ScanRules
-from planbound.errors import Refused
+from planbound.errors import BindingError, Refused
 from planbound.journal.event import EventKind
 from planbound.ports.cell import Cell
 from planbound.ports.journal import Query
@@ -21,6 +21,7 @@ from planbound.usecases.bench import Bench
 from planbound.wiring.parts import Parts
 from planbound.workspace.contract_path import SYSTEM_PATH, contract_path
 from planbound.workspace.frozen_tree import RealTree
+from planbound.workspace.git_place import find_git
 from planbound.workspace.held_out import held_out_files
 from planbound.workspace.secret_places import secret_places
 
@@ -72,7 +73,7 @@ def make_bench(parts: Parts, cell: Cell | None = None) -> Bench:
         configuration=configuration,
         environment=contract_environment(configuration, tree.root),
         masked=(*secret_places(os.environ), *own),
-        exposed=exposed_places(configuration, tree.root),
+        exposed=(*exposed_places(configuration, tree.root), *_shared_git(tree.root)),
         held_out=held_out_files(tree.root, configuration.judging.held_out),
         bare=bare,
     )
@@ -140,6 +141,15 @@ def exposed_places(configuration: Configuration, root: str) -> tuple[str, ...]:
     # This package too: who starts it in a cell is to be told why it will not work there.
     package = os.path.dirname(os.path.dirname(os.path.dirname(os.path.abspath(__file__))))
     return (sys.prefix, sys.base_prefix, package, *named)
+
+
+def _shared_git(root: str) -> tuple[str, ...]:
+    """Return what git needs in a linked worktree that is not in the worktree itself."""
+    try:
+        place = find_git(root)
+    except BindingError:  # told by who looks for the plans
+        return ()
+    return (place.common,) if place is not None and place.is_linked else ()
 
 
 def earlier_verdicts(parts: Parts, slug: str) -> Callable[[str, str], frozenset[str]]:

@@ -6,15 +6,17 @@ from typing import NamedTuple
 
 from planbound.engine.loop.finalization import Agenda
 from planbound.engine.loop.shown import agenda_of
-from planbound.engine.loop.state import TOOLS, LoopState, Standing
-from planbound.errors import Refused
+from planbound.engine.loop.state import INCOMPLETE, TOOLS, LoopState, Standing
+from planbound.errors import NothingToDo, Refused, UsageError
 from planbound.plan.digest import digest
 from planbound.plan.model import Plan
 from planbound.plan.parse import parse
 from planbound.ports.files import PlanFile
 from planbound.ports.journal import Query
+from planbound.ports.lease import Held
 from planbound.usecases.answer import Person
-from planbound.usecases.loop.release import release
+from planbound.usecases.loop.release import refuse_idle, release
+from planbound.usecases.revoke import revoke
 from planbound.wiring.parts import Parts
 
 
@@ -67,10 +69,45 @@ def refuse_owed(parts: Parts, slug: str) -> None:
         )
 
 
-def release_plan(parts: Parts, file: PlanFile, person: Person, reason: str) -> None:
-    """Note that a person ends an agent's duty to a plan."""
-    state = LoopState()
+class Released(NamedTuple):
+    """What a person took from those who worked on a plan."""
+
+    lease: Held | None
+    """The lease that was held, as it was then."""
+    session: bool
+    """Whether an agent in the loop was let go."""
+
+
+def release_plan(parts: Parts, file: PlanFile, person: Person, reason: str | None) -> Released:
+    """Take a plan's lease from its holder, and end an agent's duty to it: what there is of both."""
+    slug = file.slug
+    state, held = LoopState(), None
     journal = parts.existing_journal()
     if journal is not None:
-        state.apply_all(journal.read(Query(plan=file.slug)))
-    release(parts.recorder(), file.slug, state, person, reason)
+        state.apply_all(journal.read(Query(plan=slug)))
+        held = next((each for each in parts.leases().held() if each.claim.plan == slug), None)
+    owed = held is None or _works_by_itself(state)
+    if owed:
+        refuse_idle(slug, state)
+        if reason is None:
+            raise UsageError(
+                f"an agent that works on `{slug}` by itself is let go only for a reason",
+                hint=f"`planbound release {slug} --reason '...'`",
+            )
+    lease = None
+    if held is not None:
+        lease = revoke(parts.recorder(), parts.leases(), slug, person, reason)
+        if lease is None and not owed:
+            raise NothingToDo(f"nobody holds `{slug}` any more: {held.claim.holder} has ended")
+    if owed and reason is not None:
+        release(parts.recorder(), slug, state, person, reason)
+    return Released(lease, session=owed)
+
+
+def _works_by_itself(state: LoopState) -> bool:
+    """Say whether it is an agent in the loop that owes a plan which somebody holds.
+
+    An approval or a step that has begun does not show that: a run leaves these, too.
+    """
+    ended = state.outcome not in {None, INCOMPLETE}
+    return not ended and (state.origin == TOOLS or state.all_refusals > 0)

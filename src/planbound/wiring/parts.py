@@ -15,12 +15,12 @@ if TYPE_CHECKING:
     from planbound.engine.configuration import Configuration
     from planbound.journal.redact import Redactor
     from planbound.ports.journal import Journal
-    from planbound.ports.lease import Leases
     from planbound.ports.surroundings import Surroundings
     from planbound.store.anchored_journal import AnchoredJournal, AnchorFile
     from planbound.store.journal_postgres import PostgresJournal
     from planbound.store.journal_sqlite import SqliteJournal
     from planbound.store.progress import ProgressAppender
+    from planbound.store.sql.leases import SqlLeases
     from planbound.usecases.record import Recorder
     from planbound.workspace.state_home import StateHome
 
@@ -73,7 +73,11 @@ class Parts:
             load_configuration,
         )
 
-        return load_configuration(self.root)
+        try:
+            # What an agent does in a worktree of its own must not change its rules.
+            return load_configuration(plans_root(self.root))
+        except BindingError:
+            return load_configuration(self.root)
 
     def surroundings(self, *, profile: str | None = None) -> Surroundings:
         """What verification asks about; a profile may be given for this once."""
@@ -159,7 +163,7 @@ class Parts:
             return None
         return self._bare_journal()
 
-    def leases(self) -> Leases:
+    def leases(self) -> SqlLeases:
         """Return the leases of the journal's plans, by a connection of their own."""
         return self._bare_journal().leases()
 

@@ -67,15 +67,18 @@ def end_run(parts: Parts, file: PlanFile, data: bytes) -> str | None:
     from planbound.usecases.run.projection import Projection  # noqa: PLC0415
     from planbound.usecases.run.session import Session  # noqa: PLC0415
     from planbound.usecases.run.start import claim_of  # noqa: PLC0415
+    from planbound.wiring.bound import at_worktree  # noqa: PLC0415
     from planbound.wiring.running import make_desk  # noqa: PLC0415
 
-    desk = make_desk(parts, file)
+    desk = make_desk(at_worktree(parts, file), file)
     state = decided_state(parts, file, data)
     action = decide(state, Pace(now=parts.now()))
     if not isinstance(action, Finish):
         return None
     seconds = parts.configuration.run.lease
-    fence = desk.leases.acquire(claim_of(desk, state.layout.plan), seconds=seconds)
+    # To write the end changes nothing that the plan touches, so nobody elsewhere is in the way.
+    claim = claim_of(desk, state.layout.plan)._replace(touches=())
+    fence = desk.leases.acquire(claim, seconds=seconds)
     try:
         plan = state.layout.plan
         session = Session(desk, state, fence, data=write(plan), run=state.run or "")

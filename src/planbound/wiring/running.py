@@ -14,13 +14,14 @@ from typing import NamedTuple
 from planbound import __version__
 from planbound.engine.claims import Claim
 from planbound.engine.fence import Fence
-from planbound.errors import Refused
+from planbound.engine.team.state import PROVED
+from planbound.errors import Claimed, PlanboundError, Refused
 from planbound.journal.event import EventKind
 from planbound.journal.record import Record
 from planbound.plan.parse import parse
 from planbound.ports.files import PlanFile
 from planbound.ports.journal import Query
-from planbound.ports.motor import Asking, Halted, Next
+from planbound.ports.motor import Asking, Ended, Halted, Next
 from planbound.runtime.heartbeat import Heartbeat
 from planbound.shell.cell.copies import WorkspaceCopies
 from planbound.store.lock import this_process
@@ -30,6 +31,7 @@ from planbound.usecases.run.runner import CANCELLED, Runner
 from planbound.usecases.run.session import Session
 from planbound.usecases.run.start import Started, Wish, claim_of, start
 from planbound.wiring.agents import make_agents
+from planbound.wiring.bound import make_place
 from planbound.wiring.deferred import ANCHOR_EVERY, Deferred
 from planbound.wiring.judging import make_bench
 from planbound.wiring.motors import Motors, make_motors
@@ -59,8 +61,8 @@ class Options(NamedTuple):
     """How a run is to go."""
 
     jobs: int = 1
-    wait: bool = False
-    """Whether to wait for others who are in the way."""
+    wait: bool | None = None
+    """Whether to wait for others who are in the way; None: only for those in other worktrees."""
     stay: bool = False
     """Whether to wait for answers that come by other ways."""
     motors: Motors | None = None
@@ -103,10 +105,25 @@ class Execution:
                 plan = parse(data, path=desk.file.shown)
             self._await_worktree()
             wish = Wish(jobs=self.options.jobs, motor=self.motors.kind.value)
-            return self._drive(start(desk, wish, fence, data, plan), fence)
+            said = self._drive(start(desk, wish, fence, data, plan), fence)
+            if isinstance(said, Ended) and said.status in PROVED and desk.place.is_bound:
+                self._commit(plan.objective.value if plan.objective else "")
+            return said
         finally:
             desk.settle()
             desk.leases.release(fence)
+
+    def _commit(self, objective: str) -> None:
+        """Commit what was proved, so that it cannot get lost; `integrate` does it where not."""
+        from planbound.wiring.team import commit_done  # noqa: PLC0415 - only in worktrees of ours
+
+        try:
+            commit = commit_done(self.parts, self.desk.file, objective)
+        except PlanboundError as error:
+            self.hooks.say(f"note: what was proved is not committed: {error.message}")
+        else:
+            if commit is not None:
+                self.hooks.say(f"note: what was proved is committed: {commit[:12]}")
 
     def _await_worktree(self) -> None:
         """Wait until no other plan works in the workspace itself: from now on it makes copies."""
@@ -120,12 +137,19 @@ class Execution:
         worktree.leave()
 
     def _acquire(self, claim: Claim) -> Fence:
+        noted: set[str] = set()
         while True:
             try:
                 return self.desk.leases.acquire(claim, seconds=self.lease_seconds)
-            except Refused:
-                if not self.options.wait or self._stop is not None:
+            except Refused as refused:
+                elsewhere = isinstance(refused, Claimed) and refused.worktree != claim.worktree
+                if not (elsewhere if self.options.wait is None else self.options.wait):
                     raise
+                if isinstance(refused, Claimed) and elsewhere and refused.plan not in noted:
+                    noted.add(refused.plan)
+                    self.hooks.say(f"note: {refused.message}")
+            if self._stop is not None:
+                raise KeyboardInterrupt
             time.sleep(_PAUSE * 2)
 
     def _drive(self, started: Started, fence: Fence) -> Next:
@@ -138,12 +162,14 @@ class Execution:
             courier.start()
             session.watchers.append(lambda _: courier.nudge())
         self.hooks.started(started)
+        leases = self.parts.leases()
+        renew = partial(leases.renew, fence, seconds=self.lease_seconds)
         beat = Heartbeat(
-            self.parts.leases(),
+            leases,
             fence,
             seconds=self.lease_seconds,
             lost=session.control.stop,
-            look=partial(_look_for_cancel, session, [session.state.seq]),
+            look=partial(_look_for_decisions, session, renew, [session.state.seq]),
         )
         beat.start()
         runner = Runner(session, jobs=self.options.jobs, say=self.hooks.say)
@@ -197,6 +223,7 @@ def make_desk(parts: Parts, file: PlanFile) -> Desk:
         jitter=random.random,
         nonce=lambda: secrets.token_hex(4),
         worktree=WorktreeLock(os.path.join(parts.state.locks, _worktree_name(parts.root))),
+        place=make_place(parts, file.slug),
     )
 
 
@@ -205,13 +232,18 @@ def _worktree_name(root: str) -> str:
     return f"worktree-{digest[:12]}.lock"
 
 
-def _look_for_cancel(session: Session, seen: list[int]) -> None:
+def _look_for_decisions(session: Session, renew: Callable[[], None], seen: list[int]) -> None:
+    """Stop where a person ended the run; raise LeaseLost where one took the lease away."""
     session.desk.settle()
     journal = session.desk.journal
     head = journal.head().seq
     if head <= seen[0]:
         return
-    query = Query(plan=session.desk.slug, events=(EventKind.EXECUTION_CANCELLED,), after=seen[0])
+    kinds = (EventKind.EXECUTION_CANCELLED, EventKind.LEASE_RELEASED)
+    query = Query(plan=session.desk.slug, events=kinds, after=seen[0])
     seen[0] = head
-    for _ in journal.read(query):
-        session.control.stop(CANCELLED)
+    for record in journal.read(query):
+        if record.draft.event is EventKind.EXECUTION_CANCELLED:
+            session.control.stop(CANCELLED)
+        else:
+            renew()

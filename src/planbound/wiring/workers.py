@@ -191,6 +191,8 @@ class Worker:
         except Refused as refused:
             admitted = job.execution is not None and job.execution.is_admitted
             fate, detail = Fate.REFUSED if admitted else Fate.LEFT, refused.message
+        except KeyboardInterrupt:  # told to stop while it waited for the worktree
+            fate, detail = Fate.GIVEN_BACK, self._stop or ""
         except PlanboundError as error:
             fate, detail = Fate.BROKEN, error.message
         except Exception as error:  # noqa: BLE001 - a bug with one plan must not end the others
@@ -208,7 +210,8 @@ class Worker:
             say=lambda text: self.ears.say(plan, text),
             ask=lambda _: False,
         )
-        options = Options(jobs=parts.configuration.run.jobs, motors=self._motors)
+        # What is in the way is left for later: others of the queue may be free.
+        options = Options(jobs=parts.configuration.run.jobs, wait=False, motors=self._motors)
         try:
             job.execution = Execution(parts, locate(plan, parts.tree), options, hooks)
             if self._stop is not None:

@@ -24,7 +24,7 @@ _MAX_SETTINGS = 4 * 1024 * 1024
 def find_root(start: str) -> str:
     """Return the nearest folder upwards that has a `.harness/`, a configuration or a `.git`."""
     folder = os.path.realpath(start)
-    for candidate in _upwards(folder):
+    for candidate in upwards(folder):
         if any(os.path.lexists(os.path.join(candidate, sign)) for sign in _SIGNS):
             return candidate
     return folder
@@ -32,7 +32,7 @@ def find_root(start: str) -> str:
 
 def plans_root(root: str) -> str:
     """Return the folder whose `.harness/` holds the plans: in a linked worktree the main one's."""
-    top = next((f for f in _upwards(root) if os.path.lexists(os.path.join(f, ".git"))), None)
+    top = next((f for f in upwards(root) if os.path.lexists(os.path.join(f, ".git"))), None)
     if top is None:
         return root
     main = main_worktree(top)
@@ -50,27 +50,48 @@ def main_worktree(top: str) -> str:
     Anything else is its own main worktree: a submodule, a clone with its `.git` elsewhere, and
     a linked worktree of a bare repository, which has no main one.
     """
-    pointer = os.path.join(top, ".git")
-    if not os.path.isfile(pointer):
+    if not os.path.isfile(os.path.join(top, ".git")):
         return top
-    words = _read_text(pointer).partition("gitdir:")
-    if words[0] or not words[2].strip():
+    common = _linked_to(top)
+    if common is None:
         return top
-    folder = os.path.realpath(os.path.join(top, words[2].strip()))
-    link = os.path.join(folder, "commondir")
-    if not os.path.isfile(link):
-        if os.path.basename(os.path.dirname(folder)) == "worktrees":
-            raise _broken(top, folder)
-        return top
-    common = os.path.realpath(os.path.join(folder, _read_text(link)))
-    if not os.path.isdir(common):
-        raise _broken(top, common)
     settings = _core_settings(common)
     if settings.get("bare", "").lower() in {"true", "yes", "on", "1"}:
         return top
     if settings.get("worktree"):
         return os.path.realpath(os.path.join(common, settings["worktree"]))
     return os.path.dirname(common) if os.path.basename(common) == ".git" else top
+
+
+def git_folder(top: str) -> str | None:
+    """Return where the repository of a worktree keeps what all of them share."""
+    pointer = os.path.join(top, ".git")
+    if os.path.isdir(pointer):
+        return os.path.realpath(pointer)
+    return _linked_to(top) or _pointed_at(top)
+
+
+def _linked_to(top: str) -> str | None:
+    """Return the common directory of a linked worktree; None where it is none."""
+    folder = _pointed_at(top)
+    if folder is None:
+        return None
+    link = os.path.join(folder, "commondir")
+    if not os.path.isfile(link):
+        if os.path.basename(os.path.dirname(folder)) == "worktrees":
+            raise _broken(top, folder)
+        return None
+    common = os.path.realpath(os.path.join(folder, _read_text(link)))
+    if not os.path.isdir(common):
+        raise _broken(top, common)
+    return common
+
+
+def _pointed_at(top: str) -> str | None:
+    words = _read_text(os.path.join(top, ".git")).partition("gitdir:")
+    if words[0] or not words[2].strip():
+        return None
+    return os.path.realpath(os.path.join(top, words[2].strip()))
 
 
 class WorkspaceTree:
@@ -248,7 +269,8 @@ class WorkspaceTree:
         return path if relative.startswith(os.path.join("..", "..", "..")) else relative
 
 
-def _upwards(folder: str) -> Iterator[str]:
+def upwards(folder: str) -> Iterator[str]:
+    """Yield a folder and all that it is in."""
     yield folder
     while (parent := os.path.dirname(folder)) != folder:
         yield parent

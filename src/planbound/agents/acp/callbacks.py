@@ -78,7 +78,9 @@ class Callbacks:
         """Answer by the policy, for this once."""
         self._speaks = False
         call = _call(tool_call)
-        why = self.policy.objection(_paths(tool_call))
+        executes = tool_call.kind == "execute"
+        why = self.policy.forbidden(tool_call.raw_input, executes=executes)
+        why = why or self.policy.objection(_paths(tool_call))
         place = chosen([option.kind for option in options], allow=why is None)
         if place is None and why is None:
             why = "there is no way to allow it"

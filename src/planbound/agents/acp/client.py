@@ -200,7 +200,7 @@ class _Log(logging.Handler):
 
 
 async def _run(job: Job, workspace: str, log: _Log) -> int:
-    callbacks = Callbacks(Policy(job.permissions, workspace, job.protected))
+    callbacks = Callbacks(Policy(job.permissions, workspace, job.protected, job.commands))
     ended: Trouble | None = None
     # Taking leave of an agent that is gone already fails in many ways, all of no interest.
     with contextlib.suppress(OSError, RuntimeError):

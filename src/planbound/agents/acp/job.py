@@ -35,6 +35,8 @@ class Job(NamedTuple):
     permissions: Permissions = Permissions.POLICY
     protected: tuple[str, ...] = ()
     """What in the workspace is not written to, seen from there."""
+    commands: tuple[str, ...] | None = None
+    """The programs that may be called; None: any."""
 
     def to_json(self) -> bytes:
         """Return it for the client's standard input."""
@@ -50,6 +52,7 @@ def read_job(text: bytes) -> Job:
             **fields,
             "command": tuple(fields["command"]),
             "protected": tuple(fields["protected"]),
+            "commands": None if fields["commands"] is None else tuple(fields["commands"]),
             "permissions": Permissions(fields["permissions"]),
         }
     )

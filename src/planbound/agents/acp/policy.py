@@ -6,6 +6,7 @@ The cell confines it anyway. A refusal tells it early, and shows whoever looks o
 from __future__ import annotations
 
 import os
+import shlex
 from collections.abc import Iterable, Iterator, Sequence
 from typing import NamedTuple
 
@@ -16,6 +17,7 @@ _PATH_KEYS = frozenset(
     " destinationpath oldpath newpath dir directory dirpath cwd workdir workingdirectory"
     " notebookpath movepath".split()
 )
+_COMMAND_KEYS = frozenset("command commands cmd commandline script".split())
 _DEEPEST = 4
 
 
@@ -26,6 +28,8 @@ class Policy(NamedTuple):
     workspace: str
     """By its real path."""
     protected: tuple[str, ...]
+    commands: tuple[str, ...] | None = None
+    """The programs that may be called; None: any."""
 
     def objection(self, paths: Iterable[str]) -> str | None:
         """Return why what names these paths is refused; None where it is allowed."""
@@ -34,6 +38,20 @@ class Policy(NamedTuple):
         if self.permissions is Permissions.REJECT:
             return "everything is refused"
         return next(filter(None, map(self.obstacle, paths)), None)
+
+    def forbidden(self, given: object, *, executes: bool) -> str | None:
+        """Return why the input of a tool is refused that runs a command; None where it is not.
+
+        What a role may call holds whatever `permissions` says.
+        """
+        if self.commands is None:
+            return None
+        from planbound.engine.command_limit import command_objection  # noqa: PLC0415 - seldom
+
+        lines = list(commands_in(given))
+        if executes and not lines:
+            return "it does not say which command it runs"
+        return next(filter(None, (command_objection(line, self.commands) for line in lines)), None)
 
     def obstacle(self, path: str) -> str | None:
         """Return why a path is out of bounds; None where it is not."""
@@ -61,6 +79,16 @@ def paths_in(value: object, depth: int = 0) -> Iterator[str]:
     elif isinstance(value, list):
         for inner in value:
             yield from paths_in(inner, depth + 1)
+
+
+def commands_in(value: object) -> Iterator[str]:
+    """Yield the command lines that the input of a tool names, by the names of its fields."""
+    for key, inner in value.items() if isinstance(value, dict) else ():
+        if _plain(str(key)) in _COMMAND_KEYS:
+            if isinstance(inner, str) and inner.strip():
+                yield inner
+            elif isinstance(inner, list) and inner:
+                yield shlex.join(map(str, inner))
 
 
 def _plain(key: str) -> str:

@@ -73,6 +73,7 @@ class AcpAgent:
             authentication=self.authentication,
             permissions=self.permissions,
             protected=ALWAYS,
+            commands=None if assignment.role is None else assignment.role.commands,
         )
         transcript = self._transcript(assignment)
         outcome = self._launch(assignment, job, transcript)

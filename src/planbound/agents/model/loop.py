@@ -210,7 +210,7 @@ class ModelAttempt:
             service.model,
             deps_type=Toolbox,
             instructions=INSTRUCTIONS,
-            tools=tools_for(self.options.tools),
+            tools=tools_for(self.options.tools_of(self.assignment.role)),
             retries={"tools": 5, "output": 3},
             model_settings=_settings(self.options),
         )

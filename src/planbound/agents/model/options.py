@@ -6,10 +6,10 @@ from collections.abc import Mapping
 from typing import Any, NamedTuple
 
 from planbound.engine.agents import AgentRules
+from planbound.engine.roles import TOOLS, Role
 from planbound.errors import ConfigurationError
 from planbound.plan.suggest import nearest
 
-TOOLS = ("list", "read", "search", "edit", "write", "shell", "blocked")
 ALWAYS = "blocked"
 """The tool that no configuration takes away."""
 _KEYS = ("requests", "retries", "settings")
@@ -25,6 +25,12 @@ class Options(NamedTuple):
     """How often the client asks again by itself, where the service stumbles."""
     settings: Mapping[str, Any] = {}
     """What is passed to the model as it is: `temperature`, `max_tokens`, `thinking`."""
+
+    def tools_of(self, role: Role | None) -> frozenset[str]:
+        """Return the tools for who works in a role: those that it may have, too."""
+        if role is None or role.tools is None:
+            return self.tools
+        return self.tools & {*role.tools, ALWAYS}
 
 
 def read_options(rules: AgentRules) -> Options:

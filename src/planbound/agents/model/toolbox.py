@@ -11,6 +11,7 @@ from collections.abc import Callable, Mapping
 from planbound.agents.model import inside
 from planbound.agents.program import Program
 from planbound.engine.agents import AgentRules
+from planbound.engine.command_limit import command_objection
 from planbound.engine.judging.outcome import Captured, Ending, Outcome
 from planbound.engine.recovery.credential import is_credential
 from planbound.ports.agent import Assignment
@@ -67,6 +68,12 @@ class Toolbox:
         bash = self._program.find("bash", self.assignment.workspace) or "/bin/sh"
         if "\0" in command:
             return self._done(call, "refused: the command has a zero byte in it")
+        role = self.assignment.role
+        if role is not None and role.commands is not None:
+            why = command_objection(command, role.commands)
+            if why is not None:
+                self._note(f"may not run {command}")
+                return self._done(call, f"refused: {why}")
         outcome = self._launch(
             f"runs {command}",
             (bash, "-c", _MERGED, bash, command),

@@ -7,7 +7,9 @@ from collections.abc import Iterator
 
 from planbound.cli.reports.progress import money
 from planbound.cli.terminal import Terminal
+from planbound.engine.roles import Role, known_roles
 from planbound.errors import ExitCode, UsageError
+from planbound.plan.limits import Budget, format_budget
 from planbound.source.visible import visible
 from planbound.usecases.probe import Probed
 from planbound.wiring.parts import Parts
@@ -33,15 +35,19 @@ def run(arguments: argparse.Namespace, terminal: Terminal) -> ExitCode:
     if arguments.names:
         raise UsageError("names go with `--probe`")
     configured, kinds = list(standings(parts)), list(installed_kinds())
+    roles = _roles(parts)
     if arguments.json:
         terminal.json(
             {
                 "agents": [_standing_data(each) for each in configured],
+                "roles": [_role_data(each) for each in roles],
                 "kinds": [_kind_data(each) for each in kinds],
             }
         )
     else:
-        for line in (*_standing_lines(configured, terminal), *_kind_lines(kinds, terminal)):
+        for line in _standing_lines(configured, terminal):
+            terminal.out(line)
+        for line in (*_role_lines(roles, terminal), *_kind_lines(kinds, terminal)):
             terminal.out(line)
         if not configured:
             _propose(kinds, terminal)
@@ -84,6 +90,26 @@ def _standing_lines(configured: list[Standing], terminal: Terminal) -> Iterator[
             yield f"    {visible(problem)}"
     if configured:
         yield ""
+
+
+def _roles(parts: Parts) -> list[Role]:
+    """Return the roles that are named; none where nothing is configured."""
+    configuration = parts.configuration
+    if not configuration.agents and not configuration.roster:
+        return []
+    return known_roles(configuration.roles, configuration.agents, configuration.roster)
+
+
+def _role_lines(roles: list[Role], terminal: Terminal) -> Iterator[str]:
+    if not roles:
+        return
+    yield terminal.style("roles", "bold")
+    for each in roles:
+        who = ", ".join(map(visible, each.agents)) or "nobody"
+        yield f"  {visible(each.name)}: {who}"
+        for key, value in each.limits:
+            yield f"    {key}: {visible(value)}"
+    yield ""
 
 
 def _kind_lines(kinds: list[Installed], terminal: Terminal) -> Iterator[str]:
@@ -142,6 +168,20 @@ def _standing_data(each: Standing) -> dict[str, object]:
         "roles": list(each.roles),
         "skills": list(rules.skills),
         "problems": list(each.problems),
+    }
+
+
+def _role_data(each: Role) -> dict[str, object]:
+    budget = None if each.budget == Budget() else format_budget(each.budget)
+    return {
+        "name": each.name,
+        "agents": list(each.agents),
+        "touches": None if each.touches is None else list(each.touches),
+        "firm": each.is_firm,
+        "commands": None if each.commands is None else list(each.commands),
+        "tools": None if each.tools is None else list(each.tools),
+        "budget": budget,
+        "purpose": each.purpose,
     }
 
 

@@ -74,6 +74,11 @@ def _answer(
         raise Refused(
             "a plan is approved by looking at it", hint=f"`planbound approve {question.plan}`"
         )
+    if question.kind is QuestionKind.INTEGRATION:
+        raise Refused(
+            "a merge that was stopped is mended, not answered",
+            hint=f"then try it again: `planbound integrate {question.plan}`",
+        )
     if arguments.choice is None:
         raise UsageError("no answer", hint=f"one of: {', '.join(question.choices)}")
     choice = Choice(arguments.choice)

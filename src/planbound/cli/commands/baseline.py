@@ -34,8 +34,9 @@ def configure(parser: argparse.ArgumentParser) -> None:
 
 def run(arguments: argparse.Namespace, terminal: Terminal) -> ExitCode:
     """Freeze the tree and run every contract once, before any work."""
-    parts = Parts(workspace=arguments.workspace, state=arguments.state)
-    asked = judging.ask(arguments, parts, terminal)
+    given = Parts(workspace=arguments.workspace, state=arguments.state)
+    asked = judging.ask(arguments, given, terminal)
+    parts = asked.parts
     if not asked.held:
         raise UsageError("a baseline is kept for a plan in `.harness/`, and this is none")
     bench = make_bench(parts)

@@ -12,6 +12,7 @@ from planbound.source.visible import visible
 from planbound.store.files import RealFiles
 from planbound.usecases.doctor import Check, Health, Probes, StateFolder, doctor, is_well
 from planbound.usecases.hosts.health import HookReport
+from planbound.usecases.team.health import Finding
 from planbound.wiring.parts import Parts
 
 TOOLS = ("git", "bash", "bwrap")
@@ -52,6 +53,7 @@ def _probes(parts: Parts) -> Probes:
         receivers=(lambda: _troubles(parts)) if _has_receivers(parts) else None,
         tools={tool: _is_there(tool) for tool in TOOLS},
         hooks=lambda: _hooks(parts),
+        worktrees=lambda: _worktrees(parts),
     )
 
 
@@ -72,6 +74,12 @@ def _hooks(parts: Parts) -> HookReport:
     from planbound.wiring.hosts import hook_findings  # noqa: PLC0415 - only here
 
     return hook_findings(parts.root, os.environ)
+
+
+def _worktrees(parts: Parts) -> list[Finding]:
+    from planbound.wiring.pruning import worktree_findings  # noqa: PLC0415 - only here
+
+    return worktree_findings(parts)
 
 
 def _is_there(tool: str) -> bool:

@@ -9,13 +9,16 @@ from planbound.cli.journalling import note_judged
 from planbound.cli.reports import verdicts as reports
 from planbound.cli.terminal import Terminal
 from planbound.engine.judging.case import plan_scope
-from planbound.engine.judging.frozen import Frozen
+from planbound.engine.judging.frozen import Frozen, relocated
 from planbound.engine.judging.verdict import Verdict, VerdictKind
 from planbound.errors import ExitCode
 from planbound.plan.digest import digest
 from planbound.usecases.baseline import changed_since, last_baseline
 from planbound.usecases.bench import Bench
 from planbound.usecases.judge import Setting, judge
+from planbound.usecases.reference import forgiving
+from planbound.usecases.run.screen import ScreenedTree, screened
+from planbound.wiring.bound import make_place
 from planbound.wiring.judging import earlier_verdicts, make_bench
 from planbound.wiring.parts import Parts
 
@@ -27,9 +30,13 @@ def configure(parser: argparse.ArgumentParser) -> None:
 
 def run(arguments: argparse.Namespace, terminal: Terminal) -> ExitCode:
     """Judge the workspace as it is, without an agent."""
-    parts = Parts(workspace=arguments.workspace, state=arguments.state)
-    asked = judging.ask(arguments, parts, terminal)
+    given = Parts(workspace=arguments.workspace, state=arguments.state)
+    asked = judging.ask(arguments, given, terminal)
+    parts = asked.parts
     bench = make_bench(parts)
+    if make_place(parts, asked.file.slug).is_linked:
+        # The marker and what else is the harness's came after the tree was frozen.
+        bench = bench._replace(tree=ScreenedTree(bench.tree))
     redactor = parts.redactor
     found: list[Verdict] = []
     setting = _setting(asked, parts, bench)
@@ -81,4 +88,11 @@ def _setting(asked: judging.Asked, parts: Parts, bench: Bench) -> Setting:
 
 def _frozen(asked: judging.Asked, parts: Parts, bench: Bench) -> Frozen | None:
     journal = parts.existing_journal() if asked.held else None
-    return last_baseline(journal, bench.vault, asked.file.slug) if journal else None
+    frozen = last_baseline(journal, bench.vault, asked.file.slug) if journal else None
+    if frozen is not None and isinstance(bench.tree, ScreenedTree):
+        now = bench.tree.manifest(bench.rules)
+        frozen = relocated(frozen._replace(manifest=screened(frozen.manifest)), now)
+        # What was approved in the main worktree came here by git, which leaves files behind.
+        scope = plan_scope(asked.plan)
+        return forgiving(frozen, now, asked.judged, scope, bench.vault)
+    return frozen

@@ -9,6 +9,7 @@ from planbound.engine.merge_order import describe_cycle
 from planbound.errors import ExitCode
 from planbound.source.visible import visible
 from planbound.usecases.merge_order import merge_order
+from planbound.wiring.merging import plan_sizes
 from planbound.wiring.parts import Parts
 
 
@@ -20,8 +21,9 @@ def configure(parser: argparse.ArgumentParser) -> None:
 def run(arguments: argparse.Namespace, terminal: Terminal) -> ExitCode:
     """Say in which order to merge the finished plans."""
     parts = Parts(workspace=arguments.workspace, state=arguments.state)
-    # Which branch is a plan's own is not recorded yet, so no diff can be measured.
-    order, warnings = merge_order(parts.tree, parts.files, parts.existing_journal, {})
+    order, warnings = merge_order(
+        parts.tree, parts.files, parts.existing_journal, plan_sizes(parts)
+    )
     if arguments.json:
         terminal.json(
             {

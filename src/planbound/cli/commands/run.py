@@ -5,7 +5,7 @@ from __future__ import annotations
 import argparse
 
 from planbound.cli import running
-from planbound.cli.inputs import read_plan
+from planbound.cli.inputs import read_bound_plan
 from planbound.cli.pending import note_pending
 from planbound.cli.terminal import Terminal
 from planbound.errors import ExitCode, UsageError
@@ -24,7 +24,7 @@ def run(arguments: argparse.Namespace, terminal: Terminal) -> ExitCode:
     refuse_in_cell()
     parts = Parts(workspace=arguments.workspace, state=arguments.state)
     remind_waiting(parts)
-    file, _ = read_plan(arguments.plan, parts)
+    parts, file, _ = read_bound_plan(arguments.plan, parts)
     if not parts.holds(file.path):
         raise UsageError("only a plan in `.harness/` is run")
     note_pending(parts, file.slug, terminal)

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import argparse
 
-from planbound.cli.inputs import read_plan
+from planbound.cli.inputs import read_bound_plan
 from planbound.cli.terminal import Terminal
 from planbound.errors import ExitCode, UsageError
 from planbound.wiring.judging import refuse_in_cell
@@ -21,7 +21,7 @@ def run(arguments: argparse.Namespace, terminal: Terminal) -> ExitCode:
     """Put an approved plan on the queue of the workers."""
     refuse_in_cell()
     parts = Parts(workspace=arguments.workspace, state=arguments.state)
-    file, _ = read_plan(arguments.plan, parts)
+    parts, file, _ = read_bound_plan(arguments.plan, parts)
     if not parts.holds(file.path):
         raise UsageError("only a plan in `.harness/` is run")
     from planbound.wiring.workers import submit_plan  # noqa: PLC0415 - after what may be refused

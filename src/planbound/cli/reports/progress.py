@@ -80,6 +80,8 @@ class ProgressReport:
             yield self._line("…", record, f"waits for a person, {asked}: {details.get('reason')}")
         elif kind is EventKind.BUDGET_RAISED:
             yield f"budget raised by {visible(str(details.get('by')))}"
+        elif kind is EventKind.LEASE_RELEASED:
+            yield _released(details)
 
     def _evaluated(self, record: Record) -> Iterator[str]:
         details = record.draft.details
@@ -196,6 +198,13 @@ def _retry(details: Mapping[str, Json]) -> str:
     if details.get("backoff"):
         text += f" in {details['backoff']:.0f} s"
     return f"{text} with the failure in the prompt" if kind == "logic" else text
+
+
+def _released(details: Mapping[str, Json]) -> str:
+    holder = visible(str(details.get("holder") or "whoever had it"))
+    line = f"taken from {holder} by {visible(str(details.get('by')))}"
+    reason = details.get("reason")
+    return f"{line}: {visible(str(reason))}" if reason else line
 
 
 def _one_line(text: str) -> str:

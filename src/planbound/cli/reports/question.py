@@ -26,6 +26,9 @@ def question_lines(question: Question) -> Iterator[str]:
     elif question.kind is QuestionKind.INCOMPLETE:
         yield f"    planbound status {question.plan}"
         yield f"    planbound release {question.plan} --reason '...'"
+    elif question.kind is QuestionKind.INTEGRATION:
+        yield f"    planbound inbox {question.id}"
+        yield f"    planbound integrate {question.plan}"
     elif question.kind is QuestionKind.CLARIFICATION:
         yield f"    planbound answer {question.id} --text '...'"
 

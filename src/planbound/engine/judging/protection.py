@@ -57,7 +57,7 @@ def protect(changes: Sequence[Change], judges: Judges, scope: Scope) -> Protecti
             rest.append(change)
         elif scope.patterns is not None and not outside((change,), scope):
             own.append(change.path)
-        elif scope.patterns is None and reason.startswith(_BY_ITSELF):
+        elif _is_only_flagged(change, reason, scope):
             flagged.append(Tampering(change.path, reason))
             removed.append(change.path)
         else:
@@ -98,6 +98,13 @@ def _concern(change: Change, judges: Judges) -> str | None:
         return "added"
     reason = runs_by_itself(path)
     return f"{_BY_ITSELF}{reason}" if reason else None
+
+
+def _is_only_flagged(change: Change, reason: str, scope: Scope) -> bool:
+    """Say whether what runs by itself came to be where nothing says that it may not."""
+    if scope.patterns is not None or not reason.startswith(_BY_ITSELF):
+        return False
+    return scope.also is None or not outside((change,), scope)
 
 
 def _holds(path: str, change: Change, judges: Judges) -> bool:

@@ -23,11 +23,15 @@ class Scope(NamedTuple):
 
     patterns: tuple[Glob, ...] | None
     """None: no touches are declared anywhere, everything is allowed."""
+    also: tuple[Glob, ...] | None = None
+    """What a role may change: a change has to be allowed by both; None: the role has no limit."""
 
 
 def covers(scope: Scope, path: str) -> bool:
     """Say whether a file is named by what may be changed; no scope at all names nothing."""
-    return scope.patterns is not None and any(glob.matches(path) for glob in scope.patterns)
+    if scope.patterns is None or not any(glob.matches(path) for glob in scope.patterns):
+        return False
+    return scope.also is None or any(glob.matches(path) for glob in scope.also)
 
 
 def outside(changes: Sequence[Change], scope: Scope) -> tuple[Change, ...]:
@@ -67,16 +71,20 @@ def _is_git_summary(change: Change) -> bool:
 
 
 def _covered(change: Change, scope: Scope) -> bool:
-    if scope.patterns is None:
+    return _named(change, scope.patterns) and _named(change, scope.also)
+
+
+def _named(change: Change, patterns: Sequence[Glob] | None) -> bool:
+    if patterns is None:
         return True
     path = change.path
-    if any(glob.matches(path) for glob in scope.patterns):
+    if any(glob.matches(path) for glob in patterns):
         return True
     entry = change.after or change.before
     if entry is not None and entry.type is EntryType.SUMMARY:
-        return any(_reaches_into(glob, path) for glob in scope.patterns)
+        return any(_reaches_into(glob, path) for glob in patterns)
     if change.kind is not ChangeKind.CHANGED and _is_folder(change):
-        return _may_hold(path, scope.patterns)
+        return _may_hold(path, patterns)
     return False
 
 

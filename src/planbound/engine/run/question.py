@@ -20,6 +20,7 @@ class QuestionKind(enum.Enum):
     APPROVAL = "approval"
     CLARIFICATION = "clarification"
     INCOMPLETE = "incomplete"
+    INTEGRATION = "integration"
 
 
 class Choice(enum.Enum):

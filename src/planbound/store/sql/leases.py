@@ -50,8 +50,7 @@ class SqlLeases:
         with self._write() as ask:
             now = self._moment(ask)
             for ended in admit(claim, self._held(ask, now)):
-                lost = {"number": ended.number + 1, "held": False, "holder": claim.holder}
-                self._change(ask, ended.claim.plan, **lost)
+                self._end(ask, ended, claim.holder)
             return self._take(ask, claim, now._replace(seconds=now.seconds + seconds))
 
     def renew(self, fence: Fence, *, seconds: float) -> None:
@@ -68,6 +67,15 @@ class SqlLeases:
             if found is not None and found.number == fence.number:
                 self._change(ask, fence.plan, held=False)
 
+    def revoke(self, plan: str, *, by: str) -> Held | None:
+        """End the lease of a plan, whoever holds it; return it as it was."""
+        with self._write() as ask:
+            every = self._held(ask, self._moment(ask))
+            found = next((held for held in every if held.claim.plan == plan), None)
+            if found is not None:
+                self._end(ask, found, by)
+            return found
+
     def held(self) -> Sequence[Held]:
         """Return all leases that were not given back, in the order of their plans."""
         return self._held(self._read, self._moment(self._read))
@@ -76,6 +84,10 @@ class SqlLeases:
         text = f"SELECT plan, number, {', '.join(_COLUMNS)} FROM {self._dialect.lease}"
         rows = ask(Statement(f"{text} WHERE held ORDER BY plan", ()))
         return [_from_row(row, now) for row in rows]
+
+    def _end(self, ask: Ask, lease: Held, winner: str) -> None:
+        lost = {"number": lease.number + 1, "held": False, "holder": winner}
+        self._change(ask, lease.claim.plan, **lost)
 
     def _standing(self, ask: Ask, plan: str) -> Standing | None:
         rows = ask(standing(self._dialect, plan))

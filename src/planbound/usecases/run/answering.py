@@ -6,7 +6,7 @@ import hashlib
 from collections.abc import Sequence
 from datetime import datetime, timedelta
 from decimal import Decimal
-from typing import assert_never
+from typing import NamedTuple, assert_never
 
 from planbound.engine.agents import work_type
 from planbound.engine.blocked import blocked_reason
@@ -37,13 +37,31 @@ from planbound.usecases.run.control import FLOODED
 from planbound.usecases.run.homecoming import bring_home
 from planbound.usecases.run.notes import names
 from planbound.usecases.run.session import Session
-from planbound.usecases.run.staffing import OVER_MAX_COST
+from planbound.usecases.run.staffing import OVER_MAX_COST, OVER_ROLE
 
 _LOST = Classified(FailureClass.TRANSIENT, "runner-ended")
 _MOST_LOST = 5
 """So often an attempt may lose its runner before a person is asked."""
+PHANTOM = "phantom completion"
+"""How it is called where an agent is content, and nobody did anything."""
 _DIFF = 6000
 _ERROR = 300
+_STOPPED = (
+    (OVER_MAX_COST, Classified(FailureClass.BUDGET, "agent-over-max-cost")),
+    (OVER_ROLE, Classified(FailureClass.BUDGET, "agent-over-role-budget")),
+    ("budget", Classified(FailureClass.BUDGET, "agent-over-budget")),
+    (FLOODED, Classified(FailureClass.FLOODED, "agent-flooded")),
+)
+"""What it is that an agent was stopped, by how the reason begins; the first that fits."""
+_OWN_BUDGETS = frozenset({"agent-over-max-cost", "agent-over-role-budget"})
+"""Limits of an attempt: there is no budget of the plan to be raised."""
+
+
+class Misplaced(NamedTuple):
+    """Why what was seen is not about the plan's own tree."""
+
+    rule: str
+    reason: str
 
 
 class Answering:
@@ -60,8 +78,12 @@ class Answering:
         if attempted.stopped is not None:
             # Without a verdict: it is judged before anything else when the run goes on.
             self.session.append(drafts)
+        elif (wrong := self._misplaced(attempted)) is not None:
+            self._mismatch(order, drafts, wrong)
         elif attempted.verdict is None:
             self._attest(order, attempted, drafts)
+        elif self._is_phantom(order, attempted):
+            self._failed(order, _phantom(order, attempted), drafts)
         elif attempted.verdict.kind is VerdictKind.PASS and self._counts(order):
             self._passed(order, attempted, drafts)
         else:
@@ -108,6 +130,35 @@ class Answering:
         ended = step.ended is not None and step.ended not in {"lost", "interrupted"}
         return ended or step.baseline != VerdictKind.PASS.value
 
+    def _misplaced(self, attempted: Attempted) -> Misplaced | None:
+        """Return why what was seen is not about the plan's own tree."""
+        wrong = self.session.misplaced()
+        if wrong is not None:
+            return Misplaced("another-worktree", wrong)
+        if attempted.strayed:
+            shown = ", ".join(attempted.strayed[:5])
+            more = f" and {len(attempted.strayed) - 5} more" if len(attempted.strayed) > 5 else ""
+            return Misplaced(
+                "edits-in-another-worktree",
+                "workspace-mismatch: files of this step changed in another worktree:"
+                f" {shown}{more}",
+            )
+        return None
+
+    def _is_phantom(self, order: Order, attempted: Attempted) -> bool:
+        """Say whether a step is to change files, passes, and has changed none of them.
+
+        Its contract was green before: so nothing shows that anybody did anything here.
+        """
+        verdict = attempted.verdict
+        if verdict is None or verdict.kind is not VerdictKind.PASS or not attempted.idle:
+            return False
+        if not self.session.desk.place.is_bound or order.slot.touches is None:
+            return False
+        before = order.setting.frozen.verdicts if order.setting.frozen else {}
+        known = before.get(verdict.contract) or self.session.state.steps[order.slot.place].baseline
+        return known == VerdictKind.PASS.value
+
     # -- the ends ------------------------------------------------------------------------------
 
     def _passed(self, order: Order, attempted: Attempted, drafts: list[Draft]) -> None:
@@ -125,7 +176,7 @@ class Answering:
             with session.occupancy.inside():
                 refused = bring_home(self.session, order, attempted)
             if refused is not None:
-                self._mismatch(order, drafts, refused)
+                self._mismatch(order, drafts, Misplaced("copy-does-not-fit", refused))
                 return
             details |= session.seen()
         elif attempted.manifest is not None:
@@ -156,6 +207,7 @@ class Answering:
         self.session.append(drafts)
 
     def _failed(self, order: Order, attempted: Attempted, drafts: list[Draft]) -> None:
+        attempted = self._named(order, attempted)
         session, verdict, slot = self.session, attempted.verdict, order.slot
         assert verdict is not None
         extra: dict[str, Json] = {"attempt": order.number}
@@ -172,6 +224,16 @@ class Answering:
         found = self._classified(order, attempted, verdict)
         drafts.extend(self._answered(order, attempted, found))
         session.append(drafts)
+
+    def _named(self, order: Order, attempted: Attempted) -> Attempted:
+        """Return a failed attempt that says so where a content agent has changed nothing."""
+        verdict = attempted.verdict
+        assert verdict is not None
+        idle = order.agent is not None and order.slot.touches is not None and attempted.idle
+        if not idle or verdict.kind is not VerdictKind.FAIL or self._agent_trouble(attempted):
+            return attempted
+        reason = f"{verdict.reason}; {PHANTOM}: nothing changed in its scope"
+        return attempted._replace(verdict=verdict._replace(reason=reason))
 
     def _violations(
         self, order: Order, attempted: Attempted, tampered: Sequence[str], outside: Sequence[str]
@@ -196,16 +258,18 @@ class Answering:
     def _classified(self, order: Order, attempted: Attempted, verdict: Verdict) -> Classified:
         worked, judged = attempted.worked, verdict.outcome
         agent = worked.outcome if worked else Outcome(Ending.EXITED, exit_code=0)
-        if agent.ending is Ending.STOPPED and agent.reason.startswith(OVER_MAX_COST):
-            return Classified(FailureClass.BUDGET, "agent-over-max-cost")
-        if agent.ending is Ending.STOPPED and agent.reason.startswith("budget"):
-            return Classified(FailureClass.BUDGET, "agent-over-budget")
-        if agent.ending is Ending.STOPPED and agent.reason.startswith(FLOODED):
-            return Classified(FailureClass.FLOODED, "agent-flooded")
+        if agent.ending is Ending.STOPPED:
+            for reason, found in _STOPPED:
+                if agent.reason.startswith(reason):
+                    return found
         if agent.ending is Ending.TIMED_OUT and order.budget_seconds:
             return Classified(FailureClass.BUDGET, "agent-over-time-budget")
         if verdict.kind is VerdictKind.FAIL and _blocked(attempted) is not None:
             return Classified(FailureClass.UNRECOVERABLE, "agent-blocked")
+        if PHANTOM in verdict.reason:
+            passed = verdict.kind is VerdictKind.VACUOUS
+            kind = FailureClass.VACUOUS if passed else FailureClass.LOGIC
+            return Classified(kind, "phantom-completion")
         from planbound.engine.recovery.classify import classify  # noqa: PLC0415 - most pass
 
         return classify(
@@ -258,7 +322,7 @@ class Answering:
                 drafts.append(notes.about(EventKind.PERMISSION_REQUIRED, slot, details))
                 drafts.append(self._escalation(order, attempted, found, decision))
             case Escalate():
-                if found.kind is FailureClass.BUDGET and found.rule != "agent-over-max-cost":
+                if found.kind is FailureClass.BUDGET and found.rule not in _OWN_BUDGETS:
                     drafts.extend(self._budget_question(slot, order.number, _used(attempted)))
                 else:
                     drafts.append(self._escalation(order, attempted, found, decision))
@@ -435,14 +499,27 @@ class Answering:
 
     # -- copies --------------------------------------------------------------------------------
 
-    def _mismatch(self, order: Order, drafts: list[Draft], reason: str) -> None:
-        found = Classified(FailureClass.WORKSPACE_MISMATCH, "copy-does-not-fit")
+    def _mismatch(self, order: Order, drafts: list[Draft], wrong: Misplaced) -> None:
+        reason = wrong.reason
+        found = Classified(FailureClass.WORKSPACE_MISMATCH, wrong.rule)
         failure: dict[str, Json] = {"error_message": reason}
         drafts.extend(self.session.notes.failure(order.slot, order.number, found, failure))
         extra: dict[str, Json] = {"attempt": order.number, "failure_type": found.kind.value}
         choices = (Choice.RETRY, Choice.ABORT, Choice.REVISE)
         drafts.append(self.question(QuestionKind.FAILURE, order.slot, reason, choices, extra))
         self.session.append(drafts)
+
+
+def _phantom(order: Order, attempted: Attempted) -> Attempted:
+    """Return an attempt that is not called done, because nothing was done."""
+    assert attempted.verdict is not None
+    scope = ", ".join(f"`{glob.text}`" for glob in (order.slot.touches or ())[:3])
+    reason = (
+        f"{PHANTOM}: it passes as it did before the work, and nothing changed in its scope"
+        f" ({scope})"
+    )
+    verdict = attempted.verdict._replace(kind=VerdictKind.VACUOUS, reason=reason)
+    return attempted._replace(verdict=verdict)
 
 
 def _blocked(attempted: Attempted) -> str | None:

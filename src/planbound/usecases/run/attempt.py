@@ -12,6 +12,7 @@ from planbound.engine.judging.protection import protect
 from planbound.engine.judging.scope import Scope, covers
 from planbound.engine.judging.verdict import Verdict
 from planbound.engine.manifest import Change, Manifest, ScanRules, changes
+from planbound.engine.roles import Role
 from planbound.engine.run.layout import Slot
 from planbound.errors import CellProblem
 from planbound.plan.model import Command
@@ -33,6 +34,9 @@ class Brief(NamedTuple):
     home: Callable[[], str] = lambda: ""
     limit: Usage = Usage()
     note: Callable[[str], None] = lambda text: None  # noqa: ARG005 - nobody looks
+    role: Role | None = None
+    overtime: str | None = None
+    """What it means that the time is up, where that is a limit of the role."""
     subscriptions: tuple[str, ...] = ()
     """Each with its digest, or that it is missing."""
 
@@ -60,6 +64,8 @@ class Order(NamedTuple):
     stamp: Callable[[], str] | None = None
     """What the tree looks like, where nothing is frozen."""
     brief: Brief = Brief()
+    watch: Callable[[], Callable[[], tuple[str, ...]]] | None = None
+    """Begins to watch the other worktrees, where nothing walls them off."""
 
 
 class Attempted(NamedTuple):
@@ -77,6 +83,10 @@ class Attempted(NamedTuple):
     """Why everything had to end."""
     outside: tuple[str, ...] = ()
     """What changed out of scope, where no verdict says so."""
+    strayed: tuple[str, ...] = ()
+    """What changed meanwhile in other worktrees, of that which the step may change in its own."""
+    idle: bool = False
+    """Whether nothing changed that the step may change."""
 
 
 class RememberingTree:
@@ -98,10 +108,19 @@ class RememberingTree:
 
 def perform(order: Order) -> Attempted:
     """Do all of it; nothing is recorded here."""
+    strayed = order.watch() if order.watch is not None and order.agent is not None else tuple
+    before = order.stamp() if order.stamp is not None and order.agent is not None else None
     worked = _work(order) if order.agent is not None else None
     stopped = order.control.stopped()
     if stopped is not None:
         return Attempted(worked, None, stopped=stopped)
+    done = _judged(order, worked)
+    if order.stamp is not None and done.verdict is not None and order.number == 1:
+        done = done._replace(idle=done.verdict.tree == before)
+    return done._replace(strayed=strayed())
+
+
+def _judged(order: Order, worked: Worked | None) -> Attempted:
     if not isinstance(order.case.contract, Command):
         return _unjudged(order, worked)
     tree = RememberingTree(order.bench.tree)
@@ -119,7 +138,8 @@ def perform(order: Order) -> Attempted:
     restored = _put_back(order, verdict, found)
     if restored is not None:
         tree.manifest(bench.rules)
-    return Attempted(worked, verdict, changed, restored, tree.last)
+    idle = not any(covers(order.setting.scope, path) for path in changed)
+    return Attempted(worked, verdict, changed, restored, tree.last, idle=idle)
 
 
 def _unjudged(order: Order, worked: Worked | None) -> Attempted:
@@ -141,7 +161,7 @@ def _work(order: Order) -> Worked:
     assert order.agent is not None
     brief, control = order.brief, order.control
     try:
-        return order.agent.work(
+        worked = order.agent.work(
             Assignment(
                 prompt=order.prompt,
                 workspace=order.shown_at or order.bench.tree.root,
@@ -156,10 +176,15 @@ def _work(order: Order) -> Worked:
                 stopped=control.stopped,
                 limit=brief.limit,
                 note=brief.note,
+                role=brief.role,
             )
         )
     except CellProblem as problem:
         return Worked(Outcome(Ending.NOT_STARTED, reason=problem.message), error="no-cell")
+    if worked.outcome.ending is Ending.TIMED_OUT and brief.overtime is not None:
+        outcome = worked.outcome._replace(ending=Ending.STOPPED, reason=brief.overtime)
+        return worked._replace(outcome=outcome)
+    return worked
 
 
 def _launch(order: Order, dispatch: Dispatch) -> Outcome:

@@ -12,6 +12,7 @@ from planbound.ports.files import Files, PlanFile
 from planbound.ports.homes import Homes
 from planbound.ports.journal import Journal
 from planbound.ports.lease import Leases
+from planbound.ports.place import AnyPlace, Place
 from planbound.ports.tree import Tree
 from planbound.ports.worktree import OwnWorktree, Worktree
 from planbound.usecases.bench import Bench
@@ -49,6 +50,7 @@ class Desk(NamedTuple):
     """Returns something that was never there before."""
     homes: Homes
     worktree: Worktree = OwnWorktree()
+    place: Place = AnyPlace()
 
     @property
     def journal(self) -> Journal:

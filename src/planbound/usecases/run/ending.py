@@ -3,14 +3,11 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
-from functools import partial
 
 from planbound.engine.judging.case import Case, cases, plan_scope
 from planbound.engine.judging.frozen import Frozen
-from planbound.engine.judging.protection import protect
 from planbound.engine.judging.scope import Scope
 from planbound.engine.judging.verdict import Subject, Verdict, VerdictKind
-from planbound.engine.manifest import changes, manifest_of
 from planbound.engine.recovery.classified import Classified
 from planbound.engine.recovery.failure import FailureClass
 from planbound.engine.run.decide import HOLDS, Finish, unsure_steps
@@ -19,8 +16,8 @@ from planbound.engine.run.step_state import Phase
 from planbound.journal.event import EventKind
 from planbound.journal.record import Draft, Json
 from planbound.plan.model import Command
-from planbound.usecases.frozen_judges import judges_of, read_frozen
 from planbound.usecases.judge import Setting, judge
+from planbound.usecases.reference import forgiving
 from planbound.usecases.run.answering import Answering
 from planbound.usecases.run.session import Session
 
@@ -93,28 +90,14 @@ class Ending:
         return found in HOLDS
 
     def _reference(self) -> Frozen | None:
-        """Return the approved tree, with what people and other plans changed out of scope since.
-
-        What a step changed out of scope was seen and put back when the step was judged.
-        """
+        """Return the approved tree, with what people and other plans changed out of scope since."""
         session = self.session
         approved, bench = session.approved, session.bench
         if approved is None or session.is_bare:
             return approved
+        plan = session.layout.plan
         now = bench.tree.manifest(bench.rules)
-        read = partial(read_frozen, approved.manifest, bench.vault)
-        judges = judges_of(cases(session.layout.plan), approved.manifest, read)
-        found = changes(approved.manifest, now)
-        beyond = protect(found, judges, plan_scope(session.layout.plan)).outside
-        entries = dict(approved.manifest.entries)
-        for path in beyond:
-            key = path.encode("utf-8", "surrogateescape")
-            entry = now.entries.get(key)
-            if entry is None:
-                entries.pop(key, None)
-            else:
-                entries[key] = entry
-        return approved._replace(manifest=manifest_of(entries, tagged=now.tagged))
+        return forgiving(approved, now, cases(plan), plan_scope(plan), bench.vault)
 
     def _conditions(self, subject: Subject) -> list[Case]:
         return [case for case in cases(self.session.layout.plan) if case.subject is subject]

@@ -3,10 +3,12 @@
 from __future__ import annotations
 
 import time
+from collections.abc import Callable
 from functools import partial
 
 from planbound.engine.judging.frozen import Frozen
-from planbound.engine.judging.scope import Scope
+from planbound.engine.judging.level import Isolation
+from planbound.engine.judging.scope import Scope, covers
 from planbound.engine.manifest import Manifest, decode
 from planbound.engine.prompt import Context, write_prompt
 from planbound.engine.run.budget import room
@@ -262,7 +264,8 @@ class Ordering:
         left, seconds = room(session.state, slot), AGENT_SECONDS
         if agent is not None:
             contexts = self._contexts(slot)
-            prompt = write_prompt(slot, step, contexts, attempt=number)
+            role = self.staffing.role(slot)
+            prompt = write_prompt(slot, step, contexts, attempt=number, role=role)
             left, seconds = self.staffing.room(slot, agent), self.staffing.seconds(slot, agent)
             brief = self.staffing.brief(slot, agent, contexts, number)
         earlier = session.state.earlier
@@ -283,24 +286,34 @@ class Ordering:
             budget_seconds=left.seconds < seconds,
             masked=session.desk.agent_masked,
             control=session.control,
-            over=limit(left, self.staffing.max_cost(agent)),
+            over=limit(left, self.staffing.max_cost(agent), brief.role),
             brief=brief,
             shown_at=None if in_place else session.bench.tree.root,
             stamp=partial(session.stamp, bench.tree.root) if session.is_bare else None,
+            watch=self._watch(slot),
         )
+
+    def _watch(self, slot: Slot) -> Callable[[], Callable[[], tuple[str, ...]]] | None:
+        """Return what watches other worktrees; None where the cell keeps the agent out of them."""
+        session = self.session
+        touches = slot.touches
+        if touches is None or not session.desk.place.is_bound:
+            return None
+        if session.bench.cell.isolation.reaches(Isolation.I1):
+            return None
+        return lambda: session.desk.place.watch(lambda path: covers(Scope(touches), path))
 
     def _contexts(self, slot: Slot) -> list[Context]:
         wanted = [item.value for item in slot.step.subscriptions]
         desk = self.session.desk
         redact = desk.recorder.redactor.redact
         root = self.session.bench.tree.root
-        return read_subscriptions(wanted, root, desk.files, lambda text: redact(text).text)
+        harness = desk.file.path.rpartition("/")[0]
+        clean = lambda text: redact(text).text  # noqa: E731 - a name for one argument
+        return read_subscriptions(wanted, root, harness, desk.files, clean)
 
     def _scope(self, slot: Slot, *, in_place: bool) -> Scope:
-        if slot.touches is None:
-            return Scope(None)
-        beside = self._neighbours() if in_place else ()
-        return Scope((*slot.touches, *beside))
+        return self.staffing.scope(slot, self._neighbours() if in_place else ())
 
 
 def _copy_of(run: str, slot: Slot) -> str:

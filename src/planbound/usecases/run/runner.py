@@ -127,6 +127,7 @@ class Runner:
         reason = control.reason
         if reason is None:
             reason = self.session.overruled() or self.session.changed_plan()
+            reason = reason or self.session.misplaced()
             if reason is None:
                 return None
             control.stop(reason)

@@ -187,6 +187,11 @@ class Session:
             return "the approval was taken back"
         return None
 
+    def misplaced(self) -> str | None:
+        """Return why the workspace is not the plan's own any more; None where it is."""
+        wrong = self.desk.place.misplaced()
+        return None if wrong is None else f"workspace-mismatch: {wrong}"
+
     def changed_plan(self) -> str | None:
         """Return why the approval does not hold any more; None where it does."""
         files, file = self.desk.files, self.desk.file

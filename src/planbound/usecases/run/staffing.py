@@ -6,10 +6,14 @@ from collections.abc import Callable, Sequence
 from decimal import Decimal
 from functools import partial
 
+from planbound.engine.judging.scope import Scope
 from planbound.engine.prompt import Context, write_follow_up
+from planbound.engine.roles import Role, role_of
 from planbound.engine.run.budget import Allowance, room
 from planbound.engine.run.layout import Slot
 from planbound.errors import Refused
+from planbound.plan.glob import Glob
+from planbound.plan.limits import Budget, format_budget
 from planbound.ports.agent import Agent, Usage
 from planbound.usecases.run.attempt import Brief
 from planbound.usecases.run.session import Session
@@ -17,6 +21,8 @@ from planbound.usecases.run.session import Session
 AGENT_SECONDS = 600.0
 OVER_MAX_COST = "budget: the agent's own"
 """How the reason begins for which an agent is stopped that costs more than it may."""
+OVER_ROLE = "budget: the role"
+"""How the reason begins for which an agent is stopped that uses more than its role may."""
 
 
 class Staffing:
@@ -47,10 +53,33 @@ class Staffing:
         return agent
 
     def room(self, slot: Slot, agent: Agent) -> Allowance:
-        """Return what an attempt may use: of the budgets, and of what its agent may cost."""
+        """Return what an attempt may use: of the budgets, and of what agent and role may."""
         left = room(self.session.state, slot)
+        role = self.role(slot)
+        most = Budget() if role is None else role.budget
         own = self.max_cost(agent)
-        return left if own is None else left._replace(dollars=min(left.dollars, own))
+        dollars = [each for each in (left.dollars, own, most.dollars) if each is not None]
+        return Allowance(
+            tokens=left.tokens if most.tokens is None else min(left.tokens, most.tokens),
+            dollars=min(dollars),
+            seconds=left.seconds
+            if most.seconds is None
+            else min(left.seconds, float(most.seconds)),
+        )
+
+    def role(self, slot: Slot) -> Role | None:
+        """Return as what an agent works on a step; None where its target is no role."""
+        target = slot.step.target.value if slot.step.target else None
+        return role_of(target, self.session.desk.configuration.roster)
+
+    def scope(self, slot: Slot, beside: tuple[Glob, ...]) -> Scope:
+        """Return what a step may change, and its role, while others change something beside it."""
+        role = self.role(slot)
+        limit = None if role is None else role.scope(declared=slot.touches is not None)
+        return Scope(
+            None if slot.touches is None else (*slot.touches, *beside),
+            None if limit is None else (*limit, *beside),
+        )
 
     def max_cost(self, agent: Agent | None) -> Decimal | None:
         """Return what an attempt of an agent may cost; None where nothing is said."""
@@ -69,7 +98,7 @@ class Staffing:
         """Return what an agent is given beside the prompt."""
         session = self.session
         step = session.state.steps[slot.place]
-        left = self.room(slot, agent)
+        left, role = self.room(slot, agent), self.role(slot)
         known = None
         if step.session is not None and step.session[0] == agent.name:
             known = step.session[1]
@@ -80,6 +109,8 @@ class Staffing:
             home=partial(session.desk.homes.of, self._home(slot)),
             limit=Usage(left.tokens, left.dollars),
             note=partial(session.tell, slot),
+            role=role,
+            overtime=over_time(role, min(left.seconds, self.seconds(slot, agent))),
             subscriptions=tuple(context.record for context in contexts),
         )
 
@@ -114,16 +145,33 @@ class Staffing:
         return self._turns[slot.place]
 
 
-def limit(left: Allowance, own: Decimal | None) -> Callable[[Usage], str | None]:
+def limit(left: Allowance, own: Decimal | None, role: Role | None) -> Callable[[Usage], str | None]:
     """Return what says which limit is reached by what an attempt has used so far."""
+    most = Budget() if role is None else role.budget
 
     def over(usage: Usage) -> str | None:
         if usage.tokens is not None and usage.tokens > left.tokens:
+            if left.tokens == most.tokens:
+                return _over_role(role, Budget(tokens=most.tokens))
             return "budget: tokens"
         if usage.dollars is None or usage.dollars <= left.dollars:
             return None
+        if left.dollars == most.dollars:
+            return _over_role(role, Budget(dollars=most.dollars))
         if own is not None and left.dollars == own:
             return f"{OVER_MAX_COST} `max_cost` of ${own} an attempt"
         return "budget: cost"
 
     return over
+
+
+def over_time(role: Role | None, seconds: float) -> str | None:
+    """Return what it means that an attempt's time is up; None where its role does not limit it."""
+    if role is None or role.budget.seconds is None or seconds < float(role.budget.seconds):
+        return None
+    return _over_role(role, Budget(seconds=role.budget.seconds))
+
+
+def _over_role(role: Role | None, part: Budget) -> str:
+    assert role is not None
+    return f"{OVER_ROLE} `{role.name}` has {format_budget(part)} for an attempt"

@@ -9,6 +9,7 @@ from planbound.engine.claims import Claim
 from planbound.engine.fence import Fence
 from planbound.engine.gate.approval import Approval, Standing, mismatch
 from planbound.engine.judging.case import cases, plan_scope
+from planbound.engine.judging.frozen import relocated
 from planbound.engine.manifest import Manifest, changes, decode
 from planbound.engine.run.budget import allowance
 from planbound.engine.run.layout import lay_out
@@ -106,10 +107,14 @@ def make_ready(desk: Desk, state: RunState, fence: Fence, data: bytes) -> Ready:
     resumed = state.run is not None
     run = state.run or desk.nonce()
     session = Session(desk, state, fence, data=data, run=run)
-    session.approve_tree(last_baseline(desk.journal, desk.bench.vault, desk.slug))
     with session.occupancy.inside():
         whole = freeze(desk.bench.tree, desk.bench.vault, desk.bench.rules).manifest
     manifest = screened(whole)
+    frozen = last_baseline(desk.journal, desk.bench.vault, desk.slug)
+    if frozen is not None and desk.place.is_linked and not session.is_bare:
+        # It may have been approved in the main worktree, before it got its own.
+        frozen = relocated(frozen, whole)
+    session.approve_tree(frozen)
     edited = _edited(session, manifest) if resumed else ()
     judges = approval.judges
     if not resumed:

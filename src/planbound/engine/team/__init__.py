@@ -1,0 +1,1 @@
+"""Several workers on one repository: who has which worktree, and what was merged."""

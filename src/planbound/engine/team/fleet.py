@@ -1,0 +1,181 @@
+"""Which plans a fleet starts next: safe beside all that runs, and in the order that they demand."""
+
+from __future__ import annotations
+
+import enum
+from collections.abc import Iterable, Mapping
+from typing import NamedTuple
+
+from planbound.engine.readiness import FINISHED, HeldBack, PlanInfo, Readiness, Scope, readiness
+from planbound.engine.team.state import TeamState
+
+_APPROVED = "approved"
+_BEGUN = frozenset({"in-progress", "failed"})
+"""Has a run that can go on."""
+_UNDECIDED = frozenset({"draft", "verified"})
+
+
+class Outcome(enum.Enum):
+    """Why a plan is not started again in this fleet, as it is said about it."""
+
+    FAILED = "failed"
+    REFUSED = "was refused"
+    ASKING = "waits for a person"
+    INTERRUPTED = "was interrupted"
+    UNPLACED = "got no worktree"
+
+
+class Scene(NamedTuple):
+    """All that is decided from."""
+
+    plans: Mapping[str, PlanInfo]
+    team: Mapping[str, TeamState]
+    asked: tuple[str, ...]
+    """The plans that this fleet is for."""
+    running: frozenset[str] = frozenset()
+    """Started by this fleet, and not ended."""
+    elsewhere: frozenset[str] = frozenset()
+    """Run by somebody else."""
+    ended: Mapping[str, Outcome] = {}
+    """How plans ended in this fleet that are not done."""
+    jobs: int = 4
+
+    @property
+    def busy(self) -> frozenset[str]:
+        """Return all plans for which somebody may be changing files."""
+        return self.running | self.elsewhere
+
+
+class Decision(NamedTuple):
+    """What is to be done next."""
+
+    start: tuple[str, ...]
+    held: tuple[HeldBack, ...]
+    over: bool
+    """Whether nothing will ever change by waiting."""
+
+
+def asked_for(plans: Mapping[str, PlanInfo]) -> tuple[str, ...]:
+    """Return what a fleet is for where no plan is named: all that are neither done nor away."""
+    return tuple(
+        slug
+        for slug in sorted(plans)
+        if not (plans[slug].archived or plans[slug].staged or plans[slug].status in FINISHED)
+    )
+
+
+def needs_approval(plan: PlanInfo) -> bool:
+    """Say whether a person has to decide about a plan before it can run."""
+    return plan.status in _UNDECIDED and not plan.archived
+
+
+def decide(scene: Scene) -> Decision:
+    """Return which plans to start now, why others are not, and whether it is over."""
+    reasons: dict[str, str] = {}
+    able = []
+    for slug in scene.asked:
+        if slug in scene.busy or slug in scene.ended or scene.plans[slug].status in FINISHED:
+            continue
+        reason = _unable(scene, scene.plans[slug])
+        if reason is None:
+            able.append(slug)
+        else:
+            reasons[slug] = reason
+    start = _chosen(scene, able, reasons)
+    held = tuple(HeldBack(slug, reasons[slug]) for slug in sorted(reasons))
+    over = not (start or scene.running or _awaits_others(scene, able))
+    return Decision(start, held, over)
+
+
+def _unable(scene: Scene, plan: PlanInfo) -> str | None:
+    """Return why a plan cannot be run by a fleet, whatever the others do."""
+    slug = plan.slug
+    if plan.problem is not None:
+        return f"its file cannot be read: {plan.problem}"
+    if plan.archived or plan.staged:
+        return f"it is not worked on: `planbound activate {slug}`"
+    if plan.status in _UNDECIDED:
+        return f"waits for approval: `planbound approve {slug}`"
+    if plan.status in _BEGUN:
+        state = scene.team.get(slug)
+        if state is None or state.binding is None:
+            return f"it was begun without a worktree: go on there with `planbound resume {slug}`"
+        return None
+    return None if plan.status == _APPROVED else f"it is {plan.status}"
+
+
+def _chosen(scene: Scene, able: Iterable[str], reasons: dict[str, str]) -> tuple[str, ...]:
+    """Return what to start, interrupted plans first; note why the others are not."""
+    begun = [slug for slug in able if scene.plans[slug].status in _BEGUN]
+    fresh = [slug for slug in able if scene.plans[slug].status not in _BEGUN]
+    start: list[str] = []
+    alone: list[str] = []
+    for candidates in (begun, fresh):
+        found = _beside(scene, candidates, scene.busy | set(start))
+        free = max(0, scene.jobs - len(scene.running) - len(start))
+        start += found.safe_together[:free]
+        alone += [slug for slug in found.ready if scene.plans[slug].scope is not Scope.DECLARED]
+        for held in found.held_back:
+            reasons[held.slug] = _waits(scene, held.slug) or held.reason
+        for slug in found.safe_together[free:]:
+            reasons[slug] = f"waits for a free place: `--jobs` is {scene.jobs}"
+    if not start and not scene.busy and alone:
+        # Nobody can tell what it touches, so nothing else runs beside it.
+        start = alone[:1]
+        reasons.pop(start[0], None)
+    return tuple(start)
+
+
+def _beside(scene: Scene, candidates: Iterable[str], busy: frozenset[str] | set[str]) -> Readiness:
+    """Return which candidates are safe together, and beside the busy ones."""
+    wanted = frozenset(candidates)
+    seen = []
+    for slug, plan in scene.plans.items():
+        if slug in busy:
+            # What somebody runs is not done before they have let go of it.
+            seen.append(plan._replace(started=True, archived=False, status="in-progress"))
+        elif slug in wanted:
+            seen.append(plan._replace(started=False, archived=False, staged=False))
+        else:
+            # Known, so that others can wait for it; neither to be started nor in the way.
+            seen.append(plan._replace(started=True, archived=True, staged=False))
+    return readiness(seen)
+
+
+def _waits(scene: Scene, slug: str) -> str | None:
+    """Return for which plans one waits that no waiting brings; None where there are none."""
+    found = []
+    for name in sorted(scene.plans[slug].depends_on):
+        other = scene.plans.get(name)
+        if other is None or other.status in FINISHED or name in scene.busy:
+            continue
+        if name in scene.ended:
+            found.append(f"waits for `{name}`, which {scene.ended[name].value}")
+        elif name not in scene.asked:
+            found.append(f"waits for `{name}` ({other.status}), which is not asked for")
+        elif needs_approval(other):
+            found.append(f"waits for `{name}`, which waits for approval")
+    return "; ".join(found) or None
+
+
+def _awaits_others(scene: Scene, able: Iterable[str]) -> bool:
+    """Say whether somebody else runs what has to end before this fleet can."""
+    if not scene.elsewhere:
+        return False
+    if any(slug in scene.elsewhere and slug not in scene.ended for slug in scene.asked):
+        return True
+    if any(scene.elsewhere & _needed(scene.plans, slug) for slug in able):
+        return True
+    return bool(_chosen(scene._replace(elsewhere=frozenset()), able, {}))
+
+
+def _needed(plans: Mapping[str, PlanInfo], slug: str) -> set[str]:
+    """Return all that a plan depends on, however far."""
+    found: set[str] = set()
+    pending = [slug]
+    while pending:
+        plan = plans.get(pending.pop())
+        new = set(plan.depends_on) - found if plan is not None else set()
+        found |= new
+        pending += new
+    return found

@@ -1,0 +1,90 @@
+"""The events of several workers on one repository."""
+
+from __future__ import annotations
+
+from planbound.journal.detail import (
+    BY,
+    DIGEST,
+    DURATION,
+    REASON,
+    REVISION,
+    TREE,
+    DetailType,
+    EventSpec,
+    may,
+    must,
+    spec,
+)
+from planbound.journal.kind import EventKind
+
+_TEXT = DetailType.TEXT
+_TEXTS = DetailType.TEXTS
+_OBJECT = DetailType.OBJECT
+_BRANCH = must("branch", _TEXT, "the branch of the plan, as it was recorded when it was made")
+_INTO = must("into", _TEXT, "the branch that plans are brought together in")
+_TARGET = must("target", _TEXT, "the commit that this branch led to")
+_TIP = must("tip", _TEXT, "the commit that the plan's branch led to")
+_SLOT = (
+    must("path", _TEXT, "the worktree's folder"),
+    _BRANCH,
+    must("base", _TEXT, "the commit that it begins with"),
+    may("workspace", _TEXT, "the folder in it that is worked in, where that is another"),
+    may("machine", _TEXT, "the machine that it is on"),
+    BY,
+)
+
+TEAM_EVENTS: dict[EventKind, EventSpec] = {
+    EventKind.WORKTREE_REQUESTED: spec(
+        "A worktree is about to be made for a plan; recorded before anything happened.", *_SLOT
+    ),
+    EventKind.WORKTREE_SPAWNED: spec(
+        "A plan has a worktree and a branch of its own: git confirms it, and the marker is there.",
+        *_SLOT,
+        may("copied", _TEXTS, "the names, never the contents, of the files that were copied"),
+        may("merges", _TEXT, "the commit whose conflicts are to be resolved in it"),
+    ),
+    EventKind.WORKTREE_REMOVED: spec(
+        "A plan's worktree is gone: pruned, or its making was undone.",
+        must("path", _TEXT, "the worktree's folder"),
+        may("branch", _TEXT, "the branch that was deleted with it"),
+        may("tip", _TEXT, "the commit that the branch led to"),
+        may("survived", _TEXTS, "what could not be undone, or was left on purpose"),
+        *(REASON, BY),
+    ),
+    EventKind.WORK_COMMITTED: spec(
+        "The harness committed what the contracts of a proved plan saw.",
+        must("commit", _TEXT, "the commit"),
+        _BRANCH,
+        *(TREE, DIGEST, REVISION),
+        may("merges", _TEXT, "the commit that it brings in beside its work"),
+    ),
+    EventKind.INTEGRATION_STARTED: spec(
+        "A proved plan is about to be merged, in a scratch worktree.", *(_INTO, _TARGET, _TIP)
+    ),
+    EventKind.INTEGRATION_JUDGED: spec(
+        "Everything holds on the merged tree; the branch is about to move.",
+        *(_INTO, _TARGET, _TIP),
+        must("commit", _TEXT, "the merge"),
+        may("verdicts", _OBJECT, "what was judged, each with its verdict"),
+        DURATION,
+    ),
+    EventKind.INTEGRATION_STOPPED: spec(
+        "A plan was not merged, and nothing moved.",
+        _INTO,
+        must("kind", _TEXT, "`conflict`, `red`, `inconclusive`, `moving` or `in the way`"),
+        must("reason", _TEXT, "why"),
+        may("target", _TEXT, "the commit that the branch led to"),
+        may("tip", _TEXT, "the commit that the plan's branch led to"),
+        may("files", _TEXTS, "the files in which both sides changed the same"),
+        may("verdicts", _OBJECT, "what was judged, each with its verdict"),
+        may("about", _TEXT, "the plan whose contract does not hold, where that is another one"),
+        may("output_tail", _TEXT, "the end of what the contract or git printed"),
+    ),
+    EventKind.PLAN_INTEGRATED: spec(
+        "A plan's work is in the branch that plans are brought together in.",
+        *(_INTO, _TIP),
+        must("before", _TEXT, "the commit that the branch led to before"),
+        must("commit", _TEXT, "the merge"),
+        may("with", _TEXT, "the plan that brought it in, where that resolved its conflicts"),
+    ),
+}

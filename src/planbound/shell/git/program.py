@@ -1,0 +1,130 @@
+"""Starts git with a clean environment and our view of the repository."""
+
+from __future__ import annotations
+
+import os
+import re
+import shutil
+import subprocess
+from collections.abc import Mapping, Sequence
+from typing import NamedTuple
+
+from planbound.errors import GitProblem
+
+_PATH = "/usr/local/bin:/usr/bin:/bin"
+_SECONDS = 1800.0
+_OLDEST = (2, 38)
+"""The first git that brings two commits together without a worktree."""
+_ENVIRONMENT = {
+    "PATH": _PATH,
+    "HOME": "/nonexistent",
+    "LC_ALL": "C.UTF-8",
+    "GIT_CONFIG_NOSYSTEM": "1",
+    "GIT_CONFIG_GLOBAL": "/dev/null",
+    "GIT_ATTR_NOSYSTEM": "1",
+    "GIT_TERMINAL_PROMPT": "0",
+    "GIT_OPTIONAL_LOCKS": "0",
+    "GIT_NO_LAZY_FETCH": "1",
+    "GIT_EDITOR": ":",
+    "GIT_PAGER": "cat",
+}
+
+
+class Said(NamedTuple):
+    """What git printed, and how it ended."""
+
+    code: int
+    out: bytes
+    error: str
+
+    @property
+    def text(self) -> str:
+        """Return what it printed, without the end of the last line."""
+        return os.fsdecode(self.out).rstrip("\n")
+
+    @property
+    def lines(self) -> list[str]:
+        """Return the texts between NUL bytes."""
+        return [os.fsdecode(part) for part in self.out.split(b"\0") if part]
+
+
+class Git:
+    """The git of this machine, on one repository."""
+
+    def __init__(self, common: str, view: str) -> None:
+        self.common = common
+        """Where the repository keeps everything that its worktrees share."""
+        self._view = view
+        self._program: str | None = None
+
+    def bare(self, *words: str, input: bytes = b"") -> Said:  # noqa: A002 - as subprocess calls it
+        """Run git on the repository, in no worktree."""
+        place = {"GIT_DIR": self._view, "GIT_COMMON_DIR": self._view}
+        return self._run(words, place, self._view, input)
+
+    def within(
+        self,
+        path: str,
+        folder: str,
+        *words: str,
+        input: bytes = b"",  # noqa: A002 - as subprocess calls it
+        more: Mapping[str, str] | None = None,
+    ) -> Said:
+        """Run git in a worktree; `folder` is where git keeps its HEAD and index."""
+        place = {"GIT_DIR": folder, "GIT_COMMON_DIR": self._view, "GIT_WORK_TREE": path}
+        return self._run(("-c", "core.bare=false", *words), place | dict(more or {}), path, input)
+
+    def _run(
+        self,
+        words: Sequence[str],
+        place: Mapping[str, str],
+        current: str,
+        given: bytes,
+    ) -> Said:
+        try:
+            done = subprocess.run(  # noqa: S603 - git, with our own environment
+                [self._found(), *words],
+                input=given,
+                capture_output=True,
+                env=_ENVIRONMENT | dict(place),
+                cwd=current,
+                timeout=_SECONDS,
+                check=False,
+                # Ctrl-C is for the harness, which lets git come to its end.
+                start_new_session=True,
+            )
+        except subprocess.TimeoutExpired as error:
+            raise GitProblem(
+                f"`git {' '.join(words[:4])}` did not end in {_SECONDS:g} s"
+            ) from error
+        except OSError as error:
+            raise GitProblem(f"git cannot be run: {error.strerror}: {error.filename}") from error
+        return Said(done.returncode, done.stdout, done.stderr.decode("utf-8", "replace").strip())
+
+    def _found(self) -> str:
+        if self._program is None:
+            found = shutil.which("git", path=_PATH) or shutil.which("git")
+            if found is None:
+                raise GitProblem("`git` is not on the PATH", hint="install git 2.38 or newer")
+            self._program = found
+            self._refuse_old()
+        return self._program
+
+    def _refuse_old(self) -> None:
+        said = self._run(["version"], {}, "/", b"")
+        match = re.search(r"(\d+)\.(\d+)", said.text)
+        if match is None or (int(match[1]), int(match[2])) < _OLDEST:
+            raise GitProblem(
+                f"`{said.text or self._program}` is too old: worktrees need git 2.38 or newer"
+            )
+
+
+def checked(said: Said, what: str, *codes: int) -> Said:
+    """Return what git said; raise GitProblem where it ended otherwise than by 0 or these codes."""
+    if said.code not in (0, *codes):
+        lines = [line for line in said.error.splitlines() if line.strip()]
+        # The reason, not the advice that comes after it.
+        telling = [line for line in lines if line.startswith(("fatal:", "error:"))] or lines
+        reason = (telling[-1] if telling else f"exit code {said.code}").removeprefix("fatal: ")
+        raise GitProblem(f"git cannot {what}: {reason}")
+    return said
