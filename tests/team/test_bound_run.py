@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import pytest
 
+import planbound
 from tests.run.bench import BARE, NOTHING, Step
 from tests.team.repo import Team
 
@@ -214,3 +215,19 @@ def test_people_in_their_own_linked_worktrees_are_not_disturbed(team: Team) -> N
     assert done.code == 0, done.err
     assert (mine / "src/rounding").exists()
     assert not team.log().of("WORK_COMMITTED")
+
+
+@pytest.mark.requirement("run.workspace-mismatch")
+def test_no_agent_in_the_loop_is_judged_in_another_worktree(
+    team: Team, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    team.named("rounding")
+    team.goes("spawn", "rounding")
+    for name, value in team.environment().items():
+        monkeypatch.setenv(name, value)
+    (team.workspace / "src/rounding").write_text("right\n")
+    session = planbound.open_session(str(team.workspace), plan="rounding")
+    told = session.call("step_update", step="1", status="done", evidence="it is there")
+    assert not told.ok
+    assert "workspace-mismatch" in told.text
+    assert not team.log("rounding").of("CONTRACT_EVALUATED", "TASK_COMPLETED")

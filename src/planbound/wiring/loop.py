@@ -8,6 +8,8 @@ from functools import cache, partial
 from typing import TYPE_CHECKING
 from urllib.parse import urlsplit
 
+from planbound.errors import Refused
+from planbound.ports.files import PlanFile
 from planbound.store.lock import this_process
 from planbound.usecases.loop.desk import LoopDesk, Probe
 from planbound.usecases.loop.loop import Loop
@@ -56,6 +58,7 @@ def make_loop(parts: Parts, session: str, name: str | None, probes: Mapping[str,
             process=me.mark,
             surroundings=parts.surroundings,
             relative=parts.relative,
+            refuse_misplaced=partial(_refuse_misplaced, parts),
             probes={"http_ok": http_ok, **probes},
         )
     )
@@ -65,6 +68,18 @@ def _bench(parts: Parts) -> Bench:
     from planbound.wiring.judging import make_bench  # noqa: PLC0415 - not every call judges
 
     return make_bench(parts)
+
+
+def _refuse_misplaced(parts: Parts, file: PlanFile) -> None:
+    from planbound.wiring.bound import at_worktree  # noqa: PLC0415 - not every call judges
+
+    there = at_worktree(parts, file)
+    if there is not parts:
+        raise Refused(
+            f"workspace-mismatch: `{file.slug}` belongs to {there.root}, and this session is in"
+            f" {parts.root}",
+            hint="work there, and open the session there",
+        )
 
 
 def _earlier(parts: Parts, slug: str) -> Callable[[str, str], frozenset[str]]:

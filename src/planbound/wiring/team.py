@@ -19,6 +19,7 @@ from planbound.usecases.team.spawn import SpawnDesk, Spawned, spawn
 from planbound.wiring.bound import at_worktree, binding_of, git_place, machine, make_repository
 from planbound.wiring.judging import make_bench
 from planbound.wiring.parts import Parts
+from planbound.workspace.git_place import refuse_lost
 from planbound.workspace.slots import RealSlots
 from planbound.workspace.stamp import stamp_of
 from planbound.workspace.tree import plans_root
@@ -68,6 +69,7 @@ def spawn_plan(
 def make_spawn_desk(parts: Parts) -> SpawnDesk:
     """Return what spawning needs."""
     place = git_place(parts)
+    refuse_lost(place)
     return SpawnDesk(
         repository=make_repository(parts),
         recorder=parts.recorder(),

@@ -6,7 +6,7 @@ import os
 from typing import NamedTuple
 
 from planbound.errors import Refused
-from planbound.workspace.tree import git_folder, main_worktree, upwards
+from planbound.workspace.tree import git_folder, has_worktree_setting, main_worktree, upwards
 
 
 class GitPlace(NamedTuple):
@@ -25,6 +25,17 @@ class GitPlace(NamedTuple):
     def is_linked(self) -> bool:
         """Whether this is another worktree than the main one."""
         return self.top != self.main
+
+
+def refuse_lost(place: GitPlace) -> None:
+    """Refuse a repository whose linked worktrees could not find the main one, and so no plan."""
+    if os.path.isdir(os.path.join(place.main, ".git")) or has_worktree_setting(place.common):
+        return
+    raise Refused(
+        f"the repository keeps its files in {place.common}, and does not say where its main"
+        " worktree is: no other worktree could find the plans",
+        hint=f"say it: `git config core.worktree {place.main}`",
+    )
 
 
 def find_git(root: str) -> GitPlace | None:

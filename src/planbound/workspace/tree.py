@@ -63,6 +63,11 @@ def main_worktree(top: str) -> str:
     return os.path.dirname(common) if os.path.basename(common) == ".git" else top
 
 
+def has_worktree_setting(common: str) -> bool:
+    """Say whether a repository names its main worktree."""
+    return bool(_core_settings(common).get("worktree"))
+
+
 def git_folder(top: str) -> str | None:
     """Return where the repository of a worktree keeps what all of them share."""
     pointer = os.path.join(top, ".git")

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping
 from typing import TYPE_CHECKING, NamedTuple
 
-from planbound.ports.files import Files, Folders, Workspace
+from planbound.ports.files import Files, Folders, PlanFile, Workspace
 from planbound.ports.journal import Journal
 from planbound.ports.lease import Leases
 from planbound.ports.surroundings import Surroundings
@@ -41,6 +41,8 @@ class LoopDesk(NamedTuple):
     surroundings: Callable[[], Surroundings]
     """What the rules for plans ask about."""
     relative: Callable[[str], str]
+    refuse_misplaced: Callable[[PlanFile], None]
+    """Raises where the workspace is another worktree than the plan's own."""
     probes: Mapping[str, Probe]
     patience: float = 10.0
     """How many seconds a call waits for another agent's call on the same plan."""

@@ -217,6 +217,7 @@ class Work:
 
     def _judging(self) -> Bench:
         if self._bench is None:
+            self.desk.refuse_misplaced(self.file)
             bench = self.desk.bench()
             from planbound.usecases.run.screen import ScreenedTree  # noqa: PLC0415 - start-up
 
