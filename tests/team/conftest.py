@@ -6,10 +6,22 @@ from pathlib import Path
 
 import pytest
 
+from tests.runtime.databases import new_database
+from tests.store.conftest import postgres
 from tests.team.repo import Team
+
+__all__ = ["postgres"]
 
 
 @pytest.fixture
 def team(tmp_path: Path) -> Team:
     """Return a repository with one commit."""
     return Team(tmp_path)
+
+
+@pytest.fixture
+def shared_team(tmp_path: Path, postgres: str) -> Team:
+    """Return a repository whose journal is in PostgreSQL."""
+    team = Team(tmp_path)
+    team.extra["PLANBOUND_DATABASE_URL"] = new_database(postgres)
+    return team

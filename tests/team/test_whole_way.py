@@ -7,7 +7,7 @@ from pathlib import Path
 
 import pytest
 
-from tests.run.bench import BARE
+from tests.run.bench import BARE, Step, until
 from tests.team.repo import Team
 
 
@@ -90,8 +90,12 @@ def test_the_whole_way_in_an_odd_repository(tmp_path: Path, make: Callable[[Path
     team.goes("spawn", "rounding")
     team.goes("run", "rounding")
     commit = team.tip("planbound/rounding")
+    assert f"worktree {team.worktree('rounding')}" in team.goes("status", "rounding").out
     team.goes("integrate")
     assert team.contains("main", commit)
+    status = team.goes("status", "rounding", "--json").json
+    assert (status["commit"], status["integrated"]["into"]) == (commit, "main")
+    assert "merged into `main` as" in team.goes("status", "rounding").out
     assert (team.workspace / "src/rounding").read_text() == "right\n"
     dirty = team.git("status", "--porcelain", "--", ".", ":!.harness", ":!planbound.toml")
     assert dirty == ""
@@ -141,3 +145,36 @@ def test_a_fleet_killed_at_one_event_after_the_other_still_comes_to_its_end(
     for name, commit in commits.items():
         assert team.contains("main", commit), name
     assert team.verifies()
+
+
+def test_nothing_is_merged_under_the_hands_of_a_run_in_the_main_worktree(team: Team) -> None:
+    team.named("rounding")
+    team.goes("spawn", "rounding")
+    team.goes("run", "rounding")
+    before = team.tip()
+    slow = "while [ ! -e go ]; do sleep 0.05; done; echo right > src/slow"
+    team.named("slow", Step("make slow", slow, touches="src/slow go"))
+    with team.start("run", "slow") as process:
+        until(lambda: bool(team.log("slow").of("TASK_STARTED")))
+        stopped = team.goes("integrate", "--json", code=1).json["stopped"]
+        assert stopped[0]["kind"] == "in the way"
+        assert "`slow` is run in" in stopped[0]["reason"]
+        assert team.tip() == before
+        (team.workspace / "go").write_text("")
+        assert process.wait(60) == 0
+    team.goes("integrate")
+    assert team.tip() != before
+
+
+def test_the_whole_way_with_a_journal_that_several_machines_share(shared_team: Team) -> None:
+    team = shared_team
+    team.named("first")
+    team.named("second", depends_on="first")
+    team.goes("fleet", "--jobs", "2")
+    commits = {event.plan: event["commit"] for event in team.log().of("WORK_COMMITTED")}
+    assert sorted(commits) == ["first", "second"]
+    team.goes("integrate")
+    assert all(team.contains("main", commit) for commit in commits.values())
+    assert team.goes("claims", "--json").json["claims"] == []
+    team.goes("prune")
+    assert team.worktrees() == [str(team.workspace)]

@@ -213,6 +213,14 @@ class Integrating:
                 raise KeyboardInterrupt
             time.sleep(_PAUSE)
 
+    def _busy(self, path: str) -> str | None:
+        """Return the plan that is run in a worktree now."""
+        for held in self.leases.held():
+            inside = f"{held.claim.worktree}/".startswith(f"{path}/")
+            if inside and not held.expired and held.claim.plan != LEASE:
+                return held.claim.plan
+        return None
+
     @contextmanager
     def _held(self, binding: Binding) -> Iterator[None]:
         """Keep everybody from running a plan."""
@@ -258,6 +266,7 @@ class Integrating:
             machine=machine(),
             demand=cache(self._demand),
             lease=self._held,
+            busy=self._busy,
             fold_in=self._fold_in,
             report=self.hooks.saw,
         )

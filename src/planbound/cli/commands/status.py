@@ -8,9 +8,11 @@ from planbound.cli.inputs import read_plan
 from planbound.cli.reports.loop import loop_data, loop_lines
 from planbound.cli.reports.question import question_lines
 from planbound.cli.reports.status import state_data, status_lines
+from planbound.cli.reports.team import team_data, team_lines
 from planbound.cli.terminal import Terminal
 from planbound.engine.loop.state import INCOMPLETE
 from planbound.errors import ExitCode
+from planbound.usecases.team.bindings import known_of
 from planbound.wiring.looped import loop_view
 from planbound.wiring.parts import Parts
 from planbound.wiring.people import run_state
@@ -38,15 +40,18 @@ def run(arguments: argparse.Namespace, terminal: Terminal) -> ExitCode:
         ),
         None,
     )
+    team = known_of(parts.existing_journal(), file.slug)
     # An agent that was refused too often did not come to its end: whoever asks is told so.
     capped = loop is not None and loop.state.outcome == INCOMPLETE
     code = ExitCode.FAILED if capped else ExitCode.DONE
     if arguments.json:
-        about = state_data(file.slug, state) | {"holder": holder}
+        about = state_data(file.slug, state) | {"holder": holder} | team_data(team)
         terminal.json(about if loop is None else about | loop_data(loop))
         return code
     lines = status_lines(file.slug, state, terminal)
     for line in lines if loop is None else loop_lines(file.slug, loop, terminal):
+        terminal.out(line)
+    for line in team_lines(team):
         terminal.out(line)
     if holder is not None:
         terminal.out(f"  driven by {holder}")

@@ -42,6 +42,8 @@ class IntegrateDesk(NamedTuple):
     """Returns what an active plan demands; None where there is none of this name."""
     lease: Callable[[Binding], AbstractContextManager[None]]
     """Keeps everybody from running a plan; raises Refused where somebody does."""
+    busy: Callable[[str], str | None]
+    """Returns the plan that is run in a worktree now."""
     fold_in: Callable[[str, str], None]
     """Adds a plan's progress to that of all, once for each merge."""
     report: Callable[[Result], None]
@@ -90,6 +92,9 @@ class Landing:
     def in_the_way(self, target: str, commit: str) -> tuple[str, tuple[str, ...]] | None:
         """Return what is not committed and would be written over where the branch is shown."""
         for shown in self._showing(self.into):
+            busy = self.desk.busy(shown.path)
+            if busy is not None:
+                return f"`{busy}` is run in {shown.path}, whose files would change under it", ()
             text = self._repository.check_out(shown.path, target, commit, try_only=True)
             if text is None:
                 continue
