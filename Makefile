@@ -32,8 +32,9 @@ demo-language: $(READY)
 demo-judging: $(READY)
 	@$(BIN)/python demo/judging.py
 
+# One more than there are cores: many tests wait for processes that sleep.
 test: $(READY)
-	$(BIN)/python -m pytest -n auto --dist worksteal
+	$(BIN)/python -m pytest -n $$(($$(nproc) + 1)) --dist worksteal
 
 # Installs real agent programs into a cache of their own, and lets each do a plan.
 test-agents: $(READY)

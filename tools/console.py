@@ -3,8 +3,8 @@
 Every ```console fence is run, the fences of one page in order and in one scratch workspace. A line
 that begins with `$ ` is a command, lines with `> ` right behind it carry it on, and the rest is
 what it prints on either stream. A line `...` stands for any number of lines. Times such as `0.3 s`
-and ids of eight or twelve hexadecimal digits, which are others each time, stand for any of their
-kind.
+and ids of eight hexadecimal digits, which are others each time, stand for any of their kind, and
+so do the commits of merges.
 
 Two comments, each right before a fence, steer this:
 
@@ -41,7 +41,9 @@ PAGES = [
 
 _FILE = re.compile(r"<!-- file: (\S+) -->\s*")
 _NOT_RUN = re.compile(r"<!-- not run: \S.* -->\s*")
-_VARYING = re.compile(r"\b(?:[0-9]+\.[0-9] s|[0-9a-f]{8}|[0-9a-f]{12})\b")
+_VARYING = re.compile(
+    r"\b(?:[0-9]+\.[0-9] s|[0-9a-f]{8}|(?<=merged as )[0-9a-f]{12}|(?<=is at )[0-9a-f]{12})\b"
+)
 """What is another one each time: how long it took, the id of a question, a commit."""
 _END = "\x1e"
 """What the shell prints behind the output of each command."""

@@ -41,7 +41,7 @@ def test_what_others_build_on_comes_first_then_the_small_then_the_name() -> None
     reasons = {turn.slug: turn.reason for turn in order.turns}
     assert reasons["c"] == "level 0, builds on none of these; 7 changed lines"
     assert reasons["d"] == "level 0, builds on none of these; size of its diff not known"
-    assert reasons["a"] == "level 1, after `z`; 1 changed lines"
+    assert reasons["a"] == "level 1, after `z`; 1 changed line"
 
 
 def test_an_empty_diff_is_smaller_than_an_unknown_one() -> None:

@@ -18,15 +18,13 @@ from tests.run.matrix import (
 )
 
 IN_A_CELL = [
-    *(Point("run", "before", append) for append in (3, 6, 8, 11, 13, 14, 17)),
-    *(Point("run", "after", append) for append in (3, 14)),
+    *(Point("run", "before", append) for append in (3, 8, 13, 17)),
+    Point("run", "after", 14),
     Point("resume", "before", 3),
-    Point("resume", "after", 3),
     Point("resume", "after", 5),
 ]
 """What was done and is not on record, and what is on record and was not cleared away."""
 ON_POSTGRES = [
-    Point("run", "after", 2),
     Point("run", "before", 3),
     Point("run", "after", 11),
     Point("answer", "after", 1),
@@ -96,7 +94,7 @@ def test_a_run_on_postgresql_survives_a_kill(on_postgres: Rig, point: Point) -> 
     survive(on_postgres, point)
 
 
-@pytest.mark.parametrize("seed", [1, 2, 3])
+@pytest.mark.parametrize("seed", [1])
 def test_a_run_survives_kills_at_any_time(cell: Rig, seed: int) -> None:
     survive_random(cell, seed)
 

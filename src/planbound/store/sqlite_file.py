@@ -15,10 +15,10 @@ import stat
 import time
 from collections.abc import Callable, Iterator, Sequence
 from typing import NamedTuple, TypeVar
-from urllib.parse import quote
 
 from planbound.errors import JournalProblem
 from planbound.store.sql.migrations import Migration, migrations, pending
+from planbound.store.sqlite_address import file_address
 
 T = TypeVar("T")
 
@@ -102,7 +102,7 @@ def _connect_reader(path: str) -> Opened:
 def _connect(path: str, mode: str) -> sqlite3.Connection:
     # Threads take turns by a lock of ours. No `mode` creates: SQLite would not make it 0600.
     return sqlite3.connect(
-        f"file:{quote(os.path.abspath(path))}?{mode}",
+        file_address(path, mode),
         uri=True,
         timeout=TURN,
         isolation_level=None,

@@ -10,9 +10,9 @@ from __future__ import annotations
 import contextlib
 import sqlite3
 from collections.abc import Sequence
-from urllib.parse import quote
 
 from planbound.store.sql.migrations import Migration, migrations
+from planbound.store.sqlite_address import file_address
 
 _GUARDS = "SELECT name, sql FROM sqlite_master WHERE type = 'trigger' ORDER BY name"
 
@@ -20,7 +20,7 @@ _GUARDS = "SELECT name, sql FROM sqlite_master WHERE type = 'trigger' ORDER BY n
 def guards_stand(path: str) -> bool | None:
     """Say whether the schema is the one that we made; None where it cannot be told."""
     try:
-        address = f"file:{quote(path)}?mode=ro"
+        address = file_address(path, "mode=ro")
         with contextlib.closing(sqlite3.connect(address, uri=True)) as connection:
             applied = {number for (number,) in connection.execute("SELECT number FROM migration")}
             known = migrations("sqlite")

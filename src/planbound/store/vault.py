@@ -9,10 +9,10 @@ import sqlite3
 import stat
 from collections.abc import Iterable
 from itertools import islice
-from urllib.parse import quote
 
 from planbound.errors import FileProblem
 from planbound.store import sqlite_file
+from planbound.store.sqlite_address import file_address
 from planbound.store.sqlite_door import SqliteDoor
 from planbound.store.sqlite_file import Opened, patiently
 
@@ -135,7 +135,7 @@ def _opened(path: str) -> Opened:
     except OSError as error:
         raise FileProblem(f"cannot open `{path}`: {error.strerror or error}") from error
     connection = sqlite3.connect(
-        f"file:{quote(os.path.abspath(path))}?mode=rw",
+        file_address(path, "mode=rw"),
         uri=True,
         timeout=sqlite_file.TURN,
         isolation_level=None,

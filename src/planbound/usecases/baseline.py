@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import hashlib
-import secrets
+import os
 from collections.abc import Iterable, Iterator
 from typing import NamedTuple
 
@@ -71,7 +71,7 @@ def observe(bench: Bench, cases: Iterable[Case]) -> Iterator[Verdict]:
 def note_baseline(recorder: Recorder, slug: str, taken: Taken, verdicts: Iterable[Verdict]) -> None:
     """Put a baseline on record: from now on it is what the workspace is compared with."""
     shared: dict[str, Json] = {
-        "baseline": secrets.token_hex(16),
+        "baseline": os.urandom(16).hex(),
         "plan_digest": taken.plan,
         "configuration": taken.configuration,
         "manifest": taken.tree.key,

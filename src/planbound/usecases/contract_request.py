@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-import secrets
+import os
 from collections.abc import Iterator
 
 from planbound.engine.judging.caches import is_cache_file
@@ -31,7 +31,7 @@ def contract_request(
     contracts = bench.configuration.contracts
     words: tuple[str, ...] = (*_BASH, "-c", command.text)
     if len(command.text) > _MAX_ARGUMENT:
-        name = f".planbound-contract-{secrets.token_hex(6)}"
+        name = f".planbound-contract-{os.urandom(6).hex()}"
         lay = (*lay, Laid(name, command.text.encode("utf-8", "surrogateescape")))
         words = (*_BASH, name)
     return Request(

@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
+import os
 import re
-import secrets
 from collections.abc import Callable, Mapping, Sequence
 from types import MappingProxyType
 
@@ -52,7 +52,7 @@ def corroborate(  # noqa: PLR0913 - one thing each, all by name
     runner says so in what it prints only.
     """
     paths, read = _as_laid(request, paths, read)
-    canary = canary_for(runner, script, paths, read, secrets.token_hex(8))
+    canary = canary_for(runner, script, paths, read, os.urandom(8).hex())
     if canary is None:
         return Corroboration()
     outcome = run(_with(request, canary))

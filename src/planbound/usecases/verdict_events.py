@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-import secrets
+import os
 from collections.abc import Mapping
 
 from planbound.engine.judging.verdict import Verdict
@@ -37,7 +37,7 @@ def verdict_draft(
     if kind is EventKind.CONTRACT_EVALUATED:
         details |= _judged(verdict)
     task = (verdict.id, verdict.title) if verdict.id else None
-    return recorder.draft(kind, slug, details, key=secrets.token_hex(16), task=task)
+    return recorder.draft(kind, slug, details, key=os.urandom(16).hex(), task=task)
 
 
 def _common(verdict: Verdict, recorder: Recorder) -> dict[str, Json]:

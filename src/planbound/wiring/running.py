@@ -4,8 +4,6 @@ from __future__ import annotations
 
 import hashlib
 import os
-import random
-import secrets
 import time
 from collections.abc import Callable, Sequence
 from functools import partial
@@ -220,11 +218,16 @@ def make_desk(parts: Parts, file: PlanFile) -> Desk:
         process=me.mark,
         progress=deferred.note,
         settle=deferred.settle,
-        jitter=random.random,
-        nonce=lambda: secrets.token_hex(4),
+        jitter=_jitter,
+        nonce=lambda: os.urandom(4).hex(),
         worktree=WorktreeLock(os.path.join(parts.state.locks, _worktree_name(parts.root))),
         place=make_place(parts, file.slug),
     )
+
+
+def _jitter() -> float:
+    """Return a number between 0 and 1; `random` takes its time to load."""
+    return int.from_bytes(os.urandom(4), "big") / (1 << 32)
 
 
 def _worktree_name(root: str) -> str:

@@ -5,7 +5,6 @@ from __future__ import annotations
 import contextlib
 import os
 import stat
-import tempfile
 from collections.abc import Iterator
 
 from planbound.errors import CellProblem
@@ -40,7 +39,9 @@ class Scratch:
     def _made(self, parent: str) -> Iterator[str]:
         try:
             os.makedirs(parent, mode=0o700, exist_ok=True)
-            path = tempfile.mkdtemp(prefix=f"planbound-cell-{os.getpid()}-", dir=parent)
+            name = f"planbound-cell-{os.getpid()}-{os.urandom(6).hex()}"
+            path = os.path.join(parent, name)
+            os.mkdir(path, 0o700)
         except OSError as error:
             raise CellProblem(f"no folder for a cell in `{parent}`: {error.strerror}") from error
         try:

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import os
 import re
-import shutil
 import subprocess
 from collections.abc import Mapping, Sequence
 from typing import NamedTuple
@@ -103,6 +102,8 @@ class Git:
 
     def _found(self) -> str:
         if self._program is None:
+            import shutil  # noqa: PLC0415 - start-up: most commands run no git
+
             found = shutil.which("git", path=_PATH) or shutil.which("git")
             if found is None:
                 raise GitProblem("`git` is not on the PATH", hint="install git 2.38 or newer")

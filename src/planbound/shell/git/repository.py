@@ -5,7 +5,6 @@ from __future__ import annotations
 import contextlib
 import os
 import re
-import tempfile
 from collections.abc import Iterator, Sequence
 from functools import cached_property
 
@@ -275,6 +274,8 @@ class GitRepository:
     @contextlib.contextmanager
     def _index(self, path: str, commit: str) -> Iterator[dict[str, str]]:
         """Give an index that holds a commit, and nothing that anybody else wrote into one."""
+        import tempfile  # noqa: PLC0415 - start-up: most commands run no git
+
         git = self._git  # makes the folder, too
         with tempfile.TemporaryDirectory(dir=self._folder, prefix="index-") as folder:
             more = {"GIT_INDEX_FILE": os.path.join(folder, "index")}
