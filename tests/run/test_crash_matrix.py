@@ -77,7 +77,10 @@ def test_the_matrix_has_every_append(request: pytest.FixtureRequest, kind: str) 
 
 @pytest.mark.requirement("run.survives-kills")
 @pytest.mark.requirement("invariant.no-event-no-state")
-@pytest.mark.parametrize("point", points("bare"), ids=str)
+# Before one append and after the next; `make crashes` has all of them.
+@pytest.mark.parametrize(
+    "point", [point for i, point in enumerate(points("bare")) if i % 4 in {0, 3}], ids=str
+)
 def test_a_run_survives_a_kill_at_any_append(bare: Rig, point: Point) -> None:
     survive(bare, point)
 

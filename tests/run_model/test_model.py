@@ -19,7 +19,7 @@ def test_the_invariants_hold_whatever_happens_in_whatever_order() -> None:
     run_state_machine_as_test(
         RunMachine,
         settings=settings(
-            max_examples=70,
+            max_examples=45,
             stateful_step_count=30,
             deadline=None,
             # The same examples each time: `make model` looks for new ones.
