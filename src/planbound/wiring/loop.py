@@ -6,7 +6,6 @@ import os
 from collections.abc import Callable, Mapping
 from functools import cache, partial
 from typing import TYPE_CHECKING
-from urllib.parse import urlsplit
 
 from planbound.errors import Refused
 from planbound.ports.files import PlanFile
@@ -91,6 +90,7 @@ def _earlier(parts: Parts, slug: str) -> Callable[[str, str], frozenset[str]]:
 def http_ok(url: str) -> str | None:
     """Say what is wrong with an address on this machine; None where it answers well."""
     import http.client  # noqa: PLC0415 - few plans look at services
+    from urllib.parse import urlsplit  # noqa: PLC0415
 
     parts = urlsplit(url)
     if parts.scheme not in {"http", "https"} or parts.hostname not in _LOOPBACK:
