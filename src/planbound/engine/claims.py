@@ -6,7 +6,6 @@ from collections.abc import Iterable
 from typing import NamedTuple
 
 from planbound.errors import Claimed, Refused
-from planbound.plan.glob import GlobError, meeting_pairs, parse_glob
 
 _HINT = "wait for it, or end it: the lease of a process goes with the process"
 
@@ -82,6 +81,13 @@ def collision(claim: Claim, other: Claim) -> str | None:
 
 def _overlap(claim: Claim, other: Claim) -> tuple[str | None, str | None]:
     """Return why nobody can tell what both would change, and else how that meets."""
+    # Seldom is anybody in the way, and patterns take their time to load.
+    from planbound.plan.glob import (  # noqa: PLC0415 - start-up
+        GlobError,
+        meeting_pairs,
+        parse_glob,
+    )
+
     groups = []
     for each in (claim, other):
         if each.touches is None:

@@ -3,9 +3,10 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from typing import Protocol
+from typing import TYPE_CHECKING, Protocol
 
-from planbound.verify.facts import Facts, Questions, SyntaxFault
+if TYPE_CHECKING:  # hooks verify nothing
+    from planbound.verify.facts import Facts, Questions, SyntaxFault
 
 
 class Surroundings(Protocol):

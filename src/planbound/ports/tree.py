@@ -3,9 +3,10 @@
 from __future__ import annotations
 
 from collections.abc import Container, Iterable, Iterator
-from typing import Protocol
+from typing import TYPE_CHECKING, Protocol
 
-from planbound.engine.manifest import Entry, Manifest, ScanRules
+if TYPE_CHECKING:  # hooks look at no tree, and it takes its time to load
+    from planbound.engine.manifest import Entry, Manifest, ScanRules
 
 
 class Tree(Protocol):
