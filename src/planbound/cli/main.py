@@ -11,6 +11,7 @@ from functools import partial
 from typing import TYPE_CHECKING, NoReturn, Protocol
 
 from planbound import __version__
+from planbound.cli.quick_start import hurry
 from planbound.cli.terminal import Terminal
 from planbound.errors import ExitCode, NothingToDo, PlanboundError
 
@@ -88,6 +89,7 @@ def entry_point() -> NoReturn:
     """Run the program in `sys.argv` and end the process."""
     # A command lives for moments and makes no cycles to speak of: looking for them costs a tenth.
     gc.disable()
+    hurry()
     for name in ("stdout", "stderr"):  # closed by who started us: nobody reads it
         if getattr(sys, name) is None:
             setattr(sys, name, open(os.devnull, "w", encoding="utf-8"))  # noqa: SIM115 - for good
