@@ -46,6 +46,23 @@ def test_the_author_is_configurable_and_setup_files_are_not_committed(team: Team
     assert not [name for name in files if name.startswith(".harness")]
 
 
+def test_only_the_plans_own_work_is_committed(team: Team) -> None:
+    team.settings = '[worktrees]\nsetup = ["mkdir -p made && touch made/here [odd]*"]\n'
+    team.named("bounded")
+    team.named("open", Step("make open", touches=""), touches="")
+    for name in ("bounded", "open"):
+        team.goes("spawn", name)
+        (team.worktree(name) / "src/note").write_text("a person's own\n")
+        team.goes("run", name)
+    files = {
+        name: set(team.git("diff", "--name-only", f"main..planbound/{name}").split())
+        for name in ("bounded", "open")
+    }
+    assert files == {"bounded": {"src/bounded"}, "open": {"src/open", "src/note"}}
+    assert team.log("open").one("WORKTREE_SPAWNED")["made"] == ["[odd]*", "made/"]
+    assert (team.worktree("bounded") / "src/note").exists()
+
+
 def test_it_runs_from_inside_the_worktree_too_by_the_marker(team: Team) -> None:
     team.named("rounding")
     team.goes("spawn", "rounding")

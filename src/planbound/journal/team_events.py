@@ -41,6 +41,7 @@ TEAM_EVENTS: dict[EventKind, EventSpec] = {
         "A plan has a worktree and a branch of its own: git confirms it, and the marker is there.",
         *_SLOT,
         may("copied", _TEXTS, "the names, never the contents, of the files that were copied"),
+        may("made", _TEXTS, "what its setup made and git does not ignore; never committed"),
         may("merges", _TEXT, "the commit whose conflicts are to be resolved in it"),
     ),
     EventKind.WORKTREE_REMOVED: spec(

@@ -63,8 +63,11 @@ class Worktrees(Protocol):
         `force` is for what the harness itself has just made, and nobody has worked in.
         """
 
-    def leftovers(self, path: str, commit: str) -> Leftovers:
-        """Return how a worktree differs from a commit."""
+    def leftovers(self, path: str, commit: str, *, fold: bool = False) -> Leftovers:
+        """Return how a worktree differs from a commit.
+
+        `fold`: a folder in which nothing is tracked is one name, with `/` behind it.
+        """
 
 
 class Refs(Protocol):

@@ -6,9 +6,12 @@ import os
 from collections.abc import Iterator
 from contextlib import AbstractContextManager, contextmanager
 
+from planbound.engine.judging.case import plan_scope
 from planbound.engine.judging.outcome import Ending
+from planbound.engine.judging.scope import Scope
 from planbound.engine.team.rules import DEFAULT_ROOT
-from planbound.errors import CellProblem, Refused
+from planbound.errors import CellProblem, FileProblem, Refused
+from planbound.plan.parse import parse
 from planbound.ports.cell import Limits, Request
 from planbound.ports.files import PlanFile
 from planbound.store.lock import kernel_lock
@@ -91,7 +94,17 @@ def make_commit_desk(parts: Parts) -> CommitDesk:
         rules=parts.configuration.worktrees,
         tree_of=lambda workspace: _tree_of(parts, workspace),
         inside=git_place(parts).inside,
+        scope=lambda slug: _scope_of(parts, slug),
     )
+
+
+def _scope_of(parts: Parts, slug: str) -> Scope:
+    """Return what a plan may change; everything, where its file is not there any more."""
+    file = parts.tree.planned_path(slug)
+    try:
+        return plan_scope(parse(parts.reader.read(file.path), path=file.shown))
+    except FileProblem:
+        return Scope(None)
 
 
 def commit_done(parts: Parts, file: PlanFile, objective: str) -> str | None:

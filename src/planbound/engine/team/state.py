@@ -29,6 +29,8 @@ class Binding(NamedTuple):
     """The commit whose conflicts are to be resolved in it."""
     copied: tuple[str, ...] = ()
     """Untracked files that were copied into it, seen from the workspace."""
+    made: tuple[str, ...] = ()
+    """What its setup made and git does not ignore, seen from its top; folders end with `/`."""
 
 
 class Proof(NamedTuple):
@@ -155,6 +157,7 @@ def _proof(kind: EventKind, details: Mapping[str, Json]) -> Proof | None:
 
 def _binding(plan: str, details: Mapping[str, Json], *, is_whole: bool) -> Binding:
     path, copied, merges = str(details["path"]), details.get("copied"), details.get("merges")
+    made = details.get("made")
     return Binding(
         plan=plan,
         path=path,
@@ -165,6 +168,7 @@ def _binding(plan: str, details: Mapping[str, Json], *, is_whole: bool) -> Bindi
         is_whole=is_whole,
         merges=merges if isinstance(merges, str) else None,
         copied=tuple(str(name) for name in copied) if isinstance(copied, list) else (),
+        made=tuple(str(name) for name in made) if isinstance(made, list) else (),
     )
 
 

@@ -75,14 +75,15 @@ class GitRepository:
         words = ("worktree", "remove", *(["--force"] if force else []), "--", path)
         checked(self._git.bare(*words), f"remove the worktree `{path}`")
 
-    def leftovers(self, path: str, commit: str) -> Leftovers:
+    def leftovers(self, path: str, commit: str, *, fold: bool = False) -> Leftovers:
         """Return how a worktree differs from a commit."""
         # By an index of our own: in the worktree's one files may be marked as unchanged.
         with self._index(path, commit) as more:
             said = self._git.within(
                 path,
                 self._folder_of(path),
-                *("status", "--porcelain=v1", "-z", "--no-renames", "--untracked-files=all"),
+                *("status", "--porcelain=v1", "-z", "--no-renames"),
+                f"--untracked-files={'normal' if fold else 'all'}",
                 *("--ignored=traditional", "--ignore-submodules=none"),
                 more=more,
             )

@@ -6,6 +6,7 @@ import os.path
 from collections.abc import Callable
 from typing import NamedTuple
 
+from planbound.engine.judging.scope import Scope, covers
 from planbound.engine.team.rules import WorktreeRules
 from planbound.engine.team.slot import HARNESS_OWN
 from planbound.engine.team.state import Binding, Proof, TeamState
@@ -13,8 +14,11 @@ from planbound.errors import Refused
 from planbound.journal.event import EventKind
 from planbound.journal.record import Json
 from planbound.ports.git import Repository
+from planbound.source.pattern import lazy_pattern
 from planbound.usecases.record import Recorder
 from planbound.usecases.team.bindings import mismatch
+
+_SPECIAL = lazy_pattern(r"[*?\[\\]")
 
 
 class CommitDesk(NamedTuple):
@@ -27,6 +31,8 @@ class CommitDesk(NamedTuple):
     """Returns what a workspace holds, as verdicts name it."""
     inside: str
     """The workspace as seen from a worktree's top."""
+    scope: Callable[[str], Scope]
+    """Returns what a plan may change."""
 
 
 def commit_proved(desk: CommitDesk, state: TeamState, objective: str) -> str:
@@ -75,7 +81,7 @@ def proved_work(desk: CommitDesk, state: TeamState) -> Work:
     if tip is None:
         raise Refused(f"the branch `{binding.branch}` of `{state.plan}` leads to no commit")
     _refuse_changed(desk, binding, proof)
-    tree = desk.repository.snapshot(binding.path, tip, excluded(desk.inside, binding))
+    tree = desk.repository.snapshot(binding.path, tip, _left_out(desk, binding, tip))
     # Once more: what changed while it was taken in was seen by no contract.
     _refuse_changed(desk, binding, proof)
     brought = binding.merges
@@ -84,10 +90,31 @@ def proved_work(desk: CommitDesk, state: TeamState) -> Work:
     return Work(binding, proof, tree, (tip, brought))
 
 
-def excluded(inside: str, binding: Binding) -> tuple[str, ...]:
-    """Return what is in a worktree and is no work: seen from its top."""
-    own = (*HARNESS_OWN, *binding.copied, *(f"{name}/**" for name in binding.copied))
-    return tuple(os.path.normpath(os.path.join(inside, name)) for name in own)
+def _left_out(desk: CommitDesk, binding: Binding, tip: str) -> tuple[str, ...]:
+    """Return what is in a worktree and is not the plan's work, as patterns seen from its top."""
+    inside = _SPECIAL.sub(r"\\\g<0>", "" if desk.inside == "." else f"{desk.inside}/")
+    copied = [_SPECIAL.sub(r"\\\g<0>", name) for name in binding.copied]
+    own = (*HARNESS_OWN, *copied, *(f"{name}/**" for name in copied))
+    made = [_SPECIAL.sub(r"\\\g<0>", name) for name in binding.made]
+    beyond = _beyond(desk, binding, tip)
+    return (
+        *(f"{inside}{name}" for name in own),
+        *(f"{name}**" if name.endswith("/") else name for name in made),
+        *(_SPECIAL.sub(r"\\\g<0>", name) for name in beyond),
+    )
+
+
+def _beyond(desk: CommitDesk, binding: Binding, tip: str) -> list[str]:
+    """Return what differs from the branch, and is nothing that the plan may change."""
+    scope = desk.scope(binding.plan)
+    if scope.patterns is None or binding.merges is not None:
+        return []  # a merge brings in all of the other side
+    found = desk.repository.leftovers(binding.path, tip)
+    return [
+        name
+        for name in (*found.changed, *found.untracked)
+        if not covers(scope, os.path.relpath(name, desk.inside))
+    ]
 
 
 def trailers(plan: str, digest: str | None) -> str:

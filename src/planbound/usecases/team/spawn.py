@@ -262,15 +262,31 @@ class _Making:
                 copied.append(item.copy)
             else:
                 self.notes.append(f"`{item.copy}` is not there, so it was not copied")
-        self.binding = binding._replace(copied=tuple(copied))
-        for item in desk.rules.setup:
-            if item.run is not None and (failed := desk.run_setup(item.run, binding.workspace)):
-                raise Refused(
-                    f"`{item.run}` failed in the new worktree: {failed}",
-                    hint="mend `[worktrees] setup`, then spawn it again",
-                )
+        made = self._run_setup()
+        self.binding = binding._replace(copied=tuple(copied), made=made)
         desk.slots.mark(binding.workspace, binding.plan)
         desk.slots.point(binding.plan, binding.path)
+
+    def _run_setup(self) -> tuple[str, ...]:
+        """Run the commands of the setup; return what they made that git does not ignore."""
+        desk, binding = self.desk, self.binding
+        commands = [item.run for item in desk.rules.setup if item.run is not None]
+        if not commands:
+            return ()
+        before = self._untracked()
+        for command in commands:
+            failed = desk.run_setup(command, binding.workspace)
+            if failed:
+                raise Refused(
+                    f"`{command}` failed in the new worktree: {failed}",
+                    hint="mend `[worktrees] setup`, then spawn it again",
+                )
+        return tuple(name for name in self._untracked() if name not in before)
+
+    def _untracked(self) -> tuple[str, ...]:
+        repository, binding = self.desk.repository, self.binding
+        tip = repository.commit_of(f"refs/heads/{binding.branch}") or binding.base
+        return repository.leftovers(binding.path, tip, fold=True).untracked
 
     def _confirm(self) -> None:
         """Look whether git has what it said it made: otherwise every command would go astray."""
@@ -287,6 +303,8 @@ class _Making:
         details = _details(binding)
         if binding.copied:
             details["copied"] = list(binding.copied)
+        if binding.made:
+            details["made"] = list(binding.made)
         if binding.merges is not None:
             details["merges"] = binding.merges
         self.desk.recorder.record(EventKind.WORKTREE_SPAWNED, binding.plan, details)
