@@ -52,7 +52,12 @@ def run(arguments: argparse.Namespace, terminal: Terminal) -> ExitCode:
     """Merge proved plans, each judged once more on the merged files."""
     refuse_in_cell()
     parts = Parts(workspace=arguments.workspace, state=arguments.state)
-    face = _Face(terminal, quiet=arguments.json, foreseen=arguments.dry_run)
+    face = _Face(
+        terminal,
+        quiet=arguments.json,
+        foreseen=arguments.dry_run,
+        resolves=arguments.resolve,
+    )
     hooks = Hooks(saw=face.saw, say=face.say)
     integrating = Integrating(parts, arguments.plans or None, arguments.into, hooks)
     if arguments.dry_run:
@@ -92,8 +97,9 @@ def _hand_over(parts: Parts, done: Integrated) -> list[Resolution]:
 class _Face:
     """Shows one integration as it goes."""
 
-    def __init__(self, terminal: Terminal, *, quiet: bool, foreseen: bool) -> None:
+    def __init__(self, terminal: Terminal, *, quiet: bool, foreseen: bool, resolves: bool) -> None:
         self.terminal = terminal
+        self.resolves = resolves
         self.quiet = quiet
         self.foreseen = foreseen
 
@@ -136,6 +142,8 @@ class _Face:
                 f"nothing moved for what was stopped, and its branch stays: `planbound inbox`"
                 f" shows more; when it is mended, `planbound integrate {done.stopped[0].plan}`"
             )
+            if any(each.kind is StopKind.CONFLICT for each in done.stopped) and not self.resolves:
+                self.terminal.note("`planbound integrate --resolve` hands conflicts to an agent")
         elif done.landed and not self.foreseen:
             self.terminal.note(f"`{visible(done.into)}` is at {done.after[:12]} now")
 

@@ -28,7 +28,7 @@ def question_lines(question: Question) -> Iterator[str]:
         yield f"    planbound release {question.plan} --reason '...'"
     elif question.kind is QuestionKind.INTEGRATION:
         yield f"    planbound inbox {question.id}"
-        yield f"    planbound integrate {question.plan}"
+        yield f"    planbound integrate {question.plan} [--resolve]"
     elif question.kind is QuestionKind.CLARIFICATION:
         yield f"    planbound answer {question.id} --text '...'"
 
