@@ -6,7 +6,7 @@ have written. A failure is a `GitProblem`; what cannot be read is never taken fo
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from typing import NamedTuple, Protocol
 
 
@@ -101,10 +101,11 @@ class Refs(Protocol):
 class Trees(Protocol):
     """Contents: what a worktree holds, and what commits hold."""
 
-    def snapshot(self, path: str, base: str, excluded: Sequence[str]) -> str:
-        """Return the tree of all files in a worktree that are not ignored, and are not excluded.
+    def snapshot(self, path: str, base: str, keep: Callable[[str], bool]) -> str:
+        """Return the tree of a worktree, without what git ignores.
 
-        `excluded` are paths or patterns seen from the worktree's top: these stay as in `base`.
+        `keep` says which changes are taken in, each a path seen from the worktree's top; what it
+        refuses stays as in `base`.
         """
 
     def differences(self, before: str, after: str) -> Sequence[str]:

@@ -5,8 +5,8 @@ from __future__ import annotations
 import contextlib
 import os
 import re
-from collections.abc import Iterator, Sequence
-from functools import cached_property
+from collections.abc import Callable, Iterator, Sequence
+from functools import cached_property, partial
 
 from planbound.errors import AlreadyExists, GitProblem
 from planbound.ports.git import Leftovers, Merged, Registered
@@ -157,16 +157,27 @@ class GitRepository:
 
     # -- trees ---------------------------------------------------------------------------------
 
-    def snapshot(self, path: str, base: str, excluded: Sequence[str]) -> str:
+    def snapshot(self, path: str, base: str, keep: Callable[[str], bool]) -> str:
         """Return the tree of what is in a worktree."""
-        without = [f":(top,glob){pattern}" for pattern in excluded]
+        what = f"take in `{path}`"
         with self._index(path, base) as more:
-            folder = self._folder_of(path)
-            # Left out afterwards: git refuses to leave out by name what is ignored anyway.
-            unstage = [("reset", "--quiet", base, "--", *without)] if without else []
-            for words in (("add", "--all", "--", ":(top)"), *unstage):
-                checked(self._git.within(path, folder, *words, more=more), f"take in `{path}`")
-            said = self._git.within(path, folder, "write-tree", more=more)
+            run = partial(self._git.within, path, self._folder_of(path), more=more)
+            checked(run("add", "--all", "--", ":(top)"), what)
+            changed = checked(
+                run("diff", "--cached", "--name-only", "-z", "--no-renames", base), what
+            )
+            refused = [name for name in changed.lines if not keep(name)]
+            if refused:
+                names = b"\0".join(os.fsencode(name) for name in refused)
+                unstage = (
+                    "reset",
+                    "--quiet",
+                    "--pathspec-from-file=-",
+                    "--pathspec-file-nul",
+                    base,
+                )
+                checked(run("--literal-pathspecs", *unstage, input=names), what)
+            said = run("write-tree")
         return checked(said, f"write the tree of `{path}`").text
 
     def differences(self, before: str, after: str) -> list[str]:

@@ -108,7 +108,8 @@ class Ordering:
             for step in state.steps
             if step.copy is not None and (over or step.phase.is_settled)
         ]
-        for run in set(state.used.values()) - {state.run}:
+        # A kill may leave a copy that no event names: of a run that is over all of them go.
+        for run in set(state.used.values()) - ({state.run} if not over else set()):
             names.extend(_copy_of(run, slot) for slot in session.layout.slots)
         for name in names:
             path = copies.find(name)

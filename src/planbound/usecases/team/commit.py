@@ -13,12 +13,10 @@ from planbound.engine.team.state import Binding, Proof, TeamState
 from planbound.errors import Refused
 from planbound.journal.event import EventKind
 from planbound.journal.record import Json
+from planbound.plan.glob import parse_glob
 from planbound.ports.git import Repository
-from planbound.source.pattern import lazy_pattern
 from planbound.usecases.record import Recorder
 from planbound.usecases.team.bindings import mismatch
-
-_SPECIAL = lazy_pattern(r"[*?\[\\]")
 
 
 class CommitDesk(NamedTuple):
@@ -81,7 +79,7 @@ def proved_work(desk: CommitDesk, state: TeamState) -> Work:
     if tip is None:
         raise Refused(f"the branch `{binding.branch}` of `{state.plan}` leads to no commit")
     _refuse_changed(desk, binding, proof)
-    tree = desk.repository.snapshot(binding.path, tip, _left_out(desk, binding, tip))
+    tree = desk.repository.snapshot(binding.path, tip, _is_work(desk, binding))
     # Once more: what changed while it was taken in was seen by no contract.
     _refuse_changed(desk, binding, proof)
     brought = binding.merges
@@ -90,31 +88,27 @@ def proved_work(desk: CommitDesk, state: TeamState) -> Work:
     return Work(binding, proof, tree, (tip, brought))
 
 
-def _left_out(desk: CommitDesk, binding: Binding, tip: str) -> tuple[str, ...]:
-    """Return what is in a worktree and is not the plan's work, as patterns seen from its top."""
-    inside = _SPECIAL.sub(r"\\\g<0>", "" if desk.inside == "." else f"{desk.inside}/")
-    copied = [_SPECIAL.sub(r"\\\g<0>", name) for name in binding.copied]
-    own = (*HARNESS_OWN, *copied, *(f"{name}/**" for name in copied))
-    made = [_SPECIAL.sub(r"\\\g<0>", name) for name in binding.made]
-    beyond = _beyond(desk, binding, tip)
-    return (
-        *(f"{inside}{name}" for name in own),
-        *(f"{name}**" if name.endswith("/") else name for name in made),
-        *(_SPECIAL.sub(r"\\\g<0>", name) for name in beyond),
-    )
+def _is_work(desk: CommitDesk, binding: Binding) -> Callable[[str], bool]:
+    """Return what says whether a change, seen from the worktree's top, is the plan's work."""
+    own = [parse_glob(text) for text in HARNESS_OWN]
+    # A merge brings in all of the other side, whatever the plan that resolves it may touch.
+    scope = Scope(None) if binding.merges is not None else desk.scope(binding.plan)
+
+    def is_work(name: str) -> bool:
+        if any(name == each.rstrip("/") or name.startswith(_folder(each)) for each in binding.made):
+            return False
+        inside = os.path.relpath(name, desk.inside)
+        if any(inside == each or inside.startswith(_folder(each)) for each in binding.copied):
+            return False
+        if any(glob.matches(inside) for glob in own):
+            return False
+        return scope.patterns is None or covers(scope, inside)
+
+    return is_work
 
 
-def _beyond(desk: CommitDesk, binding: Binding, tip: str) -> list[str]:
-    """Return what differs from the branch, and is nothing that the plan may change."""
-    scope = desk.scope(binding.plan)
-    if scope.patterns is None or binding.merges is not None:
-        return []  # a merge brings in all of the other side
-    found = desk.repository.leftovers(binding.path, tip)
-    return [
-        name
-        for name in (*found.changed, *found.untracked)
-        if not covers(scope, os.path.relpath(name, desk.inside))
-    ]
+def _folder(name: str) -> str:
+    return f"{name.rstrip('/')}/"
 
 
 def trailers(plan: str, digest: str | None) -> str:
