@@ -282,3 +282,15 @@ def test_a_wrong_role_is_refused_before_anything_runs(bench: Bench) -> None:
     bench.write("planbound.toml", f'{settings}[roles.writer]\ntouches = ["docs/[x"]\n')
     done = bench.goes("run", "--no-input", code=2)
     assert "`roles.writer.touches` holds 'docs/[x'" in done.err
+
+
+def test_one_agent_for_all_targets_has_the_shipped_roles(bench: Bench) -> None:
+    bench.lay(Step("make a", target="worker"))
+    assert "unknown target `worker`" in bench.goes("verify", code=1).out
+    bench.write("planbound.toml", bench.settings + '[run]\nagent = "coder"\n')
+    bench.goes("verify")
+    bench.approve()
+    bench.goes("run")
+    ended = bench.log().one("ATTEMPT_ENDED")
+    assert (ended["agent"], ended["role"]) == ("coder", "worker")
+    assert "Your role is `worker`" in ended["prompt"]

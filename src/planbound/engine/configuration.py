@@ -180,19 +180,22 @@ def read_configuration(document: Mapping[str, object], *, path: str) -> Configur
     agents = _agents(top.table("agents"))
     skills = {skill for rules in agents.values() for skill in rules.skills}
     named = frozenset({*agents, *top.table("roles").values, *skills})
-    # Who names agents or roles names all of them: a step for another one could not be run.
+    run = _run(top.table("run"), agents)
+    # Who names agents or roles names all of them: a step for another one could not be run. But
+    # where one agent takes all others, the shipped roles are his.
+    roles = named | DEFAULT_ROLES if run.agent else named or DEFAULT_ROLES
     return Configuration(
         profile=profile,
-        roles=named or DEFAULT_ROLES,
+        roles=roles,
         redact=top.texts("redact", "a list of patterns"),
         contracts=_contracts(top.table("contracts")),
         judging=_judging(top.table("judging")),
         tree=_tree(top.table("workspace")),
-        gate=_gate(top.table("gate"), named or DEFAULT_ROLES),
+        gate=_gate(top.table("gate"), roles),
         notify=_notify(top) if "notify" in document else (),
         agents=agents,
         roster=_roster(top.table("roles"), agents),
-        run=_run(top.table("run"), agents),
+        run=run,
         own_recipes=_recipes(top.table("recovery")) if "recovery" in document else None,
         own_worktrees=_worktrees(top.table("worktrees")) if "worktrees" in document else None,
         path=path,

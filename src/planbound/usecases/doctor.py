@@ -84,6 +84,9 @@ _ANCHOR = {
 _BEFORE_GATE = frozenset({PlanStatus.DRAFT.value, PlanStatus.VERIFIED.value})
 
 
+_WAITING = frozenset({StepStatus.PENDING.value, StepStatus.IN_PROGRESS.value})
+
+
 def doctor(
     workspace: Workspace, files: Files, open_journal: OpenJournal, probes: Probes
 ) -> list[Check]:
@@ -199,11 +202,11 @@ def _differences(plan: Plan, state: PlanState | None) -> Iterator[str]:
         yield f"the file says `{plan.status.value}`, the journal `{state.status.value}`"
     for step in plan.steps:
         mark = step.status.value if step.status else StepStatus.PENDING
-        if mark is StepStatus.BLOCKED:  # follows from other steps; the journal has no such event
-            mark = StepStatus.PENDING
         task = state.tasks.get(step.id) if state else None
         known = task.status if task else StepStatus.PENDING.value
-        if mark.value != known:
+        # Blocked is a step that waits for others or, begun already, for a person: no event says it.
+        waits = mark is StepStatus.BLOCKED and known in _WAITING
+        if mark.value != known and not waits:
             label = step.label or step.title
             yield f"step {label} is `{mark.value}` in the file, `{known}` in the journal"
 
