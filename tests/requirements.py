@@ -134,6 +134,7 @@ REQUIREMENTS = {
     "store.compare-and-swap": "a file is replaced only if it still is what was read",
     "store.fence": "a holder that was overtaken writes nothing any more",
     "store.append-only-progress": "concurrent appenders lose no line",
+    "cli.did-you-mean": "a mistyped command gets the likely one, not the list of all",
     "cli.honest-ends": "every end has its exit code and a message that helps",
     "cli.anywhere": "commands work from a subdirectory, without a terminal, without colours",
     "invariant.bind-loudly": "a plan that cannot be told is an error, never another plan",

@@ -12,7 +12,7 @@ from pathlib import Path
 import pytest
 
 from planbound import __version__
-from planbound.cli.main import COMMANDS
+from planbound.cli.main import COMMANDS, main
 from tests.program import SOUND, Program
 
 
@@ -32,7 +32,8 @@ def test_version_and_help(program: Program) -> None:
     ("arguments", "message"),
     [
         ([], "usage: planbound"),
-        (["nonsense"], "invalid choice: 'nonsense'"),
+        (["nonsense"], "there is no command `nonsense`"),
+        (["--nonsense"], "unrecognized arguments: --nonsense"),
         (["verify", "--nonsense"], "unrecognized arguments: --nonsense"),
         (["verify", "--form", "json"], "unrecognized arguments: --form"),
         (["verify", "--format", "xml"], "invalid choice: 'xml'"),
@@ -50,6 +51,33 @@ def test_wrong_usage_is_told_and_ends_with_2(
     done = program.run(*arguments)
     assert (done.code, done.out) == (2, "")
     assert message in done.err
+
+
+@pytest.mark.requirement("cli.did-you-mean")
+@pytest.mark.parametrize(
+    ("word", "meant"),
+    [
+        ("verfiy", "did you mean `verify`?"),
+        ("Aprove", "did you mean `approve`?"),
+        ("queuestatus", "did you mean `queue-status`?"),
+        ("sta", "did you mean `status` or `stage` or `standup`?"),
+        ("res", "did you mean `resume` or `resolve-active-plan`?"),
+        ("\x1b[31m", ""),
+        ("", ""),
+        ("x" * 5000, ""),
+        ("überprüfen", ""),
+    ],
+)
+def test_a_mistyped_command_gets_the_likely_one_and_no_list(
+    capsys: pytest.CaptureFixture[str], word: str, meant: str
+) -> None:
+    assert main(["--state", "x", word, "rounding"]) == 2
+    said = capsys.readouterr().err
+    assert meant in said
+    assert "`planbound --help` lists the commands" in said
+    assert ("did you mean" in said) == bool(meant)
+    assert "\x1b" not in said
+    assert sum(f"`{name}`" in said for name in COMMANDS) <= 3
 
 
 @pytest.mark.requirement("cli.anywhere")

@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING, NoReturn, Protocol
 from planbound import __version__
 from planbound.cli.quick_start import hurry
 from planbound.cli.terminal import Terminal
-from planbound.errors import ExitCode, NothingToDo, PlanboundError
+from planbound.errors import ExitCode, NothingToDo, PlanboundError, UsageError
 
 if TYPE_CHECKING:
     import argparse
@@ -73,6 +73,7 @@ COMMANDS = {
     "install": "set up the hooks, plan tools and skill in an agent host, or take them away",
     "doctor": "say what is wrong with this workspace, and the cure",
 }
+_SUGGESTED, _SHOWN = 3, 60
 
 
 class CommandModule(Protocol):
@@ -134,11 +135,11 @@ def _run(argv: list[str], terminal: Terminal) -> int:
     name = _command_in(argv)
     if name is None:
         parser = overview()
-        arguments = parser.parse_args(argv)
-        if arguments.command is None:
-            parser.print_help(sys.stderr)
-            return ExitCode.USAGE
-        raise AssertionError(arguments.command)
+        parser.parse_args(argv)  # ends by itself on --help, --version and an unknown option
+        parser.print_help(sys.stderr)
+        return ExitCode.USAGE
+    if name not in COMMANDS:
+        raise _unknown(name)
     if name == "hook" and not {"-h", "--help"}.intersection(argv):
         # No word on its command line may end it otherwise than with an answer.
         answered: int = importlib.import_module(module_of(name)).answer_host(argv)
@@ -179,8 +180,22 @@ def _command_in(argv: list[str]) -> str | None:
             if word in {"--version", "-h", "--help"}:
                 return None
         else:
-            return word if word in COMMANDS else None
+            return word
     return None
+
+
+def _unknown(word: str) -> UsageError:
+    """Return what is said of a word that is no command: the likely ones, never all of them."""
+    from planbound.plan.suggest import fold, nearest  # noqa: PLC0415 - start-up
+    from planbound.source.visible import visible  # noqa: PLC0415
+
+    meant = nearest(word, COMMANDS)
+    begun = [name for name in COMMANDS if fold(word) and fold(name).startswith(fold(word))]
+    likely = [meant] if meant else begun[:_SUGGESTED]
+    hint = "`planbound --help` lists the commands"
+    if likely:
+        hint = f"did you mean {' or '.join(f'`{name}`' for name in likely)}? {hint}"
+    return UsageError(f"there is no command `{visible(word[:_SHOWN])}`", hint=hint)
 
 
 def _global_options(parser: argparse.ArgumentParser) -> None:
