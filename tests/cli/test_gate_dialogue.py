@@ -2,26 +2,20 @@
 
 from __future__ import annotations
 
-import contextlib
 import os
-import pty
-import select
 import signal
-import subprocess
-import sys
-import time
 from pathlib import Path
 
 import pytest
 
 from tests.cli.test_gate import digest_of, events, status
 from tests.cli.test_judge import Project, plan_text
+from tests.terminal import Typed
 
 pytestmark = pytest.mark.requirement("command.gate")
 
 QUESTION = "reject, quit? "
 DIGEST = "characters of the digest: "
-SECONDS = 60
 
 
 @pytest.fixture
@@ -31,55 +25,16 @@ def project(tmp_path: Path) -> Project:
     return made
 
 
-class Dialogue:
-    """Somebody at a terminal."""
+class Dialogue(Typed):
+    """Somebody before the gate."""
 
     def __init__(self, project: Project, *arguments: str, editor: str = "false") -> None:
-        self.main, side = pty.openpty()
-        self.process = subprocess.Popen(
-            [sys.executable, "-m", "planbound", "gate", *(arguments or ("it",))],
-            cwd=project.workspace,
-            env=project.environment(VISUAL=editor, NO_COLOR="1"),
-            stdin=side,
-            stdout=side,
-            stderr=side,
-        )
-        os.close(side)
-        self.seen = ""
-
-    def until(self, text: str) -> str:
-        """Return what was printed up to a text."""
-        end = time.monotonic() + SECONDS
-        while text not in self.seen:
-            assert time.monotonic() < end, f"{text!r} is not in {self.seen!r}"
-            if select.select([self.main], [], [], 1.0)[0]:
-                self.seen += self._read()
-        before, self.seen = self.seen.split(text, 1)
-        return before.replace("\r\n", "\n")
-
-    def _read(self) -> str:
-        try:
-            data = os.read(self.main, 65536)
-        except OSError:  # the other end is closed
-            data = b""
-        assert data, f"it ended after {self.seen!r}"
-        return data.decode()
+        environment = project.environment(VISUAL=editor, NO_COLOR="1")
+        super().__init__(project.workspace, environment, "gate", *(arguments or ("it",)))
 
     def say(self, text: str, then: str = QUESTION) -> str:
         """Type a line; return what is printed up to the next question."""
-        os.write(self.main, f"{text}\n".encode())
-        return self.until(then)
-
-    def end(self, text: str | None = None) -> tuple[int, str]:
-        """Type the last line; return the exit code and what else was printed."""
-        if text is not None:
-            os.write(self.main, f"{text}\n".encode())
-        with contextlib.suppress(OSError, AssertionError):
-            while True:
-                self.seen += self._read()
-        code = self.process.wait(timeout=SECONDS)
-        os.close(self.main)
-        return code, self.seen.replace("\r\n", "\n")
+        return super().say(text, then)
 
 
 def contracts(project: Project) -> list[str]:

@@ -12,20 +12,20 @@ from types import FrameType
 from typing import Protocol
 
 from planbound import __version__
+from planbound.cli.asking import ask_one
 from planbound.cli.live import LiveLine
-from planbound.cli.person import is_terminal, the_person
+from planbound.cli.person import is_terminal
 from planbound.cli.reports.progress import ProgressReport
 from planbound.cli.reports.question import question_lines
 from planbound.cli.reports.status import state_data
 from planbound.cli.terminal import Terminal
 from planbound.engine.run.layout import Slot
-from planbound.engine.run.question import Choice, Question, QuestionKind
 from planbound.errors import ExitCode, UsageError
 from planbound.journal.record import Record
 from planbound.ports.files import PlanFile
 from planbound.ports.motor import Again, Asking, Ended, Halted, Later, Next
 from planbound.source.visible import visible
-from planbound.usecases.answer import answer, questions
+from planbound.usecases.answer import questions
 from planbound.usecases.run.session import Session
 from planbound.usecases.run.start import Started
 from planbound.wiring.parts import Parts
@@ -142,7 +142,8 @@ class Face:
             return False
         waiting = [each for each in session.state.questions.values() if each.choices]
         for question in waiting:
-            if not self._ask_one(session, question):
+            self.live.clear()
+            if not ask_one(session, question):
                 return False
         session.refresh(at_once=True)
         return bool(waiting)
@@ -157,26 +158,6 @@ class Face:
             # Beyond the head, not beyond the last event of this plan: others write, too.
             journal.wait(journal.head().seq, 1.0)
             session.refresh(at_once=True)
-        return True
-
-    def _ask_one(self, session: Session, question: Question) -> bool:
-        self.live.clear()
-        for line in question_lines(question):
-            sys.stderr.write(line + "\n")
-        if question.kind is QuestionKind.BUDGET:
-            sys.stderr.write(f"planbound answer {question.id} raise --budget '...'\n")
-            return False
-        while True:
-            sys.stderr.write(f"{', '.join(question.choices)}, later? ")
-            sys.stderr.flush()
-            typed = sys.stdin.readline()
-            word, _, guidance = typed.strip().partition(" ")
-            if not typed or word.lower() in {"later", "quit", "q"}:
-                return False
-            if word.lower() in question.choices:
-                break
-        person = the_person(None)
-        answer(session.desk.recorder, question, Choice(word.lower()), person, guidance.lstrip(": "))
         return True
 
     # -- the end -------------------------------------------------------------------------------

@@ -137,6 +137,8 @@ class RunState:
         draft = record.draft
         if draft.provenance is not Provenance.LIVE:
             return
+        if self._session is not None and self._waits():
+            self._stand_still(draft.timestamp)
         if draft.event not in _NO_WORK:
             self._time(draft.timestamp, draft.details.get("run"))
         handler = _HANDLERS.get(draft.event)
@@ -147,6 +149,19 @@ class RunState:
         if self._session is None or run is None or run != self.run or self.paused:
             return
         self._session = (self._session[0], _moment(stamp))
+
+    def _waits(self) -> bool:
+        """Say whether nothing is at work, and a person is asked."""
+        return bool(self.questions) and not any(
+            self.steps[index].phase is Phase.STARTED for index in self.open
+        )
+
+    def _stand_still(self, stamp: str) -> None:
+        """Count nothing since the last event: waiting for a person is free."""
+        assert self._session is not None
+        begun, last = self._session
+        now = max(last, _moment(stamp))
+        self._session = (begun + (now - last), now)
 
     def session_seconds(self) -> float:
         """Return how long the run was at work, up to its last event."""

@@ -1,0 +1,109 @@
+"""A question of a run, asked at the terminal where it runs; every answer works there."""
+
+from __future__ import annotations
+
+import select
+import sys
+from decimal import Decimal
+
+from planbound.cli.person import the_person
+from planbound.cli.reports.question import question_lines
+from planbound.engine.run.question import Choice, Question, QuestionKind
+from planbound.errors import NothingToDo, PlanboundError
+from planbound.plan.limits import Budget, LimitError, parse_budget
+from planbound.source.visible import visible
+from planbound.usecases.answer import answer, attest, raise_budget
+from planbound.usecases.run.session import Session
+
+_ATTEST = "attest"
+_LOOK = 0.2
+"""How often somebody who sits at a question looks whether the run is told to stop, in seconds."""
+_LATER = frozenset({"later", "quit", "q"})
+
+
+def ask_one(session: Session, question: Question) -> bool:
+    """Ask until there is an answer; say whether there is one, and not `later`."""
+    for line in question_lines(question):
+        _say(line)
+    words = [*((_ATTEST,) if question.kind is QuestionKind.ATTESTATION else ()), *question.choices]
+    while True:
+        typed = _read(session, f"{', '.join(words)}, later? ")
+        if typed is None:
+            return False
+        word, rest = _split(typed)
+        if word in _LATER:
+            return False
+        if word not in words:
+            if word:
+                _say(f"`{visible(word)}` is not an answer here: {', '.join(words)}, or later")
+            continue
+        try:
+            if _answered(session, question, word, rest):
+                return True
+        except NothingToDo as error:
+            _say(error.message)  # somebody was faster, by another way
+            return True
+        except PlanboundError as error:
+            _say(error.message)
+            if error.hint:
+                _say(f"hint: {error.hint}")
+
+
+def _answered(session: Session, question: Question, word: str, rest: str) -> bool:
+    recorder, who = session.desk.recorder, the_person(None)
+    if word == _ATTEST:
+        subject = question.number if question.task_id else f"{question.subject}:{question.number}"
+        statement = attest(recorder, question.plan, session.state, subject or "", who)
+        _say(f"attested by {who.name}: {visible(statement)}")
+        return True
+    choice = Choice(word)
+    if choice is Choice.RAISE:
+        more = _budget(session, rest)
+        if more is None:
+            return False
+        raise_budget(recorder, question, who, more)
+        return True
+    if choice is Choice.RETRY and not rest and question.task_id is not None:
+        rest = _read(session, "what should the next attempt know? (enter: nothing) ") or ""
+    answer(recorder, question, choice, who, rest.strip())
+    return True
+
+
+def _budget(session: Session, text: str) -> Budget | None:
+    """Return how much more may be spent; None where that is not to be understood."""
+    example = "100k tokens, $2, 1h"
+    if not text:
+        text = _read(session, f"how much more? (for example {example}) ") or ""
+    try:
+        more = parse_budget(text)
+    except LimitError as error:
+        _say(f"{error.reason}; write it like `{example}`")
+        return None
+    if not any(amount is not None and Decimal(amount) > 0 for amount in more[:3]):
+        _say(f"nothing more is allowed by that; write it like `{example}`")
+        return None
+    return more
+
+
+def _split(typed: str) -> tuple[str, str]:
+    """Return the first word, and what follows it: `retry: look at the tests`."""
+    word, _, rest = typed.strip().partition(" ")
+    head, colon, tail = word.partition(":")
+    if colon:
+        word, rest = head, f"{tail} {rest}"
+    return word.rstrip(",.;").lower(), rest.strip(" :,")
+
+
+def _read(session: Session, prompt: str) -> str | None:
+    """Return what is typed; None at the end of the input, or when the run is told to stop."""
+    sys.stderr.write(prompt)
+    sys.stderr.flush()
+    while not select.select([sys.stdin], [], [], _LOOK)[0]:
+        if session.control.reason is not None:
+            return None
+    typed = sys.stdin.readline()
+    return typed.strip() if typed else None
+
+
+def _say(text: str) -> None:
+    sys.stderr.write(text + "\n")
