@@ -259,4 +259,8 @@ REQUIREMENTS = {
     "roles.budget": "an attempt ends at its role's budget, which is named",
     "roles.commands": "commands and tools beyond a role are refused where that can be done",
     "roles.shown": "agents shows roles, who has them and their limits",
+    "journal.own-words": "digests, ids and numbers come back as written, whatever files are called",
+    "journal.no-secrets-by-type": "no text from outside brings a secret into any kind of event",
+    "gate.judge-names": "a judge that is called like a secret is approved, and the plan runs",
+    "gate.record-not-whole": "an approval whose record lost a digest says so, and its cure",
 }

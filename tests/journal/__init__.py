@@ -73,5 +73,11 @@ def sample(spec: DetailSpec) -> Json:
         DetailType.NUMBER: 1.5,
         DetailType.FLAG: True,
         DetailType.OBJECT: {"2": ["1"]},
+        DetailType.TEXTS_BY_ID: {"2": "words"},
+        DetailType.EXACT: "words",
+        DetailType.EXACT_OR_NULL: None,
+        DetailType.EXACTS: ["one", "two"],
+        DetailType.EXACT_OBJECT: {"2": ["1"]},
+        DetailType.SOURCES: ["one", "two"],
     }
     return values[spec.type]

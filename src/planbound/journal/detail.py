@@ -8,11 +8,23 @@ from typing import NamedTuple, assert_never
 
 
 class DetailType(enum.Enum):
-    """What a detail's value is; the text is how pages and messages call it."""
+    """What a detail's value is; the text is how pages and messages call it.
+
+    The type also says where a value comes from. Text may come from outside, and goes into the
+    journal without its secrets. What is exact was made by the harness or is compared by it: a
+    digest, an id, a path, a word of its own. It is kept as it was written.
+    """
 
     TEXT = "text"
     TEXT_OR_NULL = "text or null"
     TEXTS = "list of texts"
+    TEXTS_BY_ID = "object of texts by id"
+    EXACT = "exact text"
+    EXACT_OR_NULL = "exact text or null"
+    EXACTS = "list of exact texts"
+    EXACT_OBJECT = "exact object"
+    SOURCES = "list of names with digests"
+    """`NAME DIGEST` each: the digest is exact, the name is text."""
     INTEGER = "integer"
     INTEGER_OR_NULL = "integer or null"
     NUMBER = "number"
@@ -40,11 +52,11 @@ class EventSpec(NamedTuple):
 def has_type(value: object, wanted: DetailType) -> bool:  # noqa: PLR0911 - one for each type
     """Say whether a value is of a type."""
     match wanted:
-        case DetailType.TEXT:
+        case DetailType.TEXT | DetailType.EXACT:
             return isinstance(value, str)
-        case DetailType.TEXT_OR_NULL:
+        case DetailType.TEXT_OR_NULL | DetailType.EXACT_OR_NULL:
             return value is None or isinstance(value, str)
-        case DetailType.TEXTS:
+        case DetailType.TEXTS | DetailType.EXACTS | DetailType.SOURCES:
             return isinstance(value, list) and all(isinstance(item, str) for item in value)
         case DetailType.INTEGER:
             return _is_integer(value)
@@ -54,8 +66,10 @@ def has_type(value: object, wanted: DetailType) -> bool:  # noqa: PLR0911 - one 
             return _is_integer(value) or (isinstance(value, float) and math.isfinite(value))
         case DetailType.FLAG:
             return isinstance(value, bool)
-        case DetailType.OBJECT:
+        case DetailType.OBJECT | DetailType.EXACT_OBJECT:
             return isinstance(value, dict)
+        case DetailType.TEXTS_BY_ID:
+            return isinstance(value, dict) and all(isinstance(x, str) for x in value.values())
         case _:
             assert_never(wanted)
 
@@ -87,9 +101,9 @@ def spec(meaning: str, *details: DetailSpec) -> EventSpec:
 
 
 # What several kinds tell.
-DIGEST = may("digest", DetailType.TEXT, "the digest of the plan's meaning")
+DIGEST = may("digest", DetailType.EXACT, "the digest of the plan's meaning")
 REVISION = may("revision", DetailType.INTEGER, "the plan's revision")
 BY = may("by", DetailType.TEXT, "who did it")
 REASON = may("reason", DetailType.TEXT, "why")
-TREE = may("tree", DetailType.TEXT, "the digest of the files as they were then")
+TREE = may("tree", DetailType.EXACT, "the digest of the files as they were then")
 DURATION = may("duration", DetailType.NUMBER, "how many seconds it took")

@@ -7,11 +7,13 @@ again until nothing more is found, so that redacting what was redacted changes n
 from __future__ import annotations
 
 import re
+import string
 from bisect import bisect_left, bisect_right
 from collections.abc import Iterator, Mapping, Sequence
 from typing import NamedTuple
 
 from planbound.errors import ConfigurationError
+from planbound.journal.event import EVENTS, DetailType, EventKind
 from planbound.journal.record import Json
 from planbound.journal.secret_assignment import find_assignments, is_assigned_secret
 from planbound.journal.secret_environment import credentials
@@ -22,6 +24,7 @@ _ROUNDS = 8
 _MARK = "[redacted:"
 _MARKERS = frozenset(f"{_MARK}{kind.value}]" for kind in SecretKind)
 _LONGEST_MARKER = max(map(len, _MARKERS))
+_SHA256 = 64
 _RANKS = {kind: rank for rank, kind in enumerate(SecretKind)}
 
 
@@ -37,6 +40,13 @@ class RedactedJson(NamedTuple):
     """A value without secrets."""
 
     value: Json
+    redactions: int
+
+
+class RedactedDetails(NamedTuple):
+    """What an event tells, without secrets."""
+
+    details: dict[str, Json]
     redactions: int
 
 
@@ -72,6 +82,27 @@ class Redactor:
             if next(self._find(joined), None) is None:
                 return RedactedJson(value, 0)
         return self._redact_json(value)
+
+    def redact_details(self, kind: EventKind, details: Mapping[str, Json]) -> RedactedDetails:
+        """Return an event's details without secrets, each treated by its type.
+
+        What is exact stays as it is. A key of the harness's own, such as a path or an id, is not
+        the name of a variable, so it gives nothing away about its value.
+        """
+        types = {spec.name: spec.type for spec in EVENTS[kind].details}
+        outside = [_outside(name, types.get(name), value) for name, value in details.items()]
+        cleaned, redactions = self.redact_json(outside)
+        if not redactions:
+            return RedactedDetails(dict(details), 0)
+        assert isinstance(cleaned, list)
+        result: dict[str, Json] = {}
+        for (name, value), clean in zip(details.items(), cleaned, strict=True):
+            if name in types:
+                result[name] = _inside(types[name], value, clean)
+            else:
+                assert isinstance(clean, dict)
+                result |= clean
+        return RedactedDetails(result, redactions)
 
     def _redact_json(self, value: Json) -> RedactedJson:
         if isinstance(value, str):
@@ -114,6 +145,57 @@ class Redactor:
         folded = text.lower()
         yield from find_shapes(text, folded)
         yield from find_assignments(text, folded)
+
+
+def was_redacted(text: str) -> bool:
+    """Say whether something was taken out of a text."""
+    return any(marker in text for marker in _MARKERS)
+
+
+_EXACT = frozenset(
+    {
+        DetailType.EXACT,
+        DetailType.EXACT_OR_NULL,
+        DetailType.EXACTS,
+        DetailType.EXACT_OBJECT,
+        DetailType.INTEGER,
+        DetailType.INTEGER_OR_NULL,
+        DetailType.NUMBER,
+        DetailType.FLAG,
+    }
+)
+
+
+def _outside(name: str, type_: DetailType | None, value: Json) -> Json:
+    """Return the part of a detail that may come from outside."""
+    if type_ is None:  # somebody's own: its name may say that it is a secret
+        return {name: value}
+    if type_ in _EXACT:
+        return None
+    if type_ is DetailType.TEXTS_BY_ID and isinstance(value, dict):
+        return list(value.values())
+    if type_ is DetailType.SOURCES and isinstance(value, list):
+        return [_source(str(item))[0] for item in value]
+    return value
+
+
+def _inside(type_: DetailType, value: Json, clean: Json) -> Json:
+    """Return a detail with its cleaned part in its place."""
+    if type_ in _EXACT:
+        return value
+    if type_ is DetailType.TEXTS_BY_ID and isinstance(value, dict) and isinstance(clean, list):
+        return dict(zip(value, clean, strict=True))
+    if type_ is DetailType.SOURCES and isinstance(value, list) and isinstance(clean, list):
+        pairs = zip(value, clean, strict=True)
+        return [f"{name}{_source(str(item))[1]}" for item, name in pairs]
+    return clean
+
+
+def _source(item: str) -> tuple[str, str]:
+    """Return a name, and behind it the digest with the space between them, where there is one."""
+    name, space, digest = item.rpartition(" ")
+    is_digest = len(digest) == _SHA256 and all(letter in string.hexdigits for letter in digest)
+    return (name, space + digest) if is_digest else (item, "")
 
 
 def _compile(pattern: str) -> re.Pattern[str]:

@@ -57,15 +57,13 @@ class Postman(NamedTuple):
         that are known by now.
         """
         draft = record.draft
-        found = self.redactor.redact_json({"": dict(draft.details), "name": draft.task_name})
-        if found.redactions:
-            assert isinstance(found.value, dict)
-            details, name = found.value[""], found.value["name"]
-            assert isinstance(details, dict)
+        found = self.redactor.redact_details(draft.event, draft.details)
+        title, in_title = self.redactor.redact(draft.task_name or "")
+        if found.redactions or in_title:
             draft = draft._replace(
-                details=details,
-                task_name=None if name is None else str(name),
-                redactions=draft.redactions + found.redactions,
+                details=found.details,
+                task_name=title if draft.task_name is not None else None,
+                redactions=draft.redactions + found.redactions + in_title,
             )
             record = record._replace(draft=draft)
         text = f'{encode(record)[:-1]},"project":{json.dumps(self.project)}}}'

@@ -45,8 +45,8 @@ class Recorder:
         problems = validate(kind, details)
         if problems:
             raise ValueError("; ".join(problems))
-        cleaned = self.redactor.redact_json(dict(details))
-        assert isinstance(cleaned.value, dict)
+        cleaned = self.redactor.redact_details(kind, details)
+        name, in_name = self.redactor.redact(task[1]) if task else (None, 0)
         now = self.now()
         return Draft(
             id=_identity(plan, kind, key if key is not None else now),
@@ -54,10 +54,10 @@ class Recorder:
             event=kind,
             plan=plan,
             task_id=task[0] if task else None,
-            task_name=task[1] if task else None,
-            details=cleaned.value,
+            task_name=name,
+            details=cleaned.details,
             provenance=self.provenance,
-            redactions=cleaned.redactions,
+            redactions=cleaned.redactions + in_name,
         )
 
     def record(
@@ -106,13 +106,15 @@ class Recorder:
 
     def step_ids(self, plan: Plan) -> dict[str, str]:
         """Return by label how the journal calls the steps."""
-        # An id is made of the title's words: where these hold a secret, so does the id.
         return {
-            step.label: f"step-{step.label}"
-            if self.redactor.redact(step.title).redactions
-            else step.id
+            step.label: self.step_id(step.id, step.label, step.title)
             for step in reversed(plan.steps)
         }
+
+    def step_id(self, own: str, label: str, title: str) -> str:
+        """Return how the journal calls a step: by its own id, unless that tells a secret."""
+        # An id is made of the title's words: where these hold a secret, so does the id.
+        return f"step-{label}" if self.redactor.redact(title).redactions else own
 
     def shape(self, plan: Plan) -> dict[str, Json]:
         """Return how many steps a plan has, and what each depends on."""

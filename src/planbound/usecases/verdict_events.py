@@ -36,7 +36,9 @@ def verdict_draft(
     details = {**_common(verdict, recorder), **(extra or {})}
     if kind is EventKind.CONTRACT_EVALUATED:
         details |= _judged(verdict)
-    task = (verdict.id, verdict.title) if verdict.id else None
+    task = None
+    if verdict.id:
+        task = (recorder.step_id(verdict.id, verdict.number, verdict.title), verdict.title)
     return recorder.draft(kind, slug, details, key=os.urandom(16).hex(), task=task)
 
 

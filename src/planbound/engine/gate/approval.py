@@ -6,6 +6,8 @@ import enum
 from collections.abc import Iterator, Mapping
 from typing import NamedTuple
 
+from planbound.journal.redact import was_redacted
+
 
 class Strength(enum.Enum):
     """How well it is known who approved."""
@@ -124,6 +126,11 @@ def _mismatches(approval: Approval, standing: Standing) -> Iterator[str]:
         yield f"other repository: it was given in {approval.project}, this is {standing.project}"
     if standing.used is not None:
         yield f"already used: run {standing.used} has it"
+    if lost := _lost(approval, standing):
+        yield (
+            f"its record is not whole: {lost} was taken for a secret when it was written,"
+            " so nobody can tell what was approved"
+        )
     if approval.digest != standing.digest:
         yield f"digest changed: {approval.digest[:12]} was approved, this is {standing.digest[:12]}"
     if approval.configuration != standing.configuration:
@@ -134,3 +141,15 @@ def _mismatches(approval: Approval, standing: Standing) -> Iterator[str]:
     # Both are in UTC and written alike.
     if approval.expires is not None and approval.expires <= standing.now:
         yield f"expired: it held until {approval.expires}"
+
+
+def _lost(approval: Approval, standing: Standing) -> str | None:
+    """Return what is missing from a record of an older version, which hid more than secrets."""
+    for path, content in approval.judges.items():
+        hidden = was_redacted(content) or (was_redacted(path) and path not in standing.judges)
+        if hidden and standing.judges.get(path) != content:
+            return f"the digest of the judge `{path}`"
+    for name in ("digest", "configuration"):
+        if was_redacted(getattr(approval, name)):
+            return f"the digest of the {'plan' if name == 'digest' else name}"
+    return None

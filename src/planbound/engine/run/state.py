@@ -15,6 +15,7 @@ from planbound.engine.run.question import Question, QuestionKind, question_of
 from planbound.engine.run.step_state import Feedback, Phase, Raised, Spent, StepState
 from planbound.journal.event import EventKind
 from planbound.journal.record import Json, Provenance, Record
+from planbound.journal.redact import was_redacted
 
 _BY_PEOPLE = frozenset({"waived", "attested"})
 _NO_WORK = frozenset(
@@ -544,7 +545,8 @@ _HANDLERS = {
 def _follow(step: StepState, details: Mapping[str, Json], tokens: int, cost: Decimal) -> None:
     """Take notice of the session that the agent of an attempt was in."""
     agent, session = details.get("agent"), details.get("session")
-    if not isinstance(agent, str) or not isinstance(session, str):
+    known = isinstance(session, str) and not was_redacted(session)
+    if not isinstance(agent, str) or not isinstance(session, str) or not known:
         step.session = None
         return
     if step.session != (agent, session):
