@@ -7,7 +7,7 @@ UV := .tools/bin/uv
 BIN := .venv/bin
 READY := .venv/.ready
 
-.PHONY: setup demo demo-language demo-judging test test-agents check fmt lock docs fuzz model attacks crashes storm bench clean
+.PHONY: setup demo demo-language demo-judging test test-agents test-bare test-all check fmt lock docs fuzz model attacks crashes storm bench clean
 
 setup: $(READY)
 
@@ -39,6 +39,13 @@ test: $(READY)
 # Installs real agent programs into a cache of their own, and lets each do a plan.
 test-agents: $(READY)
 	$(BIN)/python -m tests.agents.install && $(BIN)/python -m pytest tests/agents_installed -n 2
+
+# The suite once more, without the programs that the README does not ask for; needs root.
+test-bare: $(READY)
+	$(BIN)/python -m tests.bare -n $$(($$(nproc) + 1)) --dist worksteal
+
+# Everything that CI runs beyond `make test`.
+test-all: test-bare test-agents
 
 check: $(READY)
 	$(BIN)/ruff format --check .

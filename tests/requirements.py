@@ -263,4 +263,5 @@ REQUIREMENTS = {
     "journal.no-secrets-by-type": "no text from outside brings a secret into any kind of event",
     "gate.judge-names": "a judge that is called like a secret is approved, and the plan runs",
     "gate.record-not-whole": "an approval whose record lost a digest says so, and its cure",
+    "tests.bare-machine": "the tests pass on a bare machine; CI leaves none out for a program",
 }

@@ -9,6 +9,7 @@ from pathlib import Path
 from typing import Any, NamedTuple
 
 import pytest
+import yaml
 from hypothesis import given
 from hypothesis import strategies as st
 
@@ -280,7 +281,6 @@ def test_a_prompt_of_any_length_and_spelling_reaches_the_program(kind: str) -> N
     start = start_of(kind, prompt)
     assert max(len(word.encode()) for word in start.words) < 1000
     if kind == "mini":
-        yaml = pytest.importorskip("yaml")
         assert yaml.safe_load(start.files["task.yaml"]) == {"run": {"task": prompt}}
     else:
         assert start.stdin.decode() == prompt

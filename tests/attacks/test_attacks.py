@@ -10,12 +10,13 @@ from planbound.engine.judging.level import Isolation
 from planbound.engine.judging.verdict import VerdictKind
 from tests.attacks.arena import Attack, fight, is_installed
 from tests.attacks.catalogue import ATTACKS, OTHER_LANGUAGES
+from tests.needs import leave_out
 
 
 def _ready(attack: Attack) -> None:
     for program in attack.project.needs:
         if not is_installed(program):
-            pytest.skip(f"`{program}` is not here")
+            leave_out(f"`{program}` is not here: a project is tested by it")
 
 
 @pytest.mark.requirement("judging.attacks", "invariant.only-the-harness-proves", "cell.agent")

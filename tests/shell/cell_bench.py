@@ -120,12 +120,17 @@ def told(data: bytes) -> Told:
     return Told(*pickle.loads(data))
 
 
-def _bench(request: pytest.FixtureRequest, tmp_path: Path) -> Bench:
-    kind: str = request.param
+def can_be_had(kind: str) -> None:
+    """Leave a test out where a kind of cell cannot be had."""
     if kind == "bubblewrap":
         need(bubblewrap.PROGRAM, "a kind of cell is made by it")
     if kind == "landlock" and not kernel_support.landlock_version():
         pytest.skip("the kernel has no Landlock")
+
+
+def _bench(request: pytest.FixtureRequest, tmp_path: Path) -> Bench:
+    kind: str = request.param
+    can_be_had(kind)
     return Bench(kind, tmp_path)
 
 

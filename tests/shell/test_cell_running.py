@@ -16,7 +16,18 @@ from planbound.engine.judging.outcome import Ending
 from planbound.errors import CellProblem
 from tests.needs import need
 from tests.shell import cell_bench, cell_harness
-from tests.shell.cell_bench import ALL, APART, COPIED, Bench, at_most, cells, nap, running, told
+from tests.shell.cell_bench import (
+    ALL,
+    APART,
+    COPIED,
+    Bench,
+    at_most,
+    can_be_had,
+    cells,
+    nap,
+    running,
+    told,
+)
 
 pytestmark = pytest.mark.requirement("shell.exact", "shell.environment")
 
@@ -192,6 +203,7 @@ cat unreadable; echo $?; echo x > /etc/planbound-test; echo $?
 @pytest.mark.parametrize("kind", ALL)
 def test_an_ordinary_user_has_the_same_cells(everybodys: Path, kind: str) -> None:
     need("setpriv", "root becomes an ordinary user by it")
+    can_be_had(kind)
     own = everybodys / "own"
     bench = Bench(kind, own)
     bench.write("gone")

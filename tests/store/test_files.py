@@ -237,6 +237,7 @@ def _try(base: Path, kind: str, call: str, nth: int, inject: str | None) -> Tria
     if kind == "replace":
         plan.write_text(OLD)
     tamper = ["-e", f"inject={call}:{inject}:when={nth}"] if inject else []
+    need("strace", "install it (`apt-get install strace`) to make system calls fail")
     # A signal is not injected under `--seccomp-bpf`, which would be faster.
     done = subprocess.run(
         ["strace", "-f", *([] if "signal" in (inject or "") else ["--seccomp-bpf"]), "-qqy",
@@ -248,7 +249,6 @@ def _try(base: Path, kind: str, call: str, nth: int, inject: str | None) -> Tria
 
 
 def _trials(base: Path, kind: str, names: tuple[str, ...], inject: list[str]) -> list[Trial]:
-    need("strace", "install it (`apt-get install strace`) to make system calls fail")
     plain = _try(base, kind, "none", 0, None)
     assert (plain.code, plain.content) == (0, NEW), plain.err + plain.log
     made = Counter(re.findall(r"^\d+ +(\w+)\(", plain.log, re.MULTILINE))
