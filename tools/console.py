@@ -41,6 +41,8 @@ PAGES = [
 
 _FILE = re.compile(r"<!-- file: (\S+) -->\s*")
 _NOT_RUN = re.compile(r"<!-- not run: \S.* -->\s*")
+_SLOW = re.compile(r"(?m)^judging(?: \d+/\d+)?: .*, \d[\d.]* (?:s|min)\b.*\n")
+"""What is only said where a machine is slow."""
 _VARYING = re.compile(
     r"\b(?:[0-9]+\.[0-9] s|[0-9a-f]{8}|(?<=merged as )[0-9a-f]{12}|(?<=is at )[0-9a-f]{12})\b"
 )
@@ -148,7 +150,8 @@ class Shell:
         )
         if place.is_file():
             self.current = Path(place.read_text(encoding="utf-8").rstrip("\n"))
-        printed = done.stdout.decode("utf-8", "replace").split(_END)
+        text = _SLOW.sub("", done.stdout.decode("utf-8", "replace"))
+        printed = text.split(_END)
         return [
             [line.rstrip() for line in text.removesuffix("\n").split("\n")] if text else []
             for text in printed[: len(session.commands)]

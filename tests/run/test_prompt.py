@@ -99,3 +99,21 @@ def test_waiting_for_a_person_is_not_charged_to_the_budget() -> None:
         draft = Draft(f"e{seq}", stamp, kind, "PLAN", task, task, details)
         state.apply(Record(seq, seq, draft, 1, "", ""))
     assert state.session_seconds() == pytest.approx(3 + (23 - 19) + 1)
+
+
+@pytest.mark.requirement("judging.progress")
+def test_a_contract_that_takes_its_time_is_said_on_a_pipe_and_on_a_terminal(bench: Bench) -> None:
+    bench.lay(
+        Step("make a", contract="sleep 1.3; grep -qx right src/a"),
+        Step("make b"),
+        settings=BARE,
+        after=(),
+    )
+    digest = bench.run("show", "PLAN", "--json").json["digest"]
+    done = bench.goes("approve", "PLAN", "--digest", digest[:16], "--as", "tester")
+    assert "judging 1/2: sleep 1.3; grep -qx right src/a, 1." in done.err
+    assert "judging 2/2" not in done.err
+    assert "judging" not in bench.goes("judge", "--json", "--step", "1", code=1).err
+    terminal = typed(bench, "run")
+    terminal.until("judging: sleep 1.3; grep -qx right src/a, ")
+    assert terminal.end()[0] == 0

@@ -8,6 +8,7 @@ from collections.abc import Sequence
 
 from planbound.cli.gate_arguments import SHORTEST, Given, prompt
 from planbound.cli.inputs import read_bound_plan
+from planbound.cli.live import live_line
 from planbound.cli.reports import gate_sheet, text
 from planbound.cli.terminal import Terminal
 from planbound.engine.gate.approval import Approval, Method, Standing, mismatch
@@ -48,6 +49,7 @@ class Gate:
         self.given = Given.of(arguments)
         self.terminal = terminal
         parts = Parts(workspace=arguments.workspace, state=arguments.state)
+        parts.told = live_line().judging
         self.parts, self.file, self.data = read_bound_plan(arguments.plan, parts)
         if not self.parts.holds(self.file.path):
             raise UsageError("only a plan in `.harness/` goes through the gate")

@@ -13,7 +13,7 @@ from typing import Protocol
 
 from planbound import __version__
 from planbound.cli.asking import ask_one
-from planbound.cli.live import LiveLine
+from planbound.cli.live import live_line
 from planbound.cli.person import is_terminal
 from planbound.cli.reports.progress import ProgressReport
 from planbound.cli.reports.question import question_lines
@@ -79,7 +79,8 @@ class Face:
         self.file = file
         self.terminal = terminal
         self.report = ProgressReport(terminal)
-        self.live = LiveLine(enabled=not arguments.json and sys.stderr.isatty())
+        self.live = live_line(quiet=arguments.json)
+        parts.told = self.live.judging
         self.session: Session | None = None
 
     def execute(self) -> ExitCode:

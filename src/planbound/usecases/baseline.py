@@ -64,7 +64,7 @@ def observe(bench: Bench, cases: Iterable[Case]) -> Iterator[Verdict]:
     """Yield what every contract says now; nothing is demanded of it yet."""
     judging = bench.configuration.judging._replace(canary=False, evidence=None)
     bench = bench._replace(configuration=bench.configuration._replace(judging=judging))
-    plain = (case._replace(evidence=None, red=False) for case in cases)
+    plain = [case._replace(evidence=None, red=False) for case in cases]
     yield from judge(bench, plain, Setting(frozen=None, scope=Scope(None)))
 
 

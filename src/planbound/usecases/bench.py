@@ -13,6 +13,18 @@ from planbound.ports.surroundings import ShellSyntax
 from planbound.ports.tree import Tree, Vault
 
 
+class Stage(NamedTuple):
+    """What is being judged now, for whoever waits for it."""
+
+    place: int
+    total: int
+    """How many there are; 0 where nobody knows."""
+    command: str
+    """The first line of the contract."""
+    part: str = ""
+    """What else is done for it, as `canary`."""
+
+
 class Bench(NamedTuple):
     """Everything that judging needs, put together once."""
 
@@ -28,5 +40,7 @@ class Bench(NamedTuple):
     exposed: tuple[str, ...]
     held_out: Callable[[Script], tuple[Laid, ...]]
     """The judges that are laid into the contract's cell only."""
+    told: Callable[[Stage | None], None] = lambda _stage: None
+    """Is told what is judged now; None: nothing any more."""
     bare: bool = False
     """Whether there is no cell: the tree is not looked at, and nothing is protected."""

@@ -24,7 +24,7 @@ from planbound.plan.digest import contract_digest
 from planbound.plan.model import Command, Evidence
 from planbound.ports.cell import Laid, Request
 from planbound.source.pattern import lazy_pattern
-from planbound.usecases.bench import Bench
+from planbound.usecases.bench import Bench, Stage
 from planbound.usecases.contract_request import contract_request
 from planbound.usecases.corroboration import Corroboration
 from planbound.usecases.frozen_judges import judges_of, read_frozen
@@ -57,16 +57,29 @@ def judge(bench: Bench, cases: Iterable[Case], setting: Setting) -> Iterator[Ver
         folders = frozenset(path for path, entry in known if entry.type is EntryType.DIRECTORY)
         bench = bench._replace(rules=bench.rules._replace(not_caches=folders))
     before = _UNSEEN if bench.bare else bench.tree.manifest(bench.rules)
-    for case in cases:
-        if not isinstance(case.contract, Command):
-            continue
-        verdict = _Judgement(bench, case, case.contract, setting, before).verdict()
+    judged = (case for case in cases if isinstance(case.contract, Command))
+    for place, case in enumerate(judged, 1):
+        assert isinstance(case.contract, Command)
+        stage = Stage(place, _count(cases), _first_line(case.contract.text))
+        verdict = _Judgement(bench, case, case.contract, setting, before, stage).verdict()
         if bench.bare:
             yield verdict
             continue
         after = bench.tree.manifest(bench.rules)
         yield _void(verdict, before, after) if after.digest != before.digest else verdict
         before = after
+
+
+def _count(cases: Iterable[Case]) -> int:
+    """Return how many contracts there are; 0 where that is not known beforehand."""
+    if not isinstance(cases, Sequence):
+        return 0
+    return sum(isinstance(case.contract, Command) for case in cases)
+
+
+def _first_line(command: str) -> str:
+    lines = command.strip().splitlines()
+    return lines[0] + (" …" if len(lines) > 1 else "") if lines else ""
 
 
 def _void(verdict: Verdict, before: Manifest, after: Manifest) -> Verdict:
@@ -85,13 +98,20 @@ class _Judgement:
     """One contract on one tree."""
 
     def __init__(
-        self, bench: Bench, case: Case, command: Command, setting: Setting, before: Manifest
+        self,
+        bench: Bench,
+        case: Case,
+        command: Command,
+        setting: Setting,
+        before: Manifest,
+        stage: Stage,
     ) -> None:
         self.bench = bench
         self.case = case
         self.command = command
         self.setting = setting
         self.before = before
+        self.stage = stage
         self.expectations = [item.value for item in command.expectations]
         self.script = read_script(command.text)
         self.digest = contract_digest(command)
@@ -144,6 +164,13 @@ class _Judgement:
     # -- the verdict ---------------------------------------------------------------------------
 
     def verdict(self) -> Verdict:
+        self.bench.told(self.stage)
+        try:
+            return self._verdict()
+        finally:
+            self.bench.told(None)
+
+    def _verdict(self) -> Verdict:
         refusal = self._refusal()
         if refusal is not None:
             return self._made(refusal, None, None, Founded(Evidence.E0, ()), Corroboration())
@@ -234,6 +261,7 @@ class _Judgement:
         from planbound.engine.judging.required import required_tests  # noqa: PLC0415
         from planbound.usecases.corroborate import corroborate  # noqa: PLC0415
 
+        self.bench.told(self.stage._replace(part="canary"))
         judges = self.left_judges
         held_out = {item.path: item.content for item in self.held_out}
         return corroborate(

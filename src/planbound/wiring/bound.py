@@ -65,7 +65,7 @@ def at_worktree(parts: Parts, file: PlanFile) -> Parts:
     _refuse_changed(parts, binding)
     if here == binding.workspace:
         return parts
-    there = Parts(workspace=binding.workspace, state=parts.given_state)
+    there = parts.at(binding.workspace)
     there.current = parts.current  # paths are shown as seen from where the person is
     return there
 

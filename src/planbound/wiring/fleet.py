@@ -35,7 +35,7 @@ def make_fleet(
 ) -> Fleet:
     """Return a fleet for the plans that are named, for all that are not done where none are."""
     # Plans, configuration and journal are those of the main worktree, wherever we are called.
-    main = Parts(workspace=plans_root(parts.root), state=parts.given_state)
+    main = parts.at(plans_root(parts.root))
     git_place(main)
     named = tuple(dict.fromkeys(_slug_of(main, name) for name in names))
     works = _Works(main)

@@ -75,6 +75,7 @@ def make_bench(parts: Parts, cell: Cell | None = None) -> Bench:
         masked=(*secret_places(os.environ), *own),
         exposed=(*exposed_places(configuration, tree.root), *_shared_git(tree.root)),
         held_out=held_out_files(tree.root, configuration.judging.held_out),
+        told=parts.told,
         bare=bare,
     )
 

@@ -46,7 +46,7 @@ class MergeScratch:
 
     def bench(self) -> Bench:
         """Return what judges the files that it shows."""
-        bench = make_bench(Parts(workspace=self._workspace(), state=self._parts.given_state))
+        bench = make_bench(self._parts.at(self._workspace()))
         return bench._replace(cell=ControlledCell(bench.cell, self._control))
 
     def close(self) -> None:

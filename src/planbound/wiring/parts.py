@@ -12,6 +12,8 @@ from planbound.store.files import RealFiles
 from planbound.workspace.tree import WorkspaceTree, find_root, plans_root
 
 if TYPE_CHECKING:
+    from collections.abc import Callable
+
     from planbound.engine.configuration import Configuration
     from planbound.journal.redact import Redactor
     from planbound.ports.journal import Journal
@@ -21,6 +23,7 @@ if TYPE_CHECKING:
     from planbound.store.journal_sqlite import SqliteJournal
     from planbound.store.progress import ProgressAppender
     from planbound.store.sql.leases import SqlLeases
+    from planbound.usecases.bench import Stage
     from planbound.usecases.record import Recorder
     from planbound.workspace.state_home import StateHome
 
@@ -30,6 +33,8 @@ class Parts:
 
     def __init__(self, *, workspace: str | None = None, state: str | None = None) -> None:
         self.given_state = state
+        self.told: Callable[[Stage | None], None] = lambda _stage: None
+        """Is told which contract is judged now, for whoever waits for it."""
         self._opened: list[PostgresJournal | SqliteJournal] = []
         try:
             self.current = os.getcwd()
@@ -41,6 +46,12 @@ class Parts:
         self.root = (
             os.path.realpath(workspace) if workspace is not None else find_root(self.current)
         )
+
+    def at(self, workspace: str) -> Parts:
+        """Return the parts for another worktree of the same project."""
+        there = Parts(workspace=workspace, state=self.given_state)
+        there.told = self.told
+        return there
 
     @cached_property
     def real_files(self) -> RealFiles:

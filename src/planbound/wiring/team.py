@@ -116,7 +116,7 @@ def commit_done(parts: Parts, file: PlanFile, objective: str) -> str | None:
 
 
 def _tree_of(parts: Parts, workspace: str) -> str:
-    bench = make_bench(Parts(workspace=workspace, state=parts.given_state))
+    bench = make_bench(parts.at(workspace))
     if bench.bare:
         return stamp_of(workspace)
     return ScreenedTree(bench.tree).manifest(bench.rules).digest
@@ -132,7 +132,7 @@ def _occupied(path: str) -> str | None:
 
 def run_setup(parts: Parts, command: str, workspace: str) -> str | None:
     """Run a command of the configuration in a new worktree, kept apart from everything else."""
-    there = Parts(workspace=workspace, state=parts.given_state)
+    there = parts.at(workspace)
     bench = make_bench(there)
     environment = dict(bench.environment)
     environment["PATH"] = os.pathsep.join((os.environ.get("PATH", ""), environment["PATH"]))

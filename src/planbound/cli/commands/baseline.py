@@ -5,6 +5,7 @@ from __future__ import annotations
 import argparse
 
 from planbound.cli import judging
+from planbound.cli.live import live_line
 from planbound.cli.reports import verdicts as reports
 from planbound.cli.terminal import Terminal
 from planbound.engine.judging.verdict import Verdict, VerdictKind
@@ -35,6 +36,7 @@ def configure(parser: argparse.ArgumentParser) -> None:
 def run(arguments: argparse.Namespace, terminal: Terminal) -> ExitCode:
     """Freeze the tree and run every contract once, before any work."""
     given = Parts(workspace=arguments.workspace, state=arguments.state)
+    given.told = live_line(quiet=arguments.json).judging
     asked = judging.ask(arguments, given, terminal)
     parts = asked.parts
     if not asked.held:

@@ -6,6 +6,7 @@ import argparse
 
 from planbound.cli import drafting
 from planbound.cli.journalling import note_created
+from planbound.cli.live import live_line
 from planbound.cli.reports import text
 from planbound.cli.terminal import Terminal
 from planbound.engine.drafting.prompt import Request, write_draft_prompt
@@ -40,6 +41,7 @@ def configure(parser: argparse.ArgumentParser) -> None:
 def run(arguments: argparse.Namespace, terminal: Terminal) -> ExitCode:
     """Let a model write a plan, and write it as a draft."""
     parts = Parts(workspace=arguments.workspace, state=arguments.state)
+    parts.told = live_line().judging
     goal = drafting.read_goal(arguments.goal)
     if arguments.name is not None:  # before anybody is paid
         refuse_taken(parts.tree.planned_path(arguments.name).slug, Shelf.ACTIVE, parts.tree)

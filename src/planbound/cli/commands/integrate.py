@@ -7,6 +7,7 @@ import sys
 from collections.abc import Sequence
 from typing import TYPE_CHECKING
 
+from planbound.cli.live import live_line
 from planbound.cli.running import signals
 from planbound.cli.terminal import Terminal
 from planbound.engine.team.integration import (
@@ -52,6 +53,7 @@ def run(arguments: argparse.Namespace, terminal: Terminal) -> ExitCode:
     """Merge proved plans, each judged once more on the merged files."""
     refuse_in_cell()
     parts = Parts(workspace=arguments.workspace, state=arguments.state)
+    parts.told = live_line(quiet=arguments.json).judging
     face = _Face(
         terminal,
         quiet=arguments.json,

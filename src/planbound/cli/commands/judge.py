@@ -6,6 +6,7 @@ import argparse
 
 from planbound.cli import judging
 from planbound.cli.journalling import note_judged
+from planbound.cli.live import live_line
 from planbound.cli.reports import verdicts as reports
 from planbound.cli.terminal import Terminal
 from planbound.engine.judging.case import plan_scope
@@ -31,6 +32,7 @@ def configure(parser: argparse.ArgumentParser) -> None:
 def run(arguments: argparse.Namespace, terminal: Terminal) -> ExitCode:
     """Judge the workspace as it is, without an agent."""
     given = Parts(workspace=arguments.workspace, state=arguments.state)
+    given.told = live_line(quiet=arguments.json).judging
     asked = judging.ask(arguments, given, terminal)
     parts = asked.parts
     bench = make_bench(parts)
