@@ -15,6 +15,7 @@ from collections.abc import Callable, Mapping
 from pathlib import Path
 from typing import NamedTuple
 
+from planbound.engine.configuration_digest import configuration_digest
 from planbound.engine.judging.case import cases, plan_scope
 from planbound.engine.judging.frozen import Frozen
 from planbound.engine.judging.level import Isolation
@@ -27,7 +28,7 @@ from planbound.shell.cell.copied import CopyCell, LandlockCell
 from planbound.shell.cell.inside.tree import remove_entry
 from planbound.shell.cell.namespaces import NamespaceCell
 from planbound.shell.cell.scratch import Scratch
-from planbound.usecases.baseline import configuration_digest, freeze, observe
+from planbound.usecases.baseline import freeze, observe
 from planbound.usecases.confine import agent_request, protected
 from planbound.usecases.judge import Setting, judge
 from planbound.wiring.judging import SYSTEM_PATH, make_bench, scratch

@@ -6,6 +6,7 @@ from contextlib import AbstractContextManager
 from decimal import Decimal
 from functools import lru_cache
 
+from planbound.engine.configuration_digest import configuration_digest
 from planbound.engine.gate.approval import Approval, Method
 from planbound.engine.judging.case import cases
 from planbound.engine.run.decide import Finish, Pace, decide
@@ -19,7 +20,7 @@ from planbound.plan.parse import parse, write
 from planbound.usecases import amend as amending
 from planbound.usecases import answer as answering
 from planbound.usecases import gate
-from planbound.usecases.baseline import Taken, configuration_digest, freeze, note_baseline, observe
+from planbound.usecases.baseline import Taken, freeze, note_baseline, observe
 from planbound.usecases.modify import refuse_needed
 from planbound.usecases.run.ending import Ending
 from planbound.usecases.run.projection import Projection

@@ -11,6 +11,7 @@ from planbound.cli.inputs import read_bound_plan
 from planbound.cli.live import live_line
 from planbound.cli.reports import gate_sheet, text
 from planbound.cli.terminal import Terminal
+from planbound.engine.configuration_digest import configuration_digest
 from planbound.engine.gate.approval import Approval, Method, Standing, mismatch
 from planbound.engine.judging.case import cases
 from planbound.errors import ConcurrentModification, ExitCode, NothingToDo, Refused, UsageError
@@ -25,7 +26,6 @@ from planbound.usecases import gate
 from planbound.usecases.amend import NotUnderWay, amend, examine
 from planbound.usecases.baseline import (
     Taken,
-    configuration_digest,
     freeze,
     note_baseline,
     observe,
@@ -151,7 +151,7 @@ class Gate:
         standing = Standing(
             sheet.digest,
             sheet.judges,
-            sheet.configuration,
+            configuration_digest(self.parts.configuration, like=approval.configuration),
             self.parts.now(),
             project=self.parts.state.project,
             used=gate.consumer(journal, sheet.slug, approval.nonce),

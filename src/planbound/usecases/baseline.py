@@ -8,6 +8,7 @@ from collections.abc import Iterable, Iterator
 from typing import NamedTuple
 
 from planbound.engine.configuration import Configuration
+from planbound.engine.configuration_digest import configuration_digest
 from planbound.engine.judging.case import Case
 from planbound.engine.judging.frozen import Frozen
 from planbound.engine.judging.scope import Scope
@@ -80,12 +81,6 @@ def note_baseline(recorder: Recorder, slug: str, taken: Taken, verdicts: Iterabl
         note_verdict(recorder, EventKind.BASELINE_OBSERVED, slug, verdict, shared)
 
 
-def configuration_digest(configuration: Configuration) -> str:
-    """Return what contracts depend on in the configuration, as 64 hex digits."""
-    relevant = (configuration.contracts, configuration.judging, configuration.tree)
-    return hashlib.sha256(repr(relevant).encode()).hexdigest()
-
-
 def changed_since(frozen: Frozen, plan: str, configuration: Configuration) -> str | None:
     """Return why nothing can pass: not the plan, or not the configuration, that was frozen."""
     if frozen.plan != plan:
@@ -93,7 +88,7 @@ def changed_since(frozen: Frozen, plan: str, configuration: Configuration) -> st
             "the plan is not the one that its baseline was taken of"
             f" ({frozen.plan[:12]}, now {plan[:12]})"
         )
-    if frozen.configuration != configuration_digest(configuration):
+    if frozen.configuration != configuration_digest(configuration, like=frozen.configuration):
         return "the configuration is not the one that the baseline was taken under"
     return None
 

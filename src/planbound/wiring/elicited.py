@@ -6,6 +6,7 @@ import secrets
 from collections.abc import Iterator
 from typing import NamedTuple
 
+from planbound.engine.configuration_digest import configuration_digest
 from planbound.engine.gate.approval import Approval, Method
 from planbound.engine.judging.case import Case, cases
 from planbound.errors import ConcurrentModification, Refused
@@ -17,7 +18,7 @@ from planbound.ports.files import PlanFile
 from planbound.ports.journal import Query
 from planbound.source.visible import visible
 from planbound.usecases import gate
-from planbound.usecases.baseline import Taken, configuration_digest, freeze, note_baseline, observe
+from planbound.usecases.baseline import Taken, freeze, note_baseline, observe
 from planbound.usecases.bench import Bench
 from planbound.usecases.locate import locate
 from planbound.usecases.verify import verify

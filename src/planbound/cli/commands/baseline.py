@@ -8,6 +8,7 @@ from planbound.cli import judging
 from planbound.cli.live import live_line
 from planbound.cli.reports import verdicts as reports
 from planbound.cli.terminal import Terminal
+from planbound.engine.configuration_digest import configuration_digest
 from planbound.engine.judging.verdict import Verdict, VerdictKind
 from planbound.errors import ExitCode, UsageError
 from planbound.plan.digest import digest
@@ -15,7 +16,6 @@ from planbound.source.visible import visible
 from planbound.usecases.baseline import (
     FrozenTree,
     Taken,
-    configuration_digest,
     freeze,
     note_baseline,
     observe,

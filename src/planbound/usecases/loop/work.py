@@ -237,7 +237,7 @@ class Work:
             manifest = decode(data)
         except ValueError as error:
             raise FileProblem(f"the tree before the work cannot be used: {error}") from error
-        from planbound.usecases.baseline import configuration_digest  # noqa: PLC0415 - start-up
+        from planbound.engine.configuration_digest import configuration_digest  # noqa: PLC0415 - start-up
 
         return Frozen(
             id=str(key),

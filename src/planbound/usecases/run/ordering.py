@@ -6,6 +6,7 @@ import time
 from collections.abc import Callable
 from functools import partial
 
+from planbound.engine.configuration_digest import configuration_digest
 from planbound.engine.judging.frozen import Frozen
 from planbound.engine.judging.level import Isolation
 from planbound.engine.judging.scope import Scope, covers
@@ -21,7 +22,7 @@ from planbound.plan.digest import contract_digest
 from planbound.plan.glob import Glob, parse_glob
 from planbound.plan.model import Command
 from planbound.ports.agent import Agent
-from planbound.usecases.baseline import configuration_digest, freeze, observe
+from planbound.usecases.baseline import freeze, observe
 from planbound.usecases.bench import Bench
 from planbound.usecases.judge import Setting
 from planbound.usecases.run.approved_judges import with_approved_judges

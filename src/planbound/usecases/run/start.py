@@ -6,6 +6,7 @@ from functools import partial
 from typing import NamedTuple
 
 from planbound.engine.claims import Claim
+from planbound.engine.configuration_digest import configuration_digest
 from planbound.engine.fence import Fence
 from planbound.engine.gate.approval import Approval, Standing, mismatch
 from planbound.engine.judging.case import cases, plan_scope
@@ -20,7 +21,7 @@ from planbound.journal.event import EventKind
 from planbound.journal.record import Json
 from planbound.plan.model import Plan
 from planbound.ports.journal import Query
-from planbound.usecases.baseline import configuration_digest, freeze, last_baseline
+from planbound.usecases.baseline import freeze, last_baseline
 from planbound.usecases.frozen_judges import judges_of, read_frozen
 from planbound.usecases.gate import judge_digests
 from planbound.usecases.run.desk import Desk
@@ -122,7 +123,7 @@ def make_ready(desk: Desk, state: RunState, fence: Fence, data: bytes) -> Ready:
     standing = Standing(
         digest=session.digest,
         judges=judges,
-        configuration=configuration_digest(desk.configuration),
+        configuration=configuration_digest(desk.configuration, like=approval.configuration),
         # An approval that expires does not end a run that has begun.
         now="" if resumed else session.now(),
         project=desk.project,

@@ -1,7 +1,8 @@
-"""What a judge is called says nothing about secrets."""
+"""Approvals whose judges are called like secrets, and approvals that older versions recorded."""
 
 from __future__ import annotations
 
+import json
 from pathlib import Path
 
 import pytest
@@ -11,6 +12,7 @@ from planbound.journal.record import Draft, Json
 from planbound.store.journal_sqlite import SqliteJournal
 from tests.run.bench import Bench, Step
 
+FIXTURES = Path(__file__).parent.parent / "fixtures"
 JUDGES = """
 tests/fixtures/token .netrc-nopassword api_key password credentials client_secret x.token
 """.split()
@@ -24,6 +26,13 @@ def laid(tmp_path: Path) -> Bench:
     listed = "\n".join(["**judges:**", *(f"- {name}" for name in JUDGES)])
     bench.prepare(Step("Write out", "echo right > src/out", contract=compare, fields=listed))
     return bench
+
+
+def record_again(bench: Bench, details: dict[str, Json]) -> None:
+    """Put an approval into the journal, as an older version may have written it."""
+    journal = SqliteJournal(str(bench.folder / "state" / "journal.sqlite"))
+    time = "2026-01-01T00:00:00.000000Z"
+    journal.append([Draft("older", time, EventKind.GATE_APPROVED, "PLAN", details=details)])
 
 
 @pytest.mark.requirement("gate.judge-names")
@@ -44,23 +53,25 @@ def test_an_approval_whose_record_lost_a_digest_names_the_cure_and_the_cure_work
     judges = details["judges"]
     assert isinstance(judges, dict)
     details |= {"judges": {**judges, "api_key": "[redacted:credential]"}, "nonce": "older"}
-    journal = SqliteJournal(str(tmp_path / "state" / "journal.sqlite"))
-    journal.append(
-        [
-            Draft(
-                "older",
-                "2026-01-01T00:00:00.000000Z",
-                EventKind.GATE_APPROVED,
-                "PLAN",
-                None,
-                None,
-                details,
-            )
-        ]
-    )
+    record_again(bench, details)
     refused = bench.goes("run", code=2)
     assert "its record is not whole: the digest of the judge `api_key`" in refused.err
     assert "judge changed" not in refused.err
     assert "hint: look at the plan again: `planbound approve PLAN`" in refused.err
     bench.approve()
+    assert "1/1 tasks proved" in bench.goes("run").out
+
+
+@pytest.mark.requirement("gate.configuration-form")
+def test_an_approval_that_is_bound_to_the_first_form_of_the_digest_holds(tmp_path: Path) -> None:
+    bench = Bench(tmp_path)
+    bench.prepare(Step("Write out"), settings="[judging]\nbare = true\n")
+    details: dict[str, Json] = dict(bench.log().one("GATE_APPROVED").details)
+    assert str(details["configuration"]).startswith("v2:")
+    golden = json.loads((FIXTURES / "configuration-digests.json").read_text())["bare"]
+    record_again(bench, {**details, "nonce": "older", "configuration": golden["v1"]})
+    assert "is approved already" in bench.goes("approve", code=3).err
+    bench.write("planbound.toml", f"{bench.settings}canary = false\n")
+    assert "configuration changed" in bench.goes("run", code=2).err
+    bench.write("planbound.toml", bench.settings)
     assert "1/1 tasks proved" in bench.goes("run").out
