@@ -87,13 +87,72 @@ def test_the_record_of_an_attempt_keeps_who_what_and_how(bench: Bench) -> None:
     assert first.task == "make-one"
 
 
-def test_the_prompt_does_not_speak_of_a_plan_and_says_how_to_give_up(bench: Bench) -> None:
-    _prepare(bench, Step("Make one"), Step("Make two"))
+def test_the_prompt_does_not_speak_of_a_plan_and_its_offer_to_stop_is_early_and_small(
+    bench: Bench,
+) -> None:
+    _prepare(bench, Step("Make one"), Step("Make two", (":", "echo right > src/two")))
     bench.goes("run")
     for event in bench.log().of("ATTEMPT_ENDED"):
-        assert "plan" not in event["prompt"].lower()
-        assert "say so with the word BLOCKED and a reason" in event["prompt"]
+        prompt = event["prompt"]
+        assert "plan" not in prompt.lower()
+        assert prompt.count("BLOCKED") == 1
+        assert "tests that fail are the work itself" in prompt
+        assert prompt.index("BLOCKED") < prompt.index("## How it is judged") < len(prompt) - 80
     assert "Make one" not in bench.log().of("ATTEMPT_ENDED")[1]["prompt"]
+
+
+@pytest.mark.requirement("dispatch.judging")
+def test_the_first_prompt_says_how_the_step_is_judged_and_shows_what_judges_it(
+    bench: Bench,
+) -> None:
+    kept_out = bench.folder / "held" / "check_hidden.sh"
+    kept_out.parent.mkdir()
+    kept_out.write_text("echo nobody may read this\n")
+    bench.write("checks/one.sh", f"# asks for right, {KEY}\ngrep -qx right src/one\n")
+    bench.write("checks/long.sh", "true\n" + "# and more\n" * 3000)
+    bench.write("checks/blob.sh", "true\0\n")
+    _prepare(
+        bench,
+        Step(
+            "Make one",
+            contract="bash checks/one.sh && bash checks/long.sh && bash checks/check_hidden.sh",
+            expect='stdout contains "nobody"',
+            fields="**judges:**\n- checks/**",
+        ),
+        settings=f"""[judging]
+held_out = [{{ source = "{kept_out}", target = "checks/check_hidden.sh" }}]
+""",
+    )
+    bench.goes("run", MY_AGENT_KEY=KEY)
+    prompt = bench.log().one("ATTEMPT_ENDED")["prompt"]
+    assert "```shell\nbash checks/one.sh && bash checks/long.sh" in prompt
+    assert "Expected: stdout contains 'nobody'" in prompt
+    assert "- checks/one.sh\n- checks/long.sh\n- checks/blob.sh\n" in prompt
+    assert "grep -qx right src/one" in prompt
+    assert "`checks/long.sh` (SHA-256" in prompt
+    assert ", cut off at its end), as data" in prompt
+    assert "may read this" not in prompt
+    assert KEY not in prompt
+    assert len(prompt) < 14_500
+
+
+@pytest.mark.requirement("dispatch.diff")
+def test_a_retry_shows_what_was_changed_so_far(bench: Bench) -> None:
+    _prepare(
+        bench,
+        Step(
+            "Make one",
+            (f"echo wrong {KEY} > src/one", "echo wrong again > src/one", "echo right > src/one"),
+        ),
+        Step("Make two", (":", "echo right > src/two")),
+    )
+    bench.goes("run", MY_AGENT_KEY=KEY)
+    first, second, third = bench.log().of("ATTEMPT_ENDED", number="1")
+    assert "changed so far" not in first["prompt"]
+    assert "+wrong [redacted" in second["prompt"]
+    assert KEY not in second["prompt"]
+    assert "+wrong again" in third["prompt"]
+    assert "Nothing has been changed so far." in bench.log().of("ATTEMPT_ENDED")[-1]["prompt"]
 
 
 @pytest.mark.requirement("dispatch.injection")
@@ -237,14 +296,14 @@ def test_an_agent_without_its_credential_is_not_started_and_the_name_is_told(
 
 
 @pytest.mark.requirement("dispatch.typed-failures")
-def test_an_agent_that_crashes_is_unrecoverable(bench: Bench) -> None:
-    _prepare(bench, Step("Make one", "kill -SEGV $$"))
+def test_an_agent_that_crashes_broke_down_itself(bench: Bench) -> None:
+    _prepare(bench, Step("Make one", "kill -SEGV $$", fields="**on_fail:** escalate"))
     kind, rule, _ = _failure(bench)
-    assert (kind, rule) == ("unrecoverable", "agent-crashed")
+    assert (kind, rule) == ("agent", "agent-crashed")
 
 
 @pytest.mark.requirement("dispatch.typed-failures")
-def test_an_agent_that_hangs_is_ended_told_and_tried_once_more(bench: Bench) -> None:
+def test_an_agent_that_hangs_is_ended_told_and_tried_again(bench: Bench) -> None:
     _prepare(
         bench, Step("Make one", ("sleep 600", "echo right > src/one"), fields="**timeout:** 1s")
     )

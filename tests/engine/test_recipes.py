@@ -47,12 +47,13 @@ def answered(
     on_fail: OnFail = USUAL,
     recipes: tuple[Recipe, ...] = DEFAULT_RECIPES,
     repeated: int = 1,
+    same: bool = False,
     retry_after: float | None = None,
     jitter: float = 0.0,
 ) -> Decision:
     return answer(
         Classified(kind, "rule", retry_after=retry_after),
-        History({kind: used}, used, repeated),
+        History({kind: used}, used, repeated, same),
         on_fail,
         recipes,
         jitter,
@@ -134,7 +135,7 @@ def test_on_fail_says_how_often_the_work_is_tried_again(kind: FailureClass, retr
 
 
 @pytest.mark.parametrize(
-    "kind", [FailureClass.INVALID_INPUT, FailureClass.HUNG, FailureClass.TAMPERED]
+    "kind", [FailureClass.INVALID_INPUT, FailureClass.FLOODED, FailureClass.TAMPERED]
 )
 def test_some_classes_get_one_more_attempt_with_a_warning(kind: FailureClass) -> None:
     found = answered(kind, on_fail=OnFail(5))
@@ -142,6 +143,33 @@ def test_some_classes_get_one_more_attempt_with_a_warning(kind: FailureClass) ->
     assert (found.of, found.guidance) == (1, GUIDANCE[kind])
     assert found.restore is (kind is FailureClass.TAMPERED)
     assert isinstance(answered(kind, 1, on_fail=OnFail(5)), Escalate)
+
+
+def test_who_ran_past_the_limit_is_tried_as_often_as_the_plan_says() -> None:
+    on_fail = OnFail(3)
+    for used in range(3):
+        found = answered(FailureClass.HUNG, used, on_fail=on_fail, repeated=used + 1, same=True)
+        assert isinstance(found, Retry)
+        assert (found.of, found.guidance) == (3, GUIDANCE[FailureClass.HUNG])
+    assert isinstance(answered(FailureClass.HUNG, 3, on_fail=on_fail), Escalate)
+
+
+@pytest.mark.requirement("recovery.agent")
+def test_an_agent_s_own_breakdown_has_a_bound_of_its_own() -> None:
+    for retries in (1, 2, 9):
+        on_fail = OnFail(retries)
+        for used in range(2):
+            found = answered(
+                FailureClass.AGENT, used, on_fail=on_fail, repeated=used + 1, same=True
+            )
+            assert isinstance(found, Retry)
+            assert found.of == 2
+        assert isinstance(answered(FailureClass.AGENT, 2, on_fail=on_fail), Escalate)
+    history = History({FailureClass.AGENT: 2}, 2)
+    classified = Classified(FailureClass.LOGIC, "contract-failed")
+    again = answer(classified, history, OnFail(1), DEFAULT_RECIPES, 0.0)
+    assert isinstance(again, Retry)
+    assert (again.number, again.of) == (1, 1)
 
 
 def test_what_lies_outside_the_scope_is_put_back() -> None:
@@ -190,7 +218,17 @@ def test_the_same_failure_on_the_same_tree_three_times_is_no_progress() -> None:
     assert isinstance(answered(FailureClass.LOGIC, 1, on_fail=on_fail, repeated=2), Retry)
     found = answered(FailureClass.LOGIC, 2, on_fail=on_fail, repeated=NO_PROGRESS)
     assert found == Escalate(
-        "logic", "no progress: the same failure on the same tree 3 times", exhausted=True
+        "logic", "no progress: the same failure with the same tree 3 times", exhausted=True
+    )
+
+
+def test_the_same_tree_and_the_same_output_twice_is_no_progress() -> None:
+    assert isinstance(answered(FailureClass.LOGIC, same=True), Retry)
+    found = answered(FailureClass.LOGIC, 1, on_fail=OnFail(9), repeated=2, same=True)
+    assert found == Escalate(
+        "logic",
+        "no progress: the same failure with the same tree and the same output 2 times",
+        exhausted=True,
     )
 
 

@@ -182,6 +182,29 @@ tool: illegal option -- z
 Error: unknown shorthand flag: 'q' in -q
 agent: error: argument --mode: invalid choice: 'x' (choose from 'a', 'b')
 usage: agent [-h] [--model MODEL] prompt
+== agent agent-format
+json.decoder.JSONDecodeError: Expecting value: line 1 column 1 (char 0)
+SyntaxError: Unexpected token '<', "<!DOCTYPE "... is not valid JSON
+error: failed to parse the response of the server
+Error: invalid response format: expected a list
+litellm.APIError: OpenAIException - Unable to get json response - Expecting value
+KeyError: 'choices'
+openai.APIResponseValidationError: Data returned by API invalid for expected schema.
+pydantic_ai.exceptions.UnexpectedModelBehavior: Invalid response from openai chat completions endpoint
+== agent agent-tool-call
+Error: malformed function call
+could not parse the tool call of the model
+finish reason: MALFORMED_FUNCTION_CALL
+RepeatedFormatError: the model did not answer in the format
+Tool 'edit' exceeded max retries count of 5
+== agent agent-turns
+requests exhausted
+The next request would exceed the request_limit of 200
+I've reached the maximum number of actions I can do without user input
+Error: maximum iterations (30) reached
+== agent agent-core-dumped
+Aborted (core dumped)
+Segmentation fault
 == unrecoverable agent-disk-full
 OSError: [Errno 28] No space left on device
 npm error code ENOSPC
@@ -311,6 +334,69 @@ def test_an_agent_s_output_tells_why_it_failed(head: str, text: str) -> None:
     assert (found.kind.value, found.rule) == (kind, rule)
 
 
+TRACEBACK = """\
+Traceback (most recent call last):
+  File "/opt/agent/main.py", line 12, in <module>
+    main()
+  File "/opt/agent/main.py", line 7, in main
+    return answer["choices"][0]
+"""
+TYPE_ERROR = "TypeError: 'NoneType' object is not subscriptable\n"
+RUST = "thread 'main' panicked at src/main.rs:4:5:\nindex out of bounds\n"
+NODE = """\
+/opt/agent/index.js:3
+    throw new TypeError("x is not a function")
+TypeError: x is not a function
+    at main (/opt/agent/index.js:3:11)
+
+Node.js v22.1.0
+"""
+GO = "panic: runtime error: index out of range\n\ngoroutine 1 [running]:\nmain.main()\n"
+
+
+@pytest.mark.requirement("recovery.agent")
+@pytest.mark.parametrize(
+    "text",
+    [
+        TRACEBACK + TYPE_ERROR,
+        f"connection refused, it says; I try again\n{TRACEBACK}{TYPE_ERROR}\n\n",
+        f"{TRACEBACK}pydantic_core.ValidationError: 1 error\n  field\n    Input is wrong\n",
+        RUST + "note: run with `RUST_BACKTRACE=1` environment variable to display a backtrace\n",
+        NODE,
+        GO,
+        'Exception in thread "main" java.lang.NullPointerException\n\tat Main.main(Main.java:3)\n',
+    ],
+)
+def test_an_agent_whose_own_program_breaks_down_is_told_from_one_that_failed(text: str) -> None:
+    assert of_output(f"Working on it\n{text}").kind is FailureClass.AGENT
+
+
+def test_what_an_exception_says_last_tells_more_than_that_there_was_one() -> None:
+    found = of_output(f"{TRACEBACK}ConnectionResetError: [Errno 104] Connection reset by peer\n")
+    assert found.kind is FailureClass.TRANSIENT
+    found = of_output(f"{TRACEBACK}openai.AuthenticationError: Error code: 401\n")
+    assert found.kind is FailureClass.PERMISSION
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        f"{TRACEBACK}AssertionError: 1 != 2\n\n----------\nRan 3 tests in 1s\n\nFAILED (errors=1)",
+        f"{TRACEBACK}{TYPE_ERROR}That is what I saw.\nIt is of the test.\nI could not mend it.",
+        f"the test says:\n\n  {TRACEBACK}\nI give up",
+    ],
+)
+def test_a_traceback_that_an_agent_tells_of_is_not_its_own(text: str) -> None:
+    seen = Failure(VerdictKind.FAIL, Ending.EXITED, 1, agent_output=text)
+    assert classify(seen) == Classified(FailureClass.LOGIC, "contract-failed")
+
+
+def test_an_exception_that_an_agent_reports_is_its_own() -> None:
+    for error in ("TypeError: 'NoneType' object is not subscriptable", "litellm.APIError: what?"):
+        seen = Failure(VerdictKind.FAIL, Ending.EXITED, 0, agent_error=error)
+        assert classify(seen).kind is FailureClass.AGENT
+
+
 @pytest.mark.parametrize(("name", "text"), rows(CREDENTIALS))
 def test_a_missing_credential_is_named_where_the_output_names_it(name: str, text: str) -> None:
     found = of_output(text)
@@ -401,8 +487,8 @@ def test_nothing_that_an_agent_says_hides_a_verdict_about_the_judging(verdict: V
         (Failure(agent_exit=137), "transient", "agent-killed"),
         (Failure(agent_signal=15), "transient", "agent-stopped"),
         (Failure(agent_exit=143), "transient", "agent-stopped"),
-        (Failure(agent_signal=11), "unrecoverable", "agent-crashed"),
-        (Failure(agent_exit=139), "unrecoverable", "agent-crashed"),
+        (Failure(agent_signal=11), "agent", "agent-crashed"),
+        (Failure(agent_exit=139), "agent", "agent-crashed"),
         (Failure(agent_exit=134, agent_output="heap out of memory"), "transient", "agent-memory"),
         (Failure(agent_exit=124), "hung", "agent-exit-124"),
         (Failure(agent_exit=126, agent_output="Permission denied"), "unrunnable", "agent-exit-126"),
@@ -410,6 +496,8 @@ def test_nothing_that_an_agent_says_hides_a_verdict_about_the_judging(verdict: V
         (Failure(VerdictKind.FAIL, agent_exit=127), "unrunnable", "agent-exit-127"),
         (Failure(agent_exit=64), "invalid-input", "agent-exit-64"),
         (Failure(agent_exit=65), "invalid-input", "agent-exit-65"),
+        (Failure(agent_exit=70), "agent", "agent-exit-70"),
+        (Failure(agent_exit=101), "agent", "agent-exit-101"),
         (Failure(agent_exit=75), "transient", "agent-exit-75"),
         (Failure(agent_exit=77), "permission", "agent-exit-77"),
         (Failure(agent_exit=77, agent_output="database is locked"), "transient", "agent-locked"),
@@ -442,7 +530,11 @@ def test_ends_signals_and_exit_codes_tell_the_kind(failure: Failure, kind: str, 
         ("missing-credential", "agent-error-missing-credential"),
         ("not-installed", "agent-error-not-installed"),
         ("invalid_request_error", "agent-error-input"),
-        ("error_max_turns", "agent-error-budget"),
+        ("error_max_turns", "agent-error-turns"),
+        ("error_max_budget_usd", "agent-error-budget"),
+        ("crashed: it closed its output", "agent-error-crashed"),
+        ("UnexpectedModelBehavior", "agent-error-format"),
+        ("malformed_function_call", "agent-error-format"),
         ("billing_error", "agent-error-quota"),
         ("workspace-mismatch", "agent-error-workspace"),
         ("it was HTTP 503", "agent-http-5xx"),

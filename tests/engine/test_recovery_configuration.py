@@ -93,7 +93,7 @@ def test_without_a_maximum_on_fail_says_how_often() -> None:
     assert read('[recovery.mine]\nmatch = ["/x/"]')[0].max is None
     recipes = read('[recovery.unknown]\nactions = ["retry"]')
     assert named(recipes, "unknown").max is None
-    assert named(read('[recovery.hung]\nactions = ["retry"]'), "hung").max == 1
+    assert named(read('[recovery.flooded]\nactions = ["retry"]'), "flooded").max == 1
 
 
 def test_what_follows_used_up_retries_may_be_the_end() -> None:

@@ -276,14 +276,39 @@ def test_a_number_of_jobs_that_cannot_be_is_refused(bench: Bench, jobs: str) -> 
     bench.goes("run", "--jobs", jobs, code=2)
 
 
-def test_an_agent_that_says_it_is_blocked_is_not_punished_with_retries(bench: Bench) -> None:
+@pytest.mark.requirement("dispatch.blocked")
+@pytest.mark.parametrize("settings", [BARE, ""], ids=["bare", "cell"])
+def test_an_agent_that_says_it_is_blocked_has_to_try_once_and_then_a_person_is_asked(
+    bench: Bench, settings: str
+) -> None:
     says = "echo 'BLOCKED: the price list is not in the repository'"
-    bench.prepare(Step("make a", work=says), settings=BARE)
+    bench.prepare(Step("make a", work=says, fields="**on_fail:** retry(5)"), settings=settings)
     bench.goes("run", code=4)
-    assert "blocked: the price list is not in the repository" in bench.question()["reason"]
+    question = bench.question()
+    assert "blocked: the price list is not in the repository" in question["reason"]
+    assert "BLOCKED: the price list" in question["output_tail"]
     log = bench.log()
-    assert len(log.of("TASK_STARTED")) == 1
-    assert log.one("FAILURE_CLASSIFIED")["rule"] == "agent-blocked"
+    first, second = log.of("FAILURE_CLASSIFIED")
+    assert (first["failure_type"], second["failure_type"]) == ("logic", "unrecoverable")
+    assert first["rule"] == second["rule"] == "agent-blocked"
+    assert "answered BLOCKED, and changed nothing" in log.of("ATTEMPT_ENDED")[1]["prompt"]
+    bench.answer("retry")
+    bench.goes("resume", code=4)
+    assert len(bench.log().of("TASK_STARTED")) == 4, "counted anew after an answer"
+
+
+def test_an_agent_that_gave_up_may_still_do_it_and_work_that_fails_is_work(bench: Bench) -> None:
+    bench.prepare(
+        Step("make a", work=("echo BLOCKED: the test fails", "echo right > src/a")),
+        Step("make b", work="echo $attempt > src/b; echo BLOCKED: it fails"),
+        settings=BARE,
+    )
+    bench.goes("run", code=4)
+    log = bench.log()
+    assert len(log.of("TASK_STARTED", number="1")) == 2
+    assert [each["rule"] for each in log.of("FAILURE_CLASSIFIED", number="2")] == [
+        "contract-failed"
+    ] * 3
 
 
 def test_a_pass_counts_whatever_the_agent_says(bench: Bench) -> None:

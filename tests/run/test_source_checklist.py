@@ -299,7 +299,7 @@ def test_what_no_retry_can_help_goes_to_a_person_at_once(quick: Bench, kind: str
     quick.settings += '[recovery.unknown]\nmatch = ["unknown", "/flux capacitor/"]\n'
     works = {
         "unknown": "echo 'the flux capacitor is out of plasma' >&2; exit 3",
-        "unrecoverable": "kill -SEGV $$",
+        "unrecoverable": "echo 'No space left on device' >&2; exit 1",
     }
     quick.prepare(Step("Make a", work=works[kind]), B, C)
     quick.goes("run", "PLAN", code=4)

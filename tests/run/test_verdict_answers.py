@@ -114,11 +114,24 @@ def test_done_is_not_done_when_nothing_was(bench: Bench) -> None:
     assert "No such file" in question["output_tail"]
 
 
-def test_the_same_failure_on_the_same_tree_stops_early(bench: Bench) -> None:
-    step = Step("Make a", work=NOTHING, fields="**on_fail:** retry(9), then escalate")
+@pytest.mark.requirement("recovery.no-progress")
+@pytest.mark.parametrize(
+    ("contract", "attempts"),
+    [
+        ("date +%s.%N; grep -qx right src/a", 2),
+        ("head -c 9 /dev/urandom | base64 | tr 0-9 x; grep -qx right src/a", 3),
+    ],
+    ids=["the same output but for a time", "another output each time"],
+)
+def test_the_same_failure_on_the_same_tree_stops_early(
+    bench: Bench, contract: str, attempts: int
+) -> None:
+    step = Step(
+        "Make a", work="echo wrong > src/a", contract=contract, fields="**on_fail:** retry(9)"
+    )
     bench.prepare(step, B, C)
     bench.goes("run", "PLAN", code=4)
-    assert starts(bench, "1") == 3
+    assert starts(bench, "1") == attempts
     assert "no progress" in bench.question()["reason"]
 
 
@@ -184,15 +197,45 @@ def test_a_contract_of_two_minds_is_never_a_pass(bench: Bench) -> None:
 # -- agents in trouble -------------------------------------------------------------------------
 
 
-def test_an_agent_that_hangs_is_stopped_and_tried_once_more(bench: Bench) -> None:
-    step = Step("Make a", work="sleep 600", fields="**timeout:** 1s")
+def test_an_agent_that_hangs_is_stopped_and_tried_as_often_as_the_plan_says(bench: Bench) -> None:
+    step = Step("Make a", work="sleep 600", fields="**timeout:** 1s\n**on_fail:** retry(2)")
     bench.prepare(step, B, C)
     bench.goes("run", "PLAN", code=4)
     log = bench.log()
-    assert [event["ending"] for event in log.of("ATTEMPT_ENDED")] == ["timed out"] * 2
-    assert [event["failure_type"] for event in log.of("FAILURE_CLASSIFIED")] == ["hung"] * 2
-    assert len(log.of("RECOVERY_APPLIED")) == 1
+    assert [event["ending"] for event in log.of("ATTEMPT_ENDED")] == ["timed out"] * 3
+    assert [event["failure_type"] for event in log.of("FAILURE_CLASSIFIED")] == ["hung"] * 3
+    assert [event["of"] for event in log.of("RECOVERY_APPLIED")] == [2, 2]
     bench.ends_all()
+
+
+@pytest.mark.requirement("recovery.agent")
+def test_an_agent_that_breaks_down_costs_the_step_no_retry_and_its_last_words_are_shown(
+    quick: Bench,
+) -> None:
+    breaks = """python3 -c 'print({}["choices"][0])'"""
+    # Twice its own trouble, then the one retry that the plan allows, and then it is done.
+    works = (breaks, "echo wrong > src/a", breaks, "echo right > src/a")
+    quick.prepare(Step("Make a", work=works, fields="**on_fail:** retry(1)"), B, C)
+    done = quick.goes("run", "PLAN")
+    log = quick.log()
+    kinds = [event["failure_type"] for event in log.of("FAILURE_CLASSIFIED")]
+    assert kinds == ["agent", "logic", "agent"]
+    assert "the agent broke down: exit 1; KeyError: 'choices', retry 1 of 2" in done.out
+    assert "KeyError: 'choices', retry 2 of 2" in done.out
+    assert "logic error, retry 1 of 1" in done.out
+
+
+@pytest.mark.requirement("recovery.agent")
+def test_an_agent_that_breaks_down_again_and_again_is_a_question_with_its_last_words(
+    quick: Bench,
+) -> None:
+    quick.prepare(Step("Make a", work="echo oh; kill -SEGV $$"), B, C)
+    quick.goes("run", "PLAN", code=4)
+    question = quick.question()
+    assert starts(quick, "1") == 3
+    assert question["failure_type"] == "agent"
+    assert "the agent broke down: signal 11; oh; 2 retries after `agent`" in question["reason"]
+    assert question["output_tail"].strip() == "oh"
 
 
 def test_work_that_was_done_before_the_limit_counts(bench: Bench) -> None:

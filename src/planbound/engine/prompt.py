@@ -1,4 +1,4 @@
-"""What an agent is told: the task, and on a retry what failed and why."""
+"""What an agent is told: the task, how it is judged, and on a retry what failed and why."""
 
 from __future__ import annotations
 
@@ -9,11 +9,26 @@ from planbound.engine.roles import Role
 from planbound.engine.run.layout import Slot
 from planbound.engine.run.step_state import Feedback, StepState
 from planbound.plan.limits import Budget, format_budget
-from planbound.plan.model import Command, Contains, ExitCodeIs, Expectation, MinimumTests, OutputIs
+from planbound.plan.model import (
+    Attest,
+    Command,
+    Contains,
+    Contract,
+    ExitCodeIs,
+    Expectation,
+    MinimumTests,
+    OutputIs,
+)
 from planbound.source.pattern import lazy_pattern
 
 _LONGEST = 4000
-_BLOCKED = "If this cannot be done, say so with the word BLOCKED and a reason, and change nothing."
+# Early and small: whoever reads it last takes it for the easiest way out.
+_BLOCKED = (
+    "(Only where something is missing that is not in this folder and that you cannot make, such as"
+    " a credential, a service or a person's decision: answer BLOCKED and what is missing. Code that"
+    " is not there yet and tests that fail are the work itself.)"
+)
+_HEAD = "## How it is judged"
 _TICKS = lazy_pattern(r"`{3,}")
 
 
@@ -35,29 +50,39 @@ class Context(NamedTuple):
         return f"{self.name} {'left out' if self.left_out else self.digest or 'missing'}"
 
 
+class Given(NamedTuple):
+    """What a prompt shows of the workspace."""
+
+    contexts: Sequence[Context] = ()
+    """What the step asks for."""
+    judges: Sequence[Context] = ()
+    """The files that it is judged by; of some only the name."""
+    diff: str | None = None
+    """What was changed so far; None: that is not known."""
+
+
 def write_prompt(
-    slot: Slot,
-    state: StepState,
-    contexts: Sequence[Context],
-    *,
-    attempt: int,
-    role: Role | None = None,
+    slot: Slot, state: StepState, given: Given, *, attempt: int, role: Role | None = None
 ) -> str:
     """Return the whole prompt for one attempt."""
     parts = [f"# {slot.title}", slot.step.task.text.strip() if slot.step.task else ""]
     if slot.touches is not None:
         names = _names((glob.text for glob in slot.touches), "nothing")
         parts.append(f"You may change {names}. Leave every other file as it is.")
+    parts.append(_BLOCKED)
     if role is not None:
         parts.append(" ".join(_role(role, declared=slot.touches is not None)))
-    parts.extend(_context(context) for context in contexts)
-    parts.extend(_news(slot, state, attempt=attempt))
+    parts.extend(_context(context) for context in given.contexts)
+    shown = {context.name for context in given.contexts if context.content is not None}
+    parts.extend(_judging(slot, given.judges, shown))
+    parts.extend(_news(None, state, attempt=attempt, diff=given.diff))
     return _joined(parts)
 
 
-def write_follow_up(slot: Slot, state: StepState, *, attempt: int) -> str:
+def write_follow_up(slot: Slot, state: StepState, *, attempt: int, diff: str | None = None) -> str:
     """Return what is new for an agent that knows the prompt, because its session goes on."""
-    parts = list(_news(slot, state, attempt=attempt))
+    contract = slot.step.contract
+    parts = list(_news(contract, state, attempt=attempt, diff=diff))
     if not parts:
         parts = ["The last attempt was cut off. Look at what is there, and go on."]
     return _joined([f"About the task “{slot.title}”:", *parts])
@@ -84,12 +109,38 @@ def _names(texts: Iterable[str], none: str) -> str:
 
 
 def _joined(parts: Iterable[str]) -> str:
-    return "\n\n".join(part for part in (*parts, _BLOCKED) if part) + "\n"
+    return "\n\n".join(part for part in parts if part) + "\n"
 
 
-def _news(slot: Slot, state: StepState, *, attempt: int) -> Iterator[str]:
+def _judging(slot: Slot, judges: Sequence[Context], shown: set[str]) -> Iterator[str]:
+    """Yield how the step will be judged; `shown` is what the agent has been given already."""
+    contract = slot.step.contract
+    if isinstance(contract, Attest):
+        yield f"{_HEAD}\n\nA person looks at the result, and signs: {contract.statement}"
+    if not isinstance(contract, Command):
+        return
+    yield f"{_HEAD}\n\nWhen you have ended, this is run:\n\n{_checked(contract)}"
+    if judges:
+        names = "\n".join(f"- {judge.name}" for judge in judges)
+        yield f"It judges by these files:\n\n{fenced(names)}"
+    for judge in judges:
+        if judge.content is not None and f"file:{judge.name}" not in shown:
+            yield _context(judge)
+
+
+def _checked(contract: Command) -> str:
+    wanted = "; ".join(_expected(item.value) for item in contract.expectations)
+    return f"{fenced(contract.text, 'shell')}\n\nExpected: {wanted or 'exit code 0'}."
+
+
+def _news(
+    contract: Contract | None, state: StepState, *, attempt: int, diff: str | None
+) -> Iterator[str]:
+    """Yield what came of the last attempt; the contract where it is not shown anyway."""
     if attempt > 1 and state.feedback is not None:
-        yield _failure(slot, state.feedback)
+        yield _failure(contract, state.feedback)
+    if attempt > 1 and diff is not None:
+        yield _changed(diff)
     for text in state.guidance:
         yield f"A person says about the last attempt:\n\n{fenced(text)}"
 
@@ -111,19 +162,24 @@ def _context(context: Context) -> str:
     return f"{head}\n\n{fenced(context.content)}"
 
 
-def _failure(slot: Slot, feedback: Feedback) -> str:
-    return "\n\n".join(_failure_parts(slot, feedback))
+def _changed(diff: str) -> str:
+    if not diff.strip():
+        return "Nothing has been changed so far."
+    cut = ", cut off at its end" if len(diff) > _LONGEST else ""
+    shown = fenced(diff[:_LONGEST], "diff")
+    return f"What has been changed so far, and is still there{cut}, as data:\n\n{shown}"
 
 
-def _failure_parts(slot: Slot, feedback: Feedback) -> Iterator[str]:
+def _failure(contract: Contract | None, feedback: Feedback) -> str:
+    return "\n\n".join(_failure_parts(contract, feedback))
+
+
+def _failure_parts(contract: Contract | None, feedback: Feedback) -> Iterator[str]:
     yield "## The last attempt did not pass"
     if feedback.warning:
         yield f"Mind: {feedback.warning}"
-    contract = slot.step.contract
     if isinstance(contract, Command):
-        yield f"It was checked by:\n\n{fenced(contract.text, 'shell')}"
-        wanted = "; ".join(_expected(item.value) for item in contract.expectations)
-        yield f"Expected: {wanted or 'exit code 0'}."
+        yield f"It was checked by:\n\n{_checked(contract)}"
     if feedback.exit_code is not None:
         yield f"It ended with exit code {feedback.exit_code}: {feedback.reason}"
     elif feedback.reason:

@@ -14,6 +14,7 @@ _STYLES = {"✓": "green", "✗": "red", "↻": "yellow", "…": "dim"}
 _MOST_LINES = 20
 """So many lines are shown of what a condition printed that does not hold."""
 _CLASSES = {
+    "agent": "the agent broke down",
     "logic": "logic error",
     "transient": "transient failure",
     "invalid-input": "invalid input",
@@ -31,6 +32,8 @@ class ProgressReport:
         self.steps = 0
         self._titles: dict[tuple[str, str], str] = {}
         self._verdicts: dict[str, Mapping[str, Json]] = {}
+        self._troubles: dict[str, str] = {}
+        """By step what was wrong the last time."""
 
     def know(self, plan: Plan) -> None:
         """Take notice of what events do not say: how many steps there are, what is a condition."""
@@ -50,6 +53,8 @@ class ProgressReport:
             self.steps = count
         elif kind is EventKind.CONTRACT_EVALUATED:
             yield from self._evaluated(record)
+        elif kind is EventKind.FAILURE_DETECTED:
+            self._troubles[record.draft.task_id or ""] = str(details.get("error_message") or "")
         elif kind is EventKind.EXECUTION_COMPLETE:
             yield summary(details, self.steps)
         else:
@@ -72,7 +77,7 @@ class ProgressReport:
         elif kind is EventKind.TASK_SKIPPED:
             yield self._line("…", record, f"skipped by {details.get('by')}")
         elif kind is EventKind.RECOVERY_APPLIED:
-            yield self._line("↻", record, _retry(details))
+            yield self._line("↻", record, _retry(details, self._trouble(record)))
         elif kind is EventKind.ATTEMPT_ENDED and details.get("ending") == "interrupted":
             yield self._line("…", record, "interrupted")
         elif kind is EventKind.RECOVERY_ESCALATION and details.get("user_decision") is None:
@@ -109,6 +114,9 @@ class ProgressReport:
         attempt = record.draft.details.get("attempt")
         details = self._verdicts.get(record.draft.task_id or "", {})
         return f"{_verdict(details)}, attempt {attempt}" if details else f"attempt {attempt}"
+
+    def _trouble(self, record: Record) -> str:
+        return self._troubles.get(record.draft.task_id or "", "")
 
     def _line(self, mark: str, record: Record, detail: str) -> str:
         number = record.draft.details.get("number")
@@ -188,11 +196,13 @@ def _last_line(details: Mapping[str, Json]) -> str:
     return lines[-1].strip()[:200] if lines else ""
 
 
-def _retry(details: Mapping[str, Json]) -> str:
+def _retry(details: Mapping[str, Json], trouble: str) -> str:
     kind = str(details.get("failure_type"))
     if details.get("recipe_name") == "resume":
         return "the last attempt was cut off; tried again"
     text = _CLASSES.get(kind, kind)
+    if kind == "agent" and trouble:
+        text = trouble
     if details.get("retry"):
         text += f", retry {details.get('retry')} of {details.get('of')}"
     if details.get("backoff"):

@@ -8,6 +8,7 @@ from planbound.engine.recovery.failure import FailureClass
 from planbound.plan.suggest import fold
 
 _T, _P, _I = FailureClass.TRANSIENT, FailureClass.PERMISSION, FailureClass.INVALID_INPUT
+_A = FailureClass.AGENT
 
 
 class ErrorKind(NamedTuple):
@@ -65,12 +66,24 @@ ERROR_KINDS = (
         FailureClass.UNRUNNABLE,
         "not-installed command-not-found not-executable unsupported-version",
     ),
-    ErrorKind("agent-error-crashed", _T, "crashed"),
+    ErrorKind("agent-error-crashed", _A, "crashed"),
+    ErrorKind(
+        "agent-error-turns",
+        _A,
+        "max-turns max-iterations max-requests max-steps max-tokens requests-exhausted no-progress",
+    ),
+    ErrorKind(
+        "agent-error-format",
+        _A,
+        "invalid-response malformed-response unexpected-model-behavior api-response-validation"
+        " json-decode repeated-format invalid-tool-call malformed-tool-call"
+        " malformed-function-call incomplete-tool-call",
+    ),
     ErrorKind("agent-error-hung", FailureClass.HUNG, "hung stalled idle idle-timeout"),
     ErrorKind(
         "agent-error-budget",
         FailureClass.BUDGET,
-        "budget budget-exceeded max-budget max-budget-usd max-turns max-tokens max-iterations",
+        "budget budget-exceeded max-budget max-budget-usd",
     ),
     ErrorKind("agent-error-disk", FailureClass.UNRECOVERABLE, "disk-full no-space"),
     ErrorKind("agent-error-workspace", FailureClass.WORKSPACE_MISMATCH, "workspace-mismatch"),

@@ -13,6 +13,10 @@ from planbound.plan.model import Exhausted, OnFail
 
 NO_PROGRESS = 3
 """So often the same failure on the same tree, and another attempt is in vain."""
+SAME_OUTPUT = 2
+"""So often, where what the contract printed is the same, too."""
+_UNJUDGED = frozenset({FailureClass.AGENT, FailureClass.HUNG})
+"""Attempts that were cut off: that they left the same says nothing about the next one."""
 _JITTER = 0.25
 """The share by which a wait is made longer at most, so that many do not come back at once."""
 _UNANSWERED = Recipe(FailureClass.UNKNOWN.value, frozenset(), actions=(Action.ESCALATE,))
@@ -26,6 +30,8 @@ class History(NamedTuple):
     total_retries: int = 0
     repeated: int = 1
     """How often in a row this failure happened on this tree, this time included."""
+    same_output: bool = False
+    """Whether the contract printed the same as the last time."""
 
 
 class Retry(NamedTuple):
@@ -87,8 +93,10 @@ def answer(
     if used >= allowed:
         return _give_up(recipe, kind, used, history, on_fail)
     # Who waits for something else to change makes no progress meanwhile, and need not.
-    if history.repeated >= NO_PROGRESS and not recipe.backoff:
-        reason = f"no progress: the same failure on the same tree {history.repeated} times"
+    most = SAME_OUTPUT if history.same_output else NO_PROGRESS
+    if history.repeated >= most and not recipe.backoff and kind not in _UNJUDGED:
+        what = "the same tree and the same output" if history.same_output else "the same tree"
+        reason = f"no progress: the same failure with {what} {history.repeated} times"
         return Escalate(recipe.name, reason, exhausted=True)
     return Retry(
         recipe.name,

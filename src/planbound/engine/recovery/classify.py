@@ -12,6 +12,7 @@ from collections.abc import Sequence
 from planbound.engine.judging.outcome import Ending
 from planbound.engine.judging.verdict import VerdictKind
 from planbound.engine.recovery.agent_error import error_kind
+from planbound.engine.recovery.breakdown import breakdown
 from planbound.engine.recovery.classified import Classified, Failure, Pattern
 from planbound.engine.recovery.credential import credential_near
 from planbound.engine.recovery.failure import FailureClass
@@ -38,7 +39,8 @@ _ENDINGS = {
 }
 _KILLED = Classified(FailureClass.TRANSIENT, "agent-killed")
 _STOPPED = Classified(FailureClass.TRANSIENT, "agent-stopped")
-_CRASHED = Classified(FailureClass.UNRECOVERABLE, "agent-crashed")
+_CRASHED = Classified(FailureClass.AGENT, "agent-crashed")
+_BROKE_DOWN = Classified(FailureClass.AGENT, "agent-broke-down")
 _STOPPING_SIGNALS = {9: _KILLED, 1: _STOPPED, 2: _STOPPED, 13: _STOPPED, 15: _STOPPED}
 """Somebody else ended it: what it printed is not about that."""
 _CRASHES = dict.fromkeys((4, 5, 6, 7, 8, 11, 25, 31), _CRASHED)
@@ -55,12 +57,15 @@ _LAST_EXITS = {
         65: FailureClass.INVALID_INPUT,
         66: FailureClass.INVALID_INPUT,
         69: FailureClass.TRANSIENT,
+        70: FailureClass.AGENT,
         75: FailureClass.TRANSIENT,
         77: FailureClass.PERMISSION,
         78: FailureClass.INVALID_INPUT,
+        101: FailureClass.AGENT,
     }.items()
 }
-"""The codes of sysexits, for agents that print nothing that tells more."""
+"""The codes of sysexits and of panics, for agents that print nothing that tells more."""
+_EXCEPTION = lazy_pattern(r"(?:\w{1,60}\.){0,8}[A-Z]\w{0,80}(?:Error|Exception)\b")
 _UNKNOWN = Classified(FailureClass.UNKNOWN, "unknown")
 
 
@@ -108,6 +113,7 @@ def _of_agent(failure: Failure) -> Classified | None:
         or _of_output(failure)
         or _CRASHES.get(signal or 0)
         or _LAST_EXITS.get(code or 0)
+        or _of_exception(failure)
     )
 
 
@@ -123,12 +129,27 @@ def _of_report(failure: Failure) -> Classified | None:
 
 def _of_output(failure: Failure) -> Classified | None:
     # What the agent itself names as its error comes before everything that it printed.
-    for lines in (lines_of(failure.agent_error), lines_of(failure.agent_output)):
-        if (seen := find_sign(lines)) is not None:
-            asks = seen.sign.kind is FailureClass.PERMISSION
-            name = credential_near(lines, seen.line) if asks else None
-            return Classified(seen.sign.kind, seen.sign.rule, credential=name)
-    return None
+    printed = lines_of(failure.agent_output)
+    if (found := _signed(lines_of(failure.agent_error))) is not None:
+        return found
+    if (begin := breakdown(printed)) is not None:
+        # Its last words may tell why: a connection that broke, a key that is missing.
+        return _signed(printed[begin:]) or _BROKE_DOWN
+    return _signed(printed)
+
+
+def _signed(lines: Sequence[str]) -> Classified | None:
+    seen = find_sign(lines)
+    if seen is None:
+        return None
+    asks = seen.sign.kind is FailureClass.PERMISSION
+    name = credential_near(lines, seen.line) if asks else None
+    return Classified(seen.sign.kind, seen.sign.rule, credential=name)
+
+
+def _of_exception(failure: Failure) -> Classified | None:
+    """Return that an agent reports an exception of its own program as its error."""
+    return _BROKE_DOWN if _EXCEPTION.match(failure.agent_error or "") else None
 
 
 def _matching(failure: Failure, patterns: Sequence[Pattern]) -> Pattern | None:

@@ -14,6 +14,8 @@ class FailureClass(enum.Enum):
     """Somebody has to allow it or to configure a credential."""
     INVALID_INPUT = "invalid-input"
     """The agent, or the service behind it, refuses what it was given."""
+    AGENT = "agent"
+    """The agent's own program broke down, or what it talks to its model with."""
     LOGIC = "logic"
     """The contract ran and failed."""
     UNRECOVERABLE = "unrecoverable"

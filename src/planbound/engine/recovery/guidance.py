@@ -4,6 +4,11 @@ from __future__ import annotations
 
 from planbound.engine.recovery.failure import FailureClass
 
+BLOCKED = (
+    "the attempt before this one answered BLOCKED, and changed nothing. That is only for what is"
+    " missing outside of this folder. Everything else is the work: begin it."
+)
+"""What an agent is told that stopped without a try."""
 GUIDANCE = {
     FailureClass.TRANSIENT: "the attempt before this one was cut off. Look at what is there already"
     " before you begin.",
@@ -11,6 +16,8 @@ GUIDANCE = {
     " not allowed.",
     FailureClass.INVALID_INPUT: "the attempt before this one was refused as invalid input. Look at"
     " the error and do not send the same again.",
+    FailureClass.AGENT: "the attempt before this one was cut off. Look at what is there already"
+    " before you begin.",
     FailureClass.LOGIC: "the contract failed. Look at its output before you change anything.",
     FailureClass.UNRECOVERABLE: "the attempt before this one broke down. Look at the error first.",
     FailureClass.HUNG: "the attempt before this one ran past its time limit. Start nothing that"

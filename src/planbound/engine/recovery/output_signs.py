@@ -6,13 +6,14 @@ it looks a few characters far, whatever the output holds.
 
 from __future__ import annotations
 
+from planbound.engine.recovery.breakdown import BREAKDOWN_SIGNS
 from planbound.engine.recovery.failure import FailureClass
 from planbound.engine.recovery.http_status import http_status
 from planbound.engine.recovery.permission_signs import PERMISSION_SIGNS, QUOTA
 from planbound.engine.recovery.sign import sign
 
 _T, _I = FailureClass.TRANSIENT, FailureClass.INVALID_INPUT
-_U = FailureClass.UNRECOVERABLE
+_U, _A = FailureClass.UNRECOVERABLE, FailureClass.AGENT
 
 OUTPUT_SIGNS = (
     QUOTA,
@@ -211,4 +212,5 @@ OUTPUT_SIGNS = (
         r"\bargument \S{1,60}(?: \S{1,60})?: invalid (?:choice|\w{1,20} value)",
         r"^usage: [\w./-]{1,80} (?:[\[<{(-]|(?-i:[A-Z]{2}))",
     ),
+    *BREAKDOWN_SIGNS,
 )

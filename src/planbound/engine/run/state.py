@@ -17,6 +17,8 @@ from planbound.journal.event import EventKind
 from planbound.journal.record import Json, Provenance, Record
 from planbound.journal.redact import was_redacted
 
+BLOCKED_RULE = "agent-blocked"
+"""The rule that says that an agent calls itself blocked."""
 _BY_PEOPLE = frozenset({"waived", "attested"})
 _NO_WORK = frozenset(
     {
@@ -437,6 +439,11 @@ class RunState:
             self.regressed.add(found[0])
             self._settle(found[0], Phase.PENDING)
 
+    def _classified(self, record: Record) -> None:
+        found = self._step(record)
+        if found is not None and record.draft.details.get("rule") == BLOCKED_RULE:
+            found[1].blocked += 1
+
     def _recovered(self, record: Record) -> None:
         found = self._step(record)
         details = record.draft.details
@@ -536,6 +543,7 @@ _HANDLERS = {
     EventKind.WAIVED: RunState._waived,  # noqa: SLF001
     EventKind.ATTESTED: RunState._attested,  # noqa: SLF001
     EventKind.FAILURE_DETECTED: RunState._detected,  # noqa: SLF001
+    EventKind.FAILURE_CLASSIFIED: RunState._classified,  # noqa: SLF001
     EventKind.RECOVERY_APPLIED: RunState._recovered,  # noqa: SLF001
     EventKind.RECOVERY_ESCALATION: RunState._escalated,  # noqa: SLF001
     EventKind.BUDGET_RAISED: RunState._raised,  # noqa: SLF001

@@ -45,9 +45,10 @@ class StepState:
     """One step of a run."""
 
     __slots__ = (
-        "attempts", "baseline", "copy", "dollars", "ended", "feedback", "guidance", "judged_tree",
-        "manifest", "not_before", "phase", "question", "recovered", "repeated", "result", "retries",
-        "seconds", "session", "session_dollars", "session_tokens", "signature", "tokens", "verdict",
+        "attempts", "baseline", "blocked", "copy", "dollars", "ended", "feedback", "guidance",
+        "judged_tree", "manifest", "not_before", "phase", "question", "recovered", "repeated",
+        "result", "retries", "seconds", "session", "session_dollars", "session_tokens", "signature",
+        "tokens", "verdict",
     )  # fmt: skip
 
     def __init__(self) -> None:
@@ -79,6 +80,8 @@ class StepState:
         self.retries = 0
         self.signature: str | None = None
         self.repeated = 0
+        self.blocked = 0
+        """How often its agent said that it is blocked, and was told to try."""
 
 
 class Spent(NamedTuple):

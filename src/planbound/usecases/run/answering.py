@@ -9,10 +9,8 @@ from decimal import Decimal
 from typing import NamedTuple, assert_never
 
 from planbound.engine.agents import work_type
-from planbound.engine.blocked import blocked_reason
 from planbound.engine.judging.outcome import Ending, Outcome
 from planbound.engine.judging.verdict import Verdict, VerdictKind
-from planbound.engine.manifest import ChangeKind, EntryType, changes
 from planbound.engine.recovery.answer import (
     Abort,
     AskPermission,
@@ -23,19 +21,21 @@ from planbound.engine.recovery.answer import (
 )
 from planbound.engine.recovery.classified import Classified, Failure, patterns_of
 from planbound.engine.recovery.failure import FailureClass
+from planbound.engine.recovery.guidance import BLOCKED
 from planbound.engine.run.budget import excess
 from planbound.engine.run.layout import Slot
 from planbound.engine.run.question import Choice, QuestionKind
-from planbound.engine.run.step_state import Spent
+from planbound.engine.run.state import BLOCKED_RULE
+from planbound.engine.run.step_state import Spent, StepState
 from planbound.journal.event import EventKind
 from planbound.journal.record import Draft, Json
-from planbound.ports.agent import Worked
-from planbound.usecases.differences import difference
-from planbound.usecases.frozen_judges import read_frozen
+from planbound.source.pattern import lazy_pattern
+from planbound.usecases.differences import changed_since
 from planbound.usecases.run.attempt import Attempted, Order
 from planbound.usecases.run.control import FLOODED
 from planbound.usecases.run.homecoming import bring_home
 from planbound.usecases.run.notes import names
+from planbound.usecases.run.said import agent_trouble, blocked, printed
 from planbound.usecases.run.session import Session
 from planbound.usecases.run.staffing import OVER_MAX_COST, OVER_ROLE
 
@@ -45,7 +45,7 @@ _MOST_LOST = 5
 PHANTOM = "phantom completion"
 """How it is called where an agent is content, and nobody did anything."""
 _DIFF = 6000
-_ERROR = 300
+_NUMBER = lazy_pattern(r"\d+(?:\.\d+)?|\b[0-9a-f]{7,64}\b")
 _STOPPED = (
     (OVER_MAX_COST, Classified(FailureClass.BUDGET, "agent-over-max-cost")),
     (OVER_ROLE, Classified(FailureClass.BUDGET, "agent-over-role-budget")),
@@ -230,7 +230,11 @@ class Answering:
         verdict = attempted.verdict
         assert verdict is not None
         idle = order.agent is not None and order.slot.touches is not None and attempted.idle
-        if not idle or verdict.kind is not VerdictKind.FAIL or self._agent_trouble(attempted):
+        if (
+            not idle
+            or verdict.kind is not VerdictKind.FAIL
+            or agent_trouble(attempted, self.session.clean)
+        ):
             return attempted
         reason = f"{verdict.reason}; {PHANTOM}: nothing changed in its scope"
         return attempted._replace(verdict=verdict._replace(reason=reason))
@@ -264,8 +268,8 @@ class Answering:
                     return found
         if agent.ending is Ending.TIMED_OUT and order.budget_seconds:
             return Classified(FailureClass.BUDGET, "agent-over-time-budget")
-        if verdict.kind is VerdictKind.FAIL and _blocked(attempted) is not None:
-            return Classified(FailureClass.UNRECOVERABLE, "agent-blocked")
+        if (stuck := self._stuck(order, attempted, verdict)) is not None:
+            return stuck
         if PHANTOM in verdict.reason:
             passed = verdict.kind is VerdictKind.VACUOUS
             kind = FailureClass.VACUOUS if passed else FailureClass.LOGIC
@@ -278,7 +282,7 @@ class Answering:
                 agent_ending=agent.ending,
                 agent_exit=agent.exit_code,
                 agent_signal=agent.signal,
-                agent_output=_printed(worked),
+                agent_output=printed(worked),
                 agent_error=worked.error if worked else None,
                 missing_credential=worked.missing if worked else None,
                 contract_exit=judged.exit_code if judged else None,
@@ -289,15 +293,39 @@ class Answering:
             self.patterns,
         )
 
+    def _stuck(self, order: Order, attempted: Attempted, verdict: Verdict) -> Classified | None:
+        """Return what it is that an agent says it is blocked; None where that is no matter.
+
+        It is a claim, and what counts is the work: where there is some, it failed as any other.
+        Where nothing was done it has to try once, and only then a person is asked.
+        """
+        if verdict.kind is not VerdictKind.FAIL or blocked(attempted) is None:
+            return None
+        step = self.session.state.steps[order.slot.place]
+        if not attempted.idle and (not verdict.tree or verdict.tree != step.judged_tree):
+            return None
+        again = step.blocked > 0
+        return Classified(FailureClass.UNRECOVERABLE if again else FailureClass.LOGIC, BLOCKED_RULE)
+
+    def _printed_the_same(self, step: StepState, verdict: Verdict) -> bool:
+        """Say whether a contract printed what it printed the last time, but for numbers."""
+        if step.feedback is None:
+            return False
+        now = self.session.notes.tail(verdict.outcome) if verdict.outcome else ""
+        return _NUMBER.sub("0", now) == _NUMBER.sub("0", step.feedback.output)
+
     def _answered(self, order: Order, attempted: Attempted, found: Classified) -> list[Draft]:
         session, slot, verdict = self.session, order.slot, attempted.verdict
         assert verdict is not None
         step = session.state.steps[slot.place]
         signature = _signature(found, verdict)
         repeated = step.repeated + 1 if signature and signature == step.signature else 1
-        history = History(dict(step.recovered), step.retries, repeated)
+        same = repeated > 1 and self._printed_the_same(step, verdict)
+        history = History(dict(step.recovered), step.retries, repeated, same)
         decision = answer(found, history, slot.on_fail, self.recipes, session.desk.jitter())
-        agent = self._agent_trouble(attempted)
+        if isinstance(decision, Retry) and found.rule == BLOCKED_RULE:
+            decision = decision._replace(guidance=BLOCKED)
+        agent = agent_trouble(attempted, session.clean, found)
         failure: dict[str, Json] = {
             "error_message": agent or verdict.reason,
             "verdict": verdict.kind.value,
@@ -374,18 +402,6 @@ class Answering:
         }
         return [*drafts, notes.about(EventKind.RECOVERY_APPLIED, slot, details)]
 
-    def _agent_trouble(self, attempted: Attempted) -> str:
-        if attempted.worked is None:
-            return ""
-        outcome, blocked = attempted.worked.outcome, _blocked(attempted)
-        if blocked is not None:
-            return f"the agent says that it is blocked: {blocked}"
-        if outcome.ending is not Ending.EXITED:
-            return f"the agent: {outcome.reason or outcome.ending.value}"
-        if attempted.worked.error:
-            return f"the agent reports: {attempted.worked.error[:_ERROR]}"
-        return "" if not outcome.exit_code else f"the agent ended with {outcome.exit_code}"
-
     # -- questions -----------------------------------------------------------------------------
 
     def _escalation(
@@ -399,13 +415,16 @@ class Answering:
         assert verdict is not None
         asks = isinstance(decision, AskPermission)
         kind = QuestionKind.PERMISSION if asks else QuestionKind.FAILURE
-        what = self._agent_trouble(attempted) if found.kind is not FailureClass.LOGIC else ""
+        is_claim = found.rule == BLOCKED_RULE
+        of_agent = is_claim or found.kind is not FailureClass.LOGIC
+        what = agent_trouble(attempted, self.session.clean, found) if of_agent else ""
+        diff = changed_since(order.setting.frozen, order.bench, _DIFF)
         extra: dict[str, Json] = {
             "attempt": order.number,
             "failure_type": found.kind.value,
             "verdict": verdict.kind.value,
             "output_tail": self._last_output(attempted, of_agent=bool(what)),
-            "diff": self.session.desk.recorder.redactor.redact(self._diff(order)).text[:_DIFF],
+            "diff": self.session.clean(diff or "")[:_DIFF],
         }
         if isinstance(decision, Escalate):
             extra["exhausted"] = decision.exhausted
@@ -421,25 +440,6 @@ class Answering:
         if verdict is not None and verdict.outcome is not None:
             judged = notes.tail(verdict.outcome)
         return (said or judged) if of_agent else (judged or said)
-
-    def _diff(self, order: Order) -> str:
-        """Return what the step has changed so far, for the person who is asked."""
-        frozen, bench = order.setting.frozen, order.bench
-        if frozen is None:
-            return ""
-        found = []
-        for change in changes(frozen.manifest, bench.tree.manifest(bench.rules)):
-            entry = change.after or change.before
-            if entry is None or entry.type is not EntryType.FILE:
-                continue
-            before = None
-            if change.kind is not ChangeKind.ADDED:
-                before = read_frozen(frozen.manifest, bench.vault, change.path)
-            after = bench.tree.content(change.path, change.after) if change.after else None
-            found.append(difference(change.path, before, after))
-            if sum(map(len, found)) > _DIFF:
-                break
-        return "\n".join(found)
 
     def question(
         self,
@@ -520,26 +520,6 @@ def _phantom(order: Order, attempted: Attempted) -> Attempted:
     )
     verdict = attempted.verdict._replace(kind=VerdictKind.VACUOUS, reason=reason)
     return attempted._replace(verdict=verdict)
-
-
-def _blocked(attempted: Attempted) -> str | None:
-    """Return why the agent says that the step cannot be done."""
-    if attempted.worked is None:
-        return None
-    worked = attempted.worked
-    if worked.said is not None:
-        return blocked_reason(worked.said)
-    outcome = worked.outcome
-    return blocked_reason(outcome.stdout.text()) or blocked_reason(outcome.stderr.text())
-
-
-def _printed(worked: Worked | None) -> str:
-    """Return what an agent let be known, in words where it has them."""
-    if worked is None:
-        return ""
-    outcome = worked.outcome
-    said = outcome.stdout.text() if worked.said is None else worked.said
-    return f"{said}\n{outcome.stderr.text()}"
 
 
 def _used(attempted: Attempted) -> Spent:

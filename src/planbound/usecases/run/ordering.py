@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 import time
 from collections.abc import Callable
 from functools import partial
@@ -11,19 +12,22 @@ from planbound.engine.judging.frozen import Frozen
 from planbound.engine.judging.level import Isolation
 from planbound.engine.judging.scope import Scope, covers
 from planbound.engine.manifest import Manifest, decode
-from planbound.engine.prompt import Context, write_prompt
+from planbound.engine.prompt import Context, Given, write_prompt
 from planbound.engine.run.budget import room
 from planbound.engine.run.layout import Slot
 from planbound.engine.run.step_state import StepState
 from planbound.errors import FileProblem
 from planbound.journal.event import EventKind
 from planbound.journal.record import Json
+from planbound.plan.command import FileUse, read_script
 from planbound.plan.digest import contract_digest
 from planbound.plan.glob import Glob, parse_glob
 from planbound.plan.model import Command
 from planbound.ports.agent import Agent
 from planbound.usecases.baseline import freeze, observe
 from planbound.usecases.bench import Bench
+from planbound.usecases.differences import changed_since
+from planbound.usecases.frozen_judges import judges_of, read_frozen
 from planbound.usecases.judge import Setting
 from planbound.usecases.run.approved_judges import with_approved_judges
 from planbound.usecases.run.attempt import Brief, Order
@@ -31,9 +35,11 @@ from planbound.usecases.run.control import ControlledCell
 from planbound.usecases.run.screen import ScreenedTree
 from planbound.usecases.run.session import Session
 from planbound.usecases.run.staffing import AGENT_SECONDS, Staffing, limit
-from planbound.usecases.run.subscriptions import read_subscriptions
+from planbound.usecases.run.subscriptions import read_inside, read_judges, read_subscriptions
 
 _LEAST = 0.1
+_DIFF = 6000
+_JUDGING = frozenset({FileUse.TESTED, FileUse.EXECUTED, FileUse.CONFIGURED})
 _LOOK_EVERY = 0.5
 """How many seconds apart others in the worktree are looked for."""
 
@@ -265,11 +271,11 @@ class Ordering:
         prompt, brief = "", Brief()
         left, seconds = room(session.state, slot), AGENT_SECONDS
         if agent is not None:
-            contexts = self._contexts(slot)
+            given = self._given(slot, frozen, bench, number)
             role = self.staffing.role(slot)
-            prompt = write_prompt(slot, step, contexts, attempt=number, role=role)
+            prompt = write_prompt(slot, step, given, attempt=number, role=role)
             left, seconds = self.staffing.room(slot, agent), self.staffing.seconds(slot, agent)
-            brief = self.staffing.brief(slot, agent, contexts, number)
+            brief = self.staffing.brief(slot, agent, given, number)
         earlier = session.state.earlier
         return Order(
             slot=slot,
@@ -305,14 +311,46 @@ class Ordering:
             return None
         return lambda: session.desk.place.watch(lambda path: covers(Scope(touches), path))
 
+    def _given(self, slot: Slot, frozen: Frozen | None, bench: Bench, number: int) -> Given:
+        diff = changed_since(frozen, bench, _DIFF) if number > 1 else None
+        return Given(
+            contexts=self._contexts(slot),
+            judges=self._judges(slot, frozen),
+            diff=None if diff is None else self.session.clean(diff),
+        )
+
     def _contexts(self, slot: Slot) -> list[Context]:
         wanted = [item.value for item in slot.step.subscriptions]
         desk = self.session.desk
-        redact = desk.recorder.redactor.redact
         root = self.session.bench.tree.root
         harness = desk.file.path.rpartition("/")[0]
-        clean = lambda text: redact(text).text  # noqa: E731 - a name for one argument
-        return read_subscriptions(wanted, root, harness, desk.files, clean)
+        return read_subscriptions(wanted, root, harness, desk.files, self.session.clean)
+
+    def _judges(self, slot: Slot, frozen: Frozen | None) -> list[Context]:
+        """Return what a step is judged by, as far as it lies in the workspace.
+
+        Judges that are held out are nowhere in a frozen tree.
+        """
+        contract = slot.step.contract
+        if not isinstance(contract, Command):
+            return []
+        session = self.session
+        root, masked = session.bench.tree.root, session.desk.agent_masked
+        script = read_script(contract.text)
+        named = [file.path.split("::")[0] for file in script.files]
+        if frozen is None:
+            read = partial(read_inside, root, session.desk.files)
+            found = {
+                path
+                for path, file in zip(named, script.files, strict=True)
+                if file.use in _JUDGING and read(path) is not None
+            }
+        else:
+            read = partial(read_frozen, frozen.manifest, session.bench.vault)
+            found = {*judges_of([session.case(slot.place)], frozen.manifest, read).files}
+        hidden = tuple(f"{place}/" for place in masked)
+        shown = [path for path in found if not os.path.join(root, path, "").startswith(hidden)]
+        return read_judges(shown, named, read, session.clean)
 
     def _scope(self, slot: Slot, *, in_place: bool) -> Scope:
         return self.staffing.scope(slot, self._neighbours() if in_place else ())

@@ -80,9 +80,13 @@ class Session:
     def tell(self, slot: Slot, text: str) -> None:
         """Tell whoever looks on what the agent of a step is doing."""
         if self.listeners:
-            clean = self.desk.recorder.redactor.redact(text).text
+            clean = self.clean(text)
             for listener in self.listeners:
                 listener(slot, clean)
+
+    def clean(self, text: str) -> str:
+        """Return a text without its secrets."""
+        return self.desk.recorder.redactor.redact(text).text
 
     # -- the journal ---------------------------------------------------------------------------
 

@@ -2,12 +2,12 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable
 from decimal import Decimal
 from functools import partial
 
 from planbound.engine.judging.scope import Scope
-from planbound.engine.prompt import Context, write_follow_up
+from planbound.engine.prompt import Given, write_follow_up
 from planbound.engine.roles import Role, role_of
 from planbound.engine.run.budget import Allowance, room
 from planbound.engine.run.layout import Slot
@@ -94,7 +94,7 @@ class Staffing:
         own = rules[agent.name].seconds if agent.name in rules else None
         return own or AGENT_SECONDS
 
-    def brief(self, slot: Slot, agent: Agent, contexts: Sequence[Context], attempt: int) -> Brief:
+    def brief(self, slot: Slot, agent: Agent, given: Given, attempt: int) -> Brief:
         """Return what an agent is given beside the prompt."""
         session = self.session
         step = session.state.steps[slot.place]
@@ -103,7 +103,7 @@ class Staffing:
         if step.session is not None and step.session[0] == agent.name:
             known = step.session[1]
         return Brief(
-            follow_up=write_follow_up(slot, step, attempt=attempt),
+            follow_up=write_follow_up(slot, step, attempt=attempt, diff=given.diff),
             session=known,
             session_usage=Usage(step.session_tokens, step.session_dollars),
             home=partial(session.desk.homes.of, self._home(slot)),
@@ -111,7 +111,7 @@ class Staffing:
             note=partial(session.tell, slot),
             role=role,
             overtime=over_time(role, min(left.seconds, self.seconds(slot, agent))),
-            subscriptions=tuple(context.record for context in contexts),
+            subscriptions=tuple(context.record for context in given.contexts),
         )
 
     def send_home(self, slot: Slot) -> None:

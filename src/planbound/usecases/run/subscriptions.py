@@ -1,4 +1,4 @@
-"""The context that a step asks for, read when the step is given out."""
+"""What a step's prompt shows of files: what it asks for, and what it is judged by."""
 
 from __future__ import annotations
 
@@ -13,6 +13,13 @@ from planbound.ports.files import Files
 
 _LONGEST = 20_000
 _MOST_TOPICS = 5
+_MOST_JUDGES = 30
+_JUDGES_TEXT = 12_000
+"""So many characters of all judges together are shown."""
+_JUDGE_TEXT = 8_000
+"""So many of one judge: the next one is shown, too."""
+_WORTH = 200
+_SETTINGS = (".toml", ".cfg", ".ini", ".json", ".lock", ".yaml", ".yml")
 
 
 def read_subscriptions(
@@ -49,7 +56,14 @@ def _context(
     clean: Callable[[str], str],
 ) -> Context:
     name = f"{item.kind.value}:{item.name}"
-    data = next((found for place in places if (found := _read(*place, files)) is not None), None)
+    data = next(
+        (
+            found
+            for place in places
+            if (found := read_inside(place[0], files, place[1])) is not None
+        ),
+        None,
+    )
     if data is None:
         return Context(name, None)
     # Before it is cut: half a secret would not be recognised.
@@ -59,7 +73,8 @@ def _context(
     )
 
 
-def _read(root: str, inside: str, files: Files) -> bytes | None:
+def read_inside(root: str, files: Files, inside: str) -> bytes | None:
+    """Return a file below a folder; None where there is none, or a link leads out of it."""
     path = os.path.realpath(os.path.join(root, inside))
     if not path.startswith(os.path.realpath(root) + os.sep):
         return None
@@ -67,3 +82,36 @@ def _read(root: str, inside: str, files: Files) -> bytes | None:
         return files.read(path)
     except FileProblem:
         return None
+
+
+def read_judges(
+    paths: Sequence[str],
+    named: Sequence[str],
+    read: Callable[[str], bytes | None],
+    clean: Callable[[str], str],
+) -> list[Context]:
+    """Return the judges of a step without secrets: so many paths, and of those so much text.
+
+    Those that its command names come first, and settings of tools last.
+    """
+    found: list[Context] = []
+    room = _JUDGES_TEXT
+    for path in sorted(paths, key=lambda each: _rank(each, named))[:_MOST_JUDGES]:
+        data = read(path) if room >= _WORTH else None
+        if data is None or b"\0" in data:
+            found.append(Context(path, None))
+            continue
+        text = clean(data.decode("utf-8", "replace"))
+        digest = hashlib.sha256(data).hexdigest()
+        most = min(room, _JUDGE_TEXT)
+        found.append(Context(path, text[:most], digest, cut=len(text) > most))
+        room -= min(len(text), most)
+    return found
+
+
+def _rank(path: str, named: Sequence[str]) -> tuple[int, int, str]:
+    if path in named:
+        return (0, named.index(path), path)
+    if path.endswith(_SETTINGS):
+        return (3, 0, path)
+    return (1 if any(path.startswith(f"{each}/") for each in named) else 2, 0, path)
