@@ -123,6 +123,8 @@ REQUIREMENTS = {
     "verdict.out-of-scope": "out-of-scope: files outside touches changed",
     "judging.evidence": "a verdict says how well it is founded, and less than demanded is no pass",
     "judging.canary": "a runner that stays green with a failing test added is subverted",
+    "judging.canary-replaces-nothing": "no canary takes the place of anything that is there",
+    "judging.caches": "a cache is one only as a real folder, and no contract reads one",
     "judging.held-out": "judges outside the workspace are laid into the contract's cell only",
     "judging.attacks": "no attack that can be seen fools the harness; honest twins pass",
     "shell.exact": "the verdict comes from the exit status, whatever holds the pipes",

@@ -56,6 +56,8 @@ class Project(NamedTuple):
     """The content of planbound.toml."""
     extra: str = ""
     """More fields of the step, such as `**judges:** ...`."""
+    expect: str = ""
+    """What is expected of the contract, apart from its exit code."""
 
 
 class World(NamedTuple):
@@ -207,6 +209,7 @@ touches: [{touches}]
 ```shell
 {project.contract}
 ```
+{project.expect}
 """
 
 

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from tests.attacks import (
     compiled_projects,
+    doors_left_open,
     edited_tests,
     git_tricks,
     node_projects,
@@ -26,6 +27,7 @@ MODULES = (
     node_projects,
     shell_projects,
     compiled_projects,
+    doors_left_open,
 )
 ATTACKS = tuple(attack for module in MODULES for attack in module.ATTACKS)
 OTHER_LANGUAGES = tuple(

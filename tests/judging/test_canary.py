@@ -44,11 +44,12 @@ PHPUNIT = """<phpunit><testsuites><testsuite name="a">
 <directory>./tests</directory></testsuite></testsuites></phpunit>"""
 
 
-def canary(runner: str, command: str, tree: Tree) -> Canary | None:
+def canary(runner: str, command: str, tree: Tree, taken: str = "") -> Canary | None:
     def read(path: str) -> bytes | None:
         return tree[path].encode() if path in tree else None
 
-    return canary_for(runner, read_script(command), list(tree), read, NONCE)
+    script = read_script(command)
+    return canary_for(runner, script, list(tree), read, NONCE, lambda path: path == taken)
 
 
 def outcome(root: Path, command: str, added: Mapping[str, str]) -> tuple[int, str]:
@@ -185,7 +186,12 @@ def test_pytest_behind_a_target_of_make_is_found(tmp_path: Path) -> None:
 
 @pytest.mark.parametrize(
     "command",
-    ["python -m unittest", "python -m unittest -v", "python -m unittest discover -p '*_a.py'"],
+    [
+        "python -m unittest",
+        "python -m unittest -v",
+        "python -m unittest discover -p '*_a.py'",
+        "python -m unittest discover -p test_a.py",
+    ],
 )
 def test_an_honest_unittest_run_goes_red(tmp_path: Path, command: str) -> None:
     assert run(tmp_path, "unittest", command, UNITTEST)[:2] == (0, 1)
@@ -319,16 +325,35 @@ def test_a_package_of_go_that_ends_itself_is_seen_beside_others(tmp_path: Path) 
     assert not all_failed(made, text)
 
 
-def test_nothing_says_that_a_test_was_added() -> None:
-    cases: list[tuple[str, str, Tree]] = [
+def every_runner() -> list[tuple[str, str, Tree]]:
+    return [
         ("pytest", "pytest", PYTEST),
         ("unittest", "python -m unittest", UNITTEST),
+        ("unittest", "python -m unittest discover -p test_a.py", UNITTEST),
         ("node --test", "node --test", NODE),
         ("cargo test", "cargo test", CARGO),
         ("go test", "go test ./...", GO),
         *((runner, command, tree) for runner, command, tree, _place in PLACES),
     ]
-    for runner, command, tree in cases:
+
+
+@pytest.mark.requirement("judging.canary-replaces-nothing")
+def test_a_canary_never_takes_the_place_of_what_is_there() -> None:
+    for runner, command, tree in every_runner():
+        made = canary(runner, command, tree)
+        assert made is not None, (runner, command)
+        laid = dict((*made.files, *made.programs))
+        for path, text in tree.items():
+            assert laid.get(path, text.encode()).startswith(text.encode()), (runner, path)
+        for path in laid.keys() - tree.keys():
+            # By chance, or because somebody guessed: as a file, and as a link or a folder.
+            again = canary(runner, command, {**tree, path: "another"})
+            assert again is None or dict(again.files).get(path, b"another")[:7] == b"another"
+            assert canary(runner, command, tree, taken=path) is None, (runner, path)
+
+
+def test_nothing_says_that_a_test_was_added() -> None:
+    for runner, command, tree in every_runner():
         made = canary(runner, command, tree)
         assert made is not None
         assert not re.search(r"(?i)canary|planbound|ab12cd", repr(tuple(made)))
@@ -395,6 +420,7 @@ def test_a_canary_is_laid_where_the_runner_looks(
 @pytest.mark.parametrize(
     ("runner", "command", "tree"),
     [
+        ("unittest", "python -m unittest discover -p 'a_?'", {"a_1": ""}),
         ("pytest", "pytest || true", PYTEST),
         ("pytest", "pytest | tail -1", PYTEST),
         ("pytest", "! pytest", PYTEST),

@@ -38,6 +38,25 @@ def _state(bench: Bench) -> dict[str, object]:
     return found
 
 
+@pytest.mark.requirement("judging.caches")
+def test_many_caches_are_taken_out_and_everything_around_them_is_as_it_was(bench: Bench) -> None:
+    for number in range(30):
+        bench.write(f"venv/lib/p{number}/__pycache__/a.pyc")
+        bench.write(f"venv/lib/p{number}/a.py")
+    bench.write("venv/pyvenv.cfg")
+    bench.write("kept/b.pyc")
+    os.chmod(bench.workspace / "venv/lib/p7", 0o750)
+    (bench.workspace / "__pycache__").symlink_to("kept")
+    (bench.workspace / "around").symlink_to("venv")
+    caches = [f"venv/lib/p{number}/__pycache__" for number in range(30)]
+    said = bench.says(
+        "find . -name '__pycache__' -o -name '*.pyc' | sort; find . -name '*.py' | wc -l; "
+        "stat -c %a venv/lib/p7; rm -r venv/lib/p8 && mkdir venv/lib/p8 && ls venv/lib/p8",
+        remove=(*caches, "__pycache__", "around/lib/p1/a.py", "venv/lib/none/__pycache__"),
+    )
+    assert said.split() == ["./kept/b.pyc", "30", "750"]
+
+
 def test_the_workspace_is_untouched_and_what_was_done_is_told(bench: Bench) -> None:
     for name in ("changed", "appended", "removed", "mode", "renamed", "d/below", "gone/x", "same"):
         bench.write(name)

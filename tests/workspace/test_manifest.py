@@ -378,6 +378,30 @@ def test_caches_are_no_part_of_a_manifest_but_files_of_such_a_name_are(tree: Pat
     assert found[b".mypy_cache"].type is EntryType.FILE
 
 
+@pytest.mark.requirement("judging.caches")
+def test_what_is_called_as_a_cache_is_left_out_of_what_a_contract_sees(tree: Path) -> None:
+    (tree / ".git/lfs").mkdir(parents=True)
+    (tree / ".git/lfs/x").write_text("x")
+    (tree / ".git/annex/objects").mkdir(parents=True)
+    (tree / ".git/annex/index").write_text("x")
+    (tree / "__pycache__").symlink_to(".git/lfs")
+    (tree / ".pytest_cache").write_text("a file")
+    (tree / "deep/.venv/lib/__pycache__").mkdir(parents=True)
+    (tree / "deep/.venv/pyvenv.cfg").write_text("x")
+    (tree / "deep/.venv/more").mkdir()
+    (tree / "deep/.venv/more/__pycache__").symlink_to("../lib")
+    found = manifest(tree)
+    assert {
+        b".git/lfs", b".git/annex/index", b"__pycache__", b".pytest_cache",
+        b"deep/.venv/lib/__pycache__", b"deep/.venv/more/__pycache__",
+    } == found.left_out  # fmt: skip
+    # The links are seen all the same, and so is what an annex keeps.
+    assert found.entries[b"__pycache__"].type is EntryType.LINK
+    assert found.entries[b".git/annex/objects"].type is EntryType.SUMMARY
+    (tree / ".git/annex/objects/x").write_text("x")
+    assert manifest(tree).digest != found.digest
+
+
 def test_a_tagged_directory_is_left_out_and_told_unless_it_was_an_ordinary_one(tree: Path) -> None:
     before = manifest(tree)
     ordinary = frozenset(

@@ -45,6 +45,7 @@ def corroborate(  # noqa: PLR0913 - one thing each, all by name
     held_out: Sequence[str],
     held_out_tests: Sequence[str],
     judges: Mapping[str, bytes] = _NO_JUDGES,
+    taken: Callable[[str], bool] = lambda _path: False,
 ) -> Corroboration:
     """Return what a run with failing tests shows; nothing where none can be added.
 
@@ -52,7 +53,7 @@ def corroborate(  # noqa: PLR0913 - one thing each, all by name
     runner says so in what it prints only.
     """
     paths, read = _as_laid(request, paths, read)
-    canary = canary_for(runner, script, paths, read, os.urandom(8).hex())
+    canary = canary_for(runner, script, paths, read, os.urandom(8).hex(), taken)
     if canary is None:
         return Corroboration()
     outcome = run(_with(request, canary))

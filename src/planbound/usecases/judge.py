@@ -17,7 +17,7 @@ from planbound.engine.judging.protection import Protection, new_caches, protect
 from planbound.engine.judging.scope import Scope, covers
 from planbound.engine.judging.summary import Summary, read_summary
 from planbound.engine.judging.verdict import CanaryRun, Finding, Tampering, Verdict, VerdictKind
-from planbound.engine.manifest import EntryType, Manifest, changes
+from planbound.engine.manifest import EntryType, Manifest, changes, path_text
 from planbound.errors import CellProblem
 from planbound.plan.command import read_script
 from planbound.plan.digest import contract_digest
@@ -276,7 +276,11 @@ class _Judgement:
             held_out=tuple(held_out),
             held_out_tests=required_tests(self.script, held_out),
             judges=judges,
+            taken=self._is_taken,
         )
+
+    def _is_taken(self, path: str) -> bool:
+        return path.encode("utf-8", "surrogateescape") in self.before.entries
 
     @cached_property
     def frozen_judges(self) -> dict[str, bytes]:
@@ -416,6 +420,10 @@ class _Judgement:
             yield f"it did edit its own judges: {_listed(self.protection.own)}"
         for item in self.protection.flagged[:_SHOWN]:
             yield f"left out of the tree: {item.path} ({item.what.removeprefix('added: ')})"
+        named = {item.path for item in (*self.protection.flagged, *self.protection.tampered)}
+        for path in sorted(map(path_text, self.before.left_out & self.before.entries.keys())):
+            if path not in named:
+                yield f"left out of the tree: {path} (it is called as a cache is, and is none)"
 
     def _baseline(self) -> str | None:
         frozen = self.setting.frozen

@@ -127,9 +127,8 @@ def contract_environment(configuration: Configuration, root: str) -> dict[str, s
         "TERM": "dumb",
     }
     environment["PATH"] = os.pathsep.join(contract_path(configuration, root))
-    if any(os.path.isfile(os.path.join(root, name, "pyvenv.cfg")) for name in (".venv", "venv")):
-        # Compiled files in an environment that an agent can write to are not trusted.
-        environment["PYTHONPYCACHEPREFIX"] = "{home}/.pycache"
+    # Compiled files that lie where an agent can write are not trusted.
+    environment["PYTHONPYCACHEPREFIX"] = "{home}/.pycache"
     return environment
 
 

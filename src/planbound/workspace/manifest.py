@@ -16,7 +16,14 @@ import time
 from planbound.engine.manifest import Entry, EntryType, Manifest, ScanRules, manifest_of
 from planbound.errors import FileProblem
 from planbound.workspace.file_digest import Spend, file_digest
-from planbound.workspace.summary import GIT_READ, Summary, is_gits_own, is_rewritten
+from planbound.workspace.summary import (
+    ANNEXED,
+    GIT_READ,
+    Summary,
+    is_aside,
+    is_gits_own,
+    is_rewritten,
+)
 
 MAX_OPEN = 128
 """How many directories are open at a time; each other one is found again when it is needed."""
@@ -206,6 +213,8 @@ class _Walk:
     def _is_summarised(self, folder: _Folder, name: bytes) -> bool:
         if name in self._rules.summarised:
             return name not in _VENVS or _has(folder.descriptor, b"pyvenv.cfg")
+        if folder.path.endswith(b"/.git/" + ANNEXED) or folder.path == b".git/" + ANNEXED:
+            return True
         return folder.path in self._summarised_paths
 
     def _list(self, folder: _Folder) -> None:
@@ -238,6 +247,8 @@ class _Walk:
                 if not each.is_dir(follow_symlinks=False):
                     self._count(path)
                     entries[path] = self._leaf(folder.descriptor, each)
+                    if name in caches:  # a link: seen, and taken out of what a contract sees
+                        self.left_out.add(path)
                 elif name in caches:
                     self.left_out.add(path)
                 else:
@@ -256,6 +267,11 @@ class _Walk:
                 continue
             is_folder = each.is_dir(follow_symlinks=False)
             strange = is_git and folder.path == summary.path and not is_gits_own(name)
+            if is_git and is_aside(path[start:]):
+                self.left_out.add(path)
+            if is_git and path[start:] == ANNEXED and is_folder:
+                folder.below.append((name, False))
+                continue
             if is_git and (GIT_READ.fullmatch(path, start) or strange):
                 if is_folder:
                     folder.below.append((name, False))
@@ -263,10 +279,11 @@ class _Walk:
                     self._count(path)
                     self._entries[path] = self._leaf(folder.descriptor, each)
                 continue
+            rewritten = is_rewritten(folder.path, name)
+            if rewritten:
+                self.left_out.add(path)
             if is_folder:
-                if is_rewritten(folder.path, name):
-                    if name != b"__pycache__":  # thousands of them; Python is told to pass them by
-                        self.left_out.add(path)
+                if rewritten:
                     continue
                 folder.below.append((name, True))
             else:

@@ -27,6 +27,16 @@ _GIT_OWN = re.compile(
 )
 """Also what others are known to keep there: opencode writes its name for the project."""
 
+_GIT_ASIDE = re.compile(
+    rb"lfs|rr-cache|filter-repo|opencode|cruft|branches/[^/]+|gc\.(?:pid|log)|fsmonitor--daemon[^/]*"
+    rb"|[^/]*\.lock|annex/(?!objects\Z)[^/]+",
+    re.DOTALL,
+)
+"""What others keep beside git's own files, and nobody looks at: no contract gets to see it."""
+
+ANNEXED = b"annex/objects"
+"""Links of the tree lead into it: it is watched like any folder that is summarised."""
+
 _REWRITTEN = frozenset({b"__pycache__", b".vite", b".vite-temp", b".vitest"})
 
 # Length of the path, type, mode, size, mtime and ctime.
@@ -41,6 +51,11 @@ def is_rewritten(folder: bytes, name: bytes) -> bool:
 def is_gits_own(name: bytes) -> bool:
     """Say whether git itself makes something of that name in `.git`: the rest is looked at."""
     return _GIT_OWN.fullmatch(name) is not None
+
+
+def is_aside(path: bytes) -> bool:
+    """Say whether something in `.git`, seen from there, is nothing that git itself reads."""
+    return _GIT_ASIDE.fullmatch(path) is not None
 
 
 class Summary:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from itertools import pairwise
 
+from planbound.engine.manifest import Entry, EntryType
 from planbound.source.pattern import lazy_pattern
 
 CACHE_NAMES = frozenset(
@@ -22,6 +23,19 @@ def is_cache_file(name: bytes) -> bool:
         or name.startswith((b".coverage.", b".eslintcache"))
         or name.endswith(b".tsbuildinfo")
     )
+
+
+def is_disguised(path: str, entry: Entry | None) -> bool:
+    """Say whether something is called as a cache is, and is none: a link, or a file for a folder.
+
+    Programs would read through it what somebody else put there.
+    """
+    if entry is None:
+        return False
+    name = path.rpartition("/")[2]
+    if name in CACHE_NAMES or path.endswith("node_modules/.cache"):
+        return entry.type is not EntryType.DIRECTORY
+    return _CACHE_FILE.fullmatch(name) is not None and entry.type is not EntryType.FILE
 
 
 def is_cache(path: str) -> bool:

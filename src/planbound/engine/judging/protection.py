@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator, Sequence
 from typing import NamedTuple
 
-from planbound.engine.judging.caches import is_cache
+from planbound.engine.judging.caches import is_cache, is_disguised
 from planbound.engine.judging.judges import Judges
 from planbound.engine.judging.planted import runs_by_itself
 from planbound.engine.judging.scope import Scope, outside
@@ -22,6 +22,7 @@ from planbound.engine.manifest import (
 _HARNESS = ".harness/"
 _MARKER = ".harness/active-plan"
 _BY_ITSELF = "added: "
+_DISGUISED = "added: it is called as a cache is, and is none"
 _BUILT = frozenset(
     b"target build dist out coverage htmlcov .cache .gradle zig-cache .zig-cache .uv-cache".split()
 )
@@ -52,9 +53,12 @@ def protect(changes: Sequence[Change], judges: Judges, scope: Scope) -> Protecti
     flagged: list[Tampering] = []
     rest: list[Change] = []
     for change in changes:
-        reason = None if is_cache(change.path) else _concern(change, judges)
+        reason = None if _is_cache(change) else _concern(change, judges)
         if reason is None:
             rest.append(change)
+        elif reason == _DISGUISED and not outside((change,), scope):
+            flagged.append(Tampering(change.path, reason))
+            removed.append(change.path)
         elif scope.patterns is not None and not outside((change,), scope):
             own.append(change.path)
         elif _is_only_flagged(change, reason, scope):
@@ -92,6 +96,8 @@ def _concern(change: Change, judges: Judges) -> str | None:
         if path in judges.files or _holds(path, change, judges):
             return "changed" if change.kind is ChangeKind.CHANGED else "removed"
         return runs_by_itself(path) if path.startswith(".git/") else None
+    if is_disguised(path, change.after):
+        return _DISGUISED
     if change.after is not None and change.after.type is EntryType.DIRECTORY:
         return None  # what is in it is a change of its own
     if path in judges.names or any(path.startswith(f"{each}/") for each in judges.directories):
@@ -122,4 +128,10 @@ def _counts(change: Change) -> bool:
     """
     if change.path.startswith(_HARNESS) or change.path == _HARNESS.rstrip("/"):
         return change.path == _MARKER
-    return not is_cache(change.path)
+    return not _is_cache(change)
+
+
+def _is_cache(change: Change) -> bool:
+    """Say whether only a cache changed: a real one, for anything can be hidden behind a link."""
+    disguised = any(is_disguised(change.path, each) for each in (change.before, change.after))
+    return is_cache(change.path) and not disguised

@@ -44,7 +44,12 @@ class BubblewrapCell:
             tree = workspace
             if not request.writable:
                 tree = os.path.join(large, "tree")
-                copy_workspace(workspace, tree, whole=True, hidden=(*left_out(request), *masked))
+                copy_workspace(
+                    workspace,
+                    tree,
+                    whole=True,
+                    hidden=(*left_out(request), os.path.realpath(self.scratch.folder)),
+                )
             exposed = (*request.exposed, sys.prefix, sys.base_prefix, _PACKAGES)
             order = order_for(
                 request._replace(masked=masked, exposed=exposed),

@@ -58,15 +58,17 @@ class LandlockCell(CopyCell):
 
 def left_out(request: Request) -> tuple[str, ...]:
     """Return what is not copied: what is masked, and what would be taken out again."""
-    removed = (os.path.join(request.workspace, name) for name in request.remove)
-    return (*request.masked, *removed)
+    masked = (os.path.realpath(path) for path in request.masked)
+    top = os.path.realpath(request.workspace)
+    # A link that is removed is not copied itself; what it leads to is.
+    removed = (os.path.join(top, name) for name in request.remove)
+    return (*masked, *removed)
 
 
 def copy_workspace(source: str, target: str, *, whole: bool, hidden: tuple[str, ...] = ()) -> None:
     """Copy the workspace for a cell; raise CellProblem where that cannot be."""
     try:
-        masked = frozenset(os.path.realpath(path) for path in hidden)
-        copy_tree(os.path.realpath(source), target, whole=whole, hidden=masked)
+        copy_tree(os.path.realpath(source), target, whole=whole, hidden=frozenset(hidden))
     except OSError as error:
         raise CellProblem(
             f"the workspace cannot be copied: {str(error.filename)[-200:]}: {error.strerror}",

@@ -13,21 +13,22 @@ _FICLONE = 0x40049409
 _NO_ROOM = frozenset({errno.ENOSPC, errno.EDQUOT, errno.EIO})
 """Why a plain copy would not do either."""
 _NOTHING: frozenset[str] = frozenset()
+_LARGE = 1 << 20
 
 
 def copy_tree(source: str, target: str, *, whole: bool, hidden: frozenset[str]) -> None:
     """Copy files, folders and links; what is none of these, and what is hidden, is left out.
 
-    Unless it is to be whole, a link leads to large folders that nobody works in: for a cell in
-    which nothing can be written through it.
+    Unless it is to be whole, links lead to large folders that nobody works in, or to large files
+    in them: for a cell in which nothing can be written through a link.
     """
     os.mkdir(target, 0o700)
     copier = _Copier()
     # What is hidden cannot be left out of a folder that is only linked to.
     opened = {parent for path in hidden for parent in _parents(path)}
-    pending = [""]
+    pending = [("", False)]
     while pending:
-        below = pending.pop()
+        below, sparing = pending.pop()
         with os.scandir(os.path.join(source, below)) as entries:
             found = list(entries)
         for entry in found:
@@ -38,13 +39,17 @@ def copy_tree(source: str, target: str, *, whole: bool, hidden: frozenset[str]) 
             if entry.is_symlink():
                 os.symlink(os.readlink(entry.path), to)
             elif entry.is_dir():
-                if not whole and _is_linked(entry) and entry.path not in opened:
+                linked = not whole and (sparing or _is_linked(entry))
+                if linked and entry.path not in opened:
                     os.symlink(entry.path, to)
                 else:
                     os.mkdir(to, stat.S_IMODE(entry.stat().st_mode) | 0o700)
-                    pending.append(name)
+                    pending.append((name, linked))
             elif entry.is_file():
-                copier.copy(entry.path, to)
+                if sparing and entry.stat().st_size > _LARGE:
+                    os.symlink(entry.path, to)
+                else:
+                    copier.copy(entry.path, to)
 
 
 def copy_exactly(source: str, target: str, *, hidden: frozenset[str] = _NOTHING) -> None:

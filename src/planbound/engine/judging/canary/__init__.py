@@ -46,10 +46,12 @@ def canary_for(
     paths: Sequence[str],
     read: Callable[[str], bytes | None],
     nonce: str,
+    taken: Callable[[str], bool] = lambda _path: False,
 ) -> Canary | None:
     """Return a failing test for a runner; None where an honest run might not go red with it.
 
     Where several runners were seen (`pytest + jest`), it is for the first that can have one.
+    `taken` says what else there is besides the files: links, folders, caches.
     """
     plain = "".join(sign for sign in nonce.lower() if sign.isascii() and sign.isalnum())
     project = Project(paths, read, plain)
@@ -59,6 +61,21 @@ def canary_for(
         program, make = _MAKERS[name]
         found = find_call(script, program, project)
         canary = make(found, project) if found is not None else None
-        if canary is not None:
+        if canary is not None and not _replaces(canary, project, taken):
             return canary
     return None
+
+
+def _replaces(canary: Canary, project: Project, taken: Callable[[str], bool]) -> bool:
+    """Say whether something would be gone that is there: then it does not meet the product.
+
+    More tests at the end of a file of tests are none that replace it.
+    """
+    known = set(project.paths)
+    for path, content in (*canary.files, *canary.programs):
+        before = project.read(path) if path in known else None
+        if before is None and (path in known or taken(path)):
+            return True
+        if before is not None and not content.startswith(before):
+            return True
+    return False

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from fnmatch import fnmatchcase
 
-from planbound.engine.judging.canary.model import Canary, Found, Project, joined
+from planbound.engine.judging.canary.model import Canary, Found, Project, joined, parent
 from planbound.plan.command.directory import below
 from planbound.plan.command.word import words
 
@@ -46,14 +46,17 @@ def make(found: Found, project: Project) -> Canary | None:
         return None
     if top and project.read(joined(directory, "__init__.py")) is None:
         return None
-    file = _file_name(pattern, project.name)
+    file = _file_name(pattern, project)
     if file is None:
         return None
     stops = found.call.has("-f", "--failfast")
     names = tuple(f"test_{name}" for name in project.several(1 if stops else 4, "unittest"))
     kind = project.called("class").replace("_", "").capitalize()
     content = (_MODULE if stops else _MODULE + _MORE).format(kind=kind, names=names)
-    return Canary(((joined(directory, file), content.encode()),), names, passing=_PASSING)
+    files = [(joined(directory, file), content.encode())]
+    if "/" in file:
+        files.append((joined(directory, f"{parent(file)}/__init__.py"), b""))
+    return Canary(tuple(files), names, passing=_PASSING)
 
 
 def _options(found: Found) -> tuple[str, str, str] | None:
@@ -76,9 +79,13 @@ def _options(found: Found) -> tuple[str, str, str] | None:
     return given.get("s") or ".", given.get("p") or "test*.py", given.get("t", "")
 
 
-def _file_name(pattern: str, name: str) -> str | None:
-    """Return a module's file name that a pattern matches."""
+def _file_name(pattern: str, project: Project) -> str | None:
+    """Return a module's file name that a pattern matches.
+
+    A pattern without `*` is one name, which a test has already: then it is in a package of its own.
+    """
+    name = project.name
     for file in (f"test_{name}.py", f"{name}_test.py", pattern.replace("*", name, 1)):
         if fnmatchcase(file, pattern) and file.endswith(".py") and file[:-3].isidentifier():
-            return file
+            return file if name in file else f"{project.called('package')}/{file}"
     return None

@@ -8,7 +8,7 @@ import os
 import stat
 import struct
 
-from planbound.shell.cell.inside import kernel
+from planbound.shell.cell.inside import kernel, tree
 from planbound.shell.cell.inside.order import ROOMS, Order
 
 _DEVICES = ("null", "zero", "full", "random", "urandom", "tty")
@@ -154,6 +154,7 @@ class Root:
         target = self._place(workspace, folder=True)
         upper, work = (os.path.join(self.scratch, name) for name in ("upper", "work"))
         os.chmod(upper, stat.S_IMODE(os.stat(source).st_mode))
+        tree.white_out(source, upper, self.order.remove)
         # By descriptor: a path may hold `:` and `,`, which mean something here.
         lower = os.open(source, os.O_PATH | os.O_CLOEXEC)
         options = f"lowerdir=/proc/self/fd/{lower},upperdir={upper},workdir={work},userxattr"

@@ -121,6 +121,57 @@ def take_out(top: str, path: str) -> None:
         os.close(folder)
 
 
+def white_out(source: str, upper: str, paths: tuple[str, ...]) -> None:
+    """Hide paths of a tree in what will be laid over it: one entry each, however much is there.
+
+    An environment has hundreds of caches with thousands of files. What cannot be hidden like this
+    (a kernel before 5.8, a link on the way) is taken out afterwards.
+    """
+    made = {"": True}
+    for path in paths:
+        folder, _, name = path.rpartition("/")
+        if not name or not _made_alike(source, upper, folder, made):
+            continue
+        try:
+            os.lstat(os.path.join(source, path))
+            os.mknod(os.path.join(upper, path), stat.S_IFCHR, 0)
+        except (FileNotFoundError, NotADirectoryError, FileExistsError):
+            continue
+        except OSError:
+            return
+
+
+def _made_alike(source: str, upper: str, folder: str, made: dict[str, bool]) -> bool:
+    """Make a folder as it is in the source; say whether it is there, and really a folder."""
+    missing: list[str] = []
+    while folder not in made:
+        missing.append(folder)
+        folder = folder.rpartition("/")[0]
+    there = made[folder]
+    for each in reversed(missing):
+        there = there and _copy_folder(os.path.join(source, each), os.path.join(upper, each))
+        made[each] = there
+    return there
+
+
+def _copy_folder(source: str, target: str) -> bool:
+    try:
+        state = os.lstat(source)
+        if not stat.S_ISDIR(state.st_mode):
+            return False
+        os.mkdir(target, 0o700)
+    except OSError:
+        return False  # also where it is hidden itself
+    try:
+        if (state.st_uid, state.st_gid) != (os.getuid(), os.getgid()):
+            os.chown(target, state.st_uid, state.st_gid)
+        os.chmod(target, stat.S_IMODE(state.st_mode))
+    except OSError:
+        os.rmdir(target)
+        return False
+    return True
+
+
 def marks(folder: int) -> Marks:
     """Return what is in a folder, each with what changes when it is written."""
     return {
