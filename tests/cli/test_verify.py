@@ -157,6 +157,7 @@ def lay_out_fixture_workspace(program: Program) -> None:
         "tests/money/test_money.py", "src/logger.py", "docs/migration/done.txt",
     ):  # fmt: skip
         program.write(name, "content\n")
+    program.plan("session-lifetime")
 
 
 @pytest.mark.requirement("language.fixtures")

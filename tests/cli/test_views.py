@@ -489,6 +489,34 @@ def test_doctor_warns_of_a_dangling_marker_and_of_conflict_copies(program: Progr
     assert "cure:" in done.out
 
 
+@pytest.mark.requirement("verify.plan-dependencies")
+def test_verify_and_doctor_tell_of_circles_and_of_plans_that_are_not_there(
+    program: Program,
+) -> None:
+    program.plan("a", text(depends_on="b"))
+    program.plan("b", text(depends_on="c"))
+    program.write(".harness/queued-plans/PLAN-c.md", text(depends_on="a"))
+    program.plan("d", text(depends_on="money, old"))
+    program.write(".harness/archive/PLAN.archive.20261101-old.md", text(status="done"))
+    done = program.run("verify", "a", "d")
+    assert done.code == 1
+    assert "PB306" in done.out
+    assert "these plans wait for each other: `a → b → c → a`" in done.out
+    assert "there is no plan `money`" in done.out
+    assert "`old`" not in done.out
+    done = program.run("verify", "-", stdin=text(depends_on="old, mony"), cwd=None)
+    assert (done.code, done.out.count("PB305")) == (1, 1)
+    done = program.run("doctor")
+    assert done.code == 1
+    assert "FAIL  dependencies: these plans wait for each other: a → b → c → a" in done.out
+    assert "FAIL  dependencies: `d` waits for `money`, which is no plan" in done.out
+    assert done.out.count("dependencies:") == 2
+    program.plan("b", text())
+    program.plan("money", text())
+    assert program.run("verify", "a", "d").code == 0
+    assert "OK    dependencies: every plan that is waited for is there" in program.run("doctor").out
+
+
 def test_doctor_fails_where_a_plan_cannot_be_read(program: Program) -> None:
     program.plan("good")
     (program.workspace / ".harness/PLAN-dir.md").mkdir()

@@ -5,6 +5,7 @@ from __future__ import annotations
 import re
 from collections.abc import Iterator
 from dataclasses import dataclass, field
+from functools import partial
 from pathlib import Path
 
 import pytest
@@ -14,10 +15,13 @@ from planbound.plan.markdown import BlockKind, read_blocks
 from planbound.plan.parse import parse
 from planbound.shell.syntax import BashSyntax
 from planbound.source import Source
+from planbound.store.files import RealFiles
+from planbound.usecases.overview import open_dependencies
 from planbound.verify.examine import Examination
 from planbound.verify.rules import RULES
 from planbound.workspace.configuration_file import load_configuration
 from planbound.workspace.surroundings import RealSurroundings
+from planbound.workspace.tree import WorkspaceTree
 
 HERE = Path(__file__).parent
 
@@ -84,8 +88,24 @@ def lay_out(case: Case, root: Path) -> None:
             path.mkdir(parents=True, exist_ok=True)
         else:
             path.write_text("content\n", encoding="utf-8")
+    for line in case.fences.get("plans", "").splitlines():
+        lay_plan(line, root / ".harness")
     if "toml" in case.fences:
         (root / "planbound.toml").write_text(case.fences["toml"], encoding="utf-8")
+
+
+def lay_plan(line: str, harness: Path) -> None:
+    """Write a plan: `NAME`, `NAME -> OTHERS`, with `queued`, `archived` or `done` before it."""
+    names, _, depends = line.partition(" -> ")
+    *kind, name = names.split()
+    status = "done" if kind in (["done"], ["archived"]) else "draft"
+    path = {
+        "queued": harness / "queued-plans" / f"PLAN-{name}.md",
+        "archived": harness / "archive" / f"PLAN.archive.20261101-{name}.md",
+    }.get(" ".join(kind), harness / f"PLAN-{name}.md")
+    path.parent.mkdir(parents=True, exist_ok=True)
+    front = f"type: plan\nstatus: {status}\ndepends_on: [{depends}]\n"
+    path.write_text(f"---\n{front}---\n\n# {name}\n", encoding="utf-8")
 
 
 def diagnose(case: Case, plan: str, root: Path) -> list[str]:
@@ -95,8 +115,10 @@ def diagnose(case: Case, plan: str, root: Path) -> list[str]:
         harness=str(root / ".harness"),
         configuration=configuration,
         syntax=BashSyntax(),
+        plans=partial(open_dependencies, WorkspaceTree(str(root), current=str(root)), RealFiles()),
     )
-    examination = Examination(parse(plan, path="PLAN.md"))
+    path = str(root / case.fences.get("path", "PLAN.md").strip())
+    examination = Examination(parse(plan, path=case.fences.get("shown", path).strip()))
     facts = surroundings.answer(examination.questions())
     if "tools" in case.fences:
         facts = facts._replace(missing_tools=frozenset(case.fences["tools"].split()))
@@ -119,6 +141,9 @@ def test_rule_says_what_its_page_promises(case: Case, tmp_path: Path) -> None:
         "files",
         "toml",
         "tools",
+        "plans",
+        "path",
+        "shown",
     }
     assert not unknown
     for command in case.fences.get("faulty", "").splitlines():

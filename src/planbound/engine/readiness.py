@@ -103,6 +103,23 @@ def readiness(plans: Iterable[PlanInfo]) -> Readiness:
     )
 
 
+def dead_ends(plans: Iterable[PlanInfo]) -> list[str]:
+    """Return why plans can never begin: a circle once, and each plan that is not there."""
+    known = {plan.slug: plan for plan in plans}
+    graph = _Graph(known)
+    found: list[str] = []
+    told: set[str] = set()
+    for slug, cycle in graph.cycles.items():
+        if slug not in told:
+            told.update(cycle)
+            found.append(f"these plans wait for each other: {arrows(cycle)}")
+    for slug in sorted(known):
+        if not known[slug].archived:
+            missing = sorted(set(graph.edges[slug]) - known.keys())
+            found += [f"`{slug}` waits for `{other}`, which is no plan" for other in missing]
+    return found
+
+
 def knots(edges: Mapping[str, Sequence[str]]) -> set[str]:
     """Return the plans on a cycle or between two: none of them, and there is no cycle."""
     left = set(edges)

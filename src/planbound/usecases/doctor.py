@@ -8,6 +8,7 @@ from itertools import islice
 from typing import NamedTuple
 
 from planbound.engine.fold import JournalStatus, PlanState
+from planbound.engine.readiness import dead_ends
 from planbound.errors import PlanboundError
 from planbound.journal.anchor import Anchor, AnchorState
 from planbound.plan.model import Plan, PlanStatus, StepStatus
@@ -15,7 +16,7 @@ from planbound.ports.files import Files, Shelf, Workspace
 from planbound.ports.journal import Journal
 from planbound.usecases.hosts.health import HookReport
 from planbound.usecases.log import Anchors, check
-from planbound.usecases.overview import OpenJournal, Overview, overview
+from planbound.usecases.overview import OpenJournal, Overview, overview, plan_infos
 from planbound.usecases.resolve import MARKER, resolve_active_plan
 from planbound.usecases.team.health import Finding
 
@@ -99,6 +100,7 @@ def doctor(
         checks.append(_failed("plans", error))
     else:
         checks += _plans(seen, _folder(workspace))
+        checks += _dependencies(seen)
         checks += _conflicts(seen, _folder(workspace))
         checks += _drift(seen)
     checks.insert(len([c for c in checks if c.name == "plans"]), _binding(workspace))
@@ -146,6 +148,18 @@ def _plans(seen: Overview, folder: str) -> Iterator[Check]:
     if sound:
         of_all = f"{sound} of {len(seen.lines)}" if sound < len(seen.lines) else f"{sound}"
         yield Check("plans", Health.OK, f"{of_all} read without a fault, in {folder}")
+
+
+def _dependencies(seen: Overview) -> Iterator[Check]:
+    infos = plan_infos(seen, [])
+    if not any(info.depends_on for info in infos):
+        return
+    found = dead_ends(infos)
+    for message in found:
+        cure = "take one of them out of a `depends_on`, or write the plan that is missing"
+        yield Check("dependencies", Health.FAIL, message, cure)
+    if not found:
+        yield Check("dependencies", Health.OK, "every plan that is waited for is there")
 
 
 def _faults(number: int) -> str:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from typing import NamedTuple
 
 from planbound.engine.fold import PlanState, fold
@@ -139,6 +139,33 @@ def plan_infos(seen: Overview, warnings: list[str]) -> list[PlanInfo]:
     return [
         _info(lines, has_journal=seen.has_journal, warnings=warnings) for lines in by_slug.values()
     ]
+
+
+def open_dependencies(
+    workspace: Workspace, files: Files, wanted: Iterable[str]
+) -> dict[str, tuple[str, ...]]:
+    """Return every plan there is, and what those that are wanted wait for, and so on.
+
+    By the files alone. What is done or archived waits for nothing.
+    """
+    places: dict[str, PlanFile] = {}
+    found: dict[str, tuple[str, ...]] = {}
+    for shelf, file in _files(workspace, {}):
+        found[file.slug] = ()
+        if shelf is not Shelf.ARCHIVE:
+            places.setdefault(file.slug, file)
+        elif match := _ARCHIVED.fullmatch(file.path.rpartition("/")[2]):
+            # The second `foo` that was archived on a day may as well be a plan `foo-2`.
+            found |= {} if match["number"] is None else {f"{match['slug']}-{match['number']}": ()}
+    pending, seen = list(wanted), set(wanted)
+    while pending:
+        slug = pending.pop()
+        plan = _read(places[slug], files)[0] if slug in places else None
+        if plan is not None and plan.status is not PlanStatus.DONE:
+            found[slug] = _depends_on(plan)
+            pending += [other for other in found[slug] if other not in seen]
+            seen.update(found[slug])
+    return found
 
 
 def _info(lines: Sequence[PlanLine], *, has_journal: bool, warnings: list[str]) -> PlanInfo:

@@ -6,7 +6,7 @@ from planbound.plan.model import Plan, SubscriptionKind
 from planbound.source import Diagnostic, diagnose
 from planbound.verify.facts import Facts, Questions
 from planbound.verify.rules import RULES
-from planbound.verify.subject import Subject, contract_cases
+from planbound.verify.subject import Subject, contract_cases, needed_plans
 
 
 class Examination:
@@ -25,6 +25,8 @@ class Examination:
         topics = {item.name for item in subscriptions if item.kind is SubscriptionKind.TOPIC}
         tools = {tool.name for case in self.contracts for tool in case.script.tools}
         return Questions(
+            path=self.plan.source.path,
+            plans=frozenset(slug for slug, _ in needed_plans(self.plan)),
             paths=frozenset(paths),
             topics=frozenset(topics),
             tools=frozenset(tools),

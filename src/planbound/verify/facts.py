@@ -34,9 +34,22 @@ class SyntaxFault(NamedTuple):
     message: str
 
 
+class Neighbours(NamedTuple):
+    """The plans that a plan stands beside."""
+
+    slug: str | None
+    """Its own name; None where it has none yet."""
+    waits: Mapping[str, tuple[str, ...]]
+    """For every plan, archived ones included, those that it waits for; nothing where it is done."""
+
+
 class Questions(NamedTuple):
     """What the rules need to know about one plan."""
 
+    path: str = ""
+    """Where it is, as it is shown."""
+    plans: frozenset[str] = frozenset()
+    """The plans that it depends on."""
     paths: frozenset[str] = frozenset()
     topics: frozenset[str] = frozenset()
     tools: frozenset[str] = frozenset()
@@ -52,6 +65,7 @@ class Facts(NamedTuple):
     missing_tools: frozenset[str] = frozenset()
     syntax: Mapping[str, SyntaxFault] = MappingProxyType({})
     """By command; a command that is not here has no fault that the shell knows of."""
+    plans: Neighbours | None = None
     profile: str = "default"
     claims: bool = False
     """Whether a step may be claimed with evidence, where it has no contract."""

@@ -8,9 +8,10 @@ from typing import NamedTuple
 
 from planbound.plan.command import Script, read_script
 from planbound.plan.glob import Glob, GlobError, parse_glob
-from planbound.plan.model import Command, Condition, Plan, Step
+from planbound.plan.model import Command, Condition, Plan, PlanStatus, Step
+from planbound.plan.slug import SlugError, parse_slug
 from planbound.plan.vocabulary import STEP_FIELDS, suggest_field
-from planbound.source import Finding, Located
+from planbound.source import Finding, Located, Span
 from planbound.verify.facts import Facts
 from planbound.verify.graph import Graph
 
@@ -82,6 +83,20 @@ def contract_cases(plan: Plan) -> Iterator[ContractCase]:
         if isinstance(owner.contract, Command):
             script = read_script(owner.contract.text)
             yield ContractCase(owner=owner, place=place, command=owner.contract, script=script)
+
+
+def needed_plans(plan: Plan) -> Iterator[tuple[str, Span]]:
+    """Yield every plan that a plan still waits for, once, and where it is named."""
+    if plan.status is PlanStatus.DONE:
+        return
+    found: dict[str, Span] = {}
+    for item in plan.frontmatter.depends_on:
+        try:
+            slug = parse_slug(item.value)
+        except SlugError:
+            slug = item.value
+        found.setdefault(slug, item.span)
+    yield from found.items()
 
 
 def _valid(patterns: list[Located[str]]) -> Iterator[Glob]:

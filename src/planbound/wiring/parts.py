@@ -12,7 +12,7 @@ from planbound.store.files import RealFiles
 from planbound.workspace.tree import WorkspaceTree, find_root, plans_root
 
 if TYPE_CHECKING:
-    from collections.abc import Callable
+    from collections.abc import Callable, Iterable, Mapping
 
     from planbound.engine.configuration import Configuration
     from planbound.journal.redact import Redactor
@@ -103,7 +103,13 @@ class Parts:
             harness=self._readable_harness(),
             configuration=configuration,
             syntax=BashSyntax(),
+            plans=self._open_dependencies,
         )
+
+    def _open_dependencies(self, wanted: Iterable[str]) -> Mapping[str, tuple[str, ...]]:
+        from planbound.usecases.overview import open_dependencies  # noqa: PLC0415 - seldom
+
+        return open_dependencies(self.tree, self.reader, wanted)
 
     def _readable_harness(self) -> str:
         try:

@@ -4,20 +4,35 @@ from __future__ import annotations
 
 import os
 import stat
+from collections.abc import Callable, Iterable, Mapping
 
 from planbound.engine.configuration import Configuration, Require
+from planbound.errors import PlanboundError
+from planbound.plan.slug import slug_of
+from planbound.ports.files import Shelf
 from planbound.ports.surroundings import ShellSyntax
-from planbound.verify.facts import Facts, PathKind, Questions
+from planbound.verify.facts import Facts, Neighbours, PathKind, Questions
 from planbound.workspace.contract_path import contract_path
+
+_STANDARD_INPUT = "<stdin>"
+"""How a plan is shown that has no file."""
 
 
 class RealSurroundings:
     """The workspace on this machine."""
 
     def __init__(
-        self, *, root: str, harness: str, configuration: Configuration, syntax: ShellSyntax
+        self,
+        *,
+        root: str,
+        harness: str,
+        configuration: Configuration,
+        syntax: ShellSyntax,
+        plans: Callable[[Iterable[str]], Mapping[str, tuple[str, ...]]] | None = None,
     ) -> None:
+        """Take `plans`, which returns every plan and what the named ones wait for."""
         self.root = os.path.realpath(root)
+        self.plans = plans
         self.harness = harness
         self.configuration = configuration
         self.syntax = syntax
@@ -36,10 +51,29 @@ class RealSurroundings:
                 tool for tool in questions.tools if not _is_on_path(tool, search)
             ),
             syntax=self.syntax.faults(questions.commands),
+            plans=self._neighbours(questions) if questions.plans else None,
             profile=self.configuration.profile,
             # Where people approve what agents in the loop want to do, they see what is claimed.
             claims=gate.approval and gate.require is Require.CLAIMED,
         )
+
+    def _neighbours(self, questions: Questions) -> Neighbours | None:
+        """Return the plans of the workspace; None where the plan is none of them."""
+        own = None
+        if questions.path != _STANDARD_INPUT:
+            folder, name = os.path.split(os.path.realpath(questions.path))
+            shelves = (Shelf.ACTIVE, Shelf.STAGED)
+            if folder not in {
+                os.path.realpath(os.path.join(self.harness, shelf.value)) for shelf in shelves
+            }:
+                return None
+            own = slug_of(name)
+        if self.plans is None or not os.path.isdir(self.harness):
+            return None
+        try:
+            return Neighbours(own, self.plans(questions.plans))
+        except PlanboundError:
+            return None  # a folder that cannot be listed: `doctor` tells of it
 
     def _kind(self, path: str) -> PathKind:
         if "\0" in path:
