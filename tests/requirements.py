@@ -243,6 +243,7 @@ REQUIREMENTS = {
     "lease.touches": "a plan whose touches meet a claimed one in another worktree waits",
     "lease.revoked": "a person takes a lease away, and its holder writes nothing more",
     "command.fleet": "fleet spawns and runs all plans that are safe together",
+    "fleet.same-file": "a plan on the files of another begins with its work",
     "fleet.overlap": "plans whose touches meet run one after the other",
     "fleet.dependencies": "a plan begins with the proved work of all that it depends on",
     "fleet.held-back": "what cannot start is held back with the reason, and the others run",

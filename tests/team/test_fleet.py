@@ -166,6 +166,31 @@ def test_plans_whose_touches_meet_run_one_after_the_other(harbour: Harbour) -> N
     ]
 
 
+@pytest.mark.requirement("fleet.same-file")
+def test_a_plan_on_the_files_of_another_begins_with_its_work_and_is_merged_after_it(
+    harbour: Harbour,
+) -> None:
+    # By name the second would be merged first, and by size, too.
+    for name, line in (("zig", "left"), ("alpha", "right")):
+        work = f"cat src/shared >> src/was-{name}; echo {line} >> src/shared"
+        harbour.lay(name, work, touches=f'"src/shared", "src/was-{name}"')
+        file = harbour.bench.workspace / ".harness" / f"PLAN-{name}.md"
+        contract = f"grep -qx {line} src/shared && test -e src/was-{name}"
+        text = file.read_text().replace(f"grep -qx right src/{name}-1", contract)
+        file.write_text(text.replace(f"- src/{name}-1", f"- src/shared\n- src/was-{name}"))
+    harbour.bench.write("src/shared", "begin\n")
+    harbour.approve("zig", "alpha")
+    harbour.bench.goes("fleet", "zig")
+    harbour.bench.goes("fleet", "--jobs", "2")
+    spawned = harbour.bench.log().of("WORKTREE_SPAWNED")
+    assert [event.details.get("builds_on") for event in spawned] == [None, ["zig"]]
+    order = harbour.bench.goes("merge-order", "--json").json["order"]
+    assert [turn["slug"] for turn in order] == ["zig", "alpha"]
+    assert "waits for `zig`" in harbour.bench.goes("integrate", "alpha", code=2).out
+    harbour.bench.goes("integrate")
+    assert harbour.git("show", "main:src/shared") == "begin\nleft\nright\n"
+
+
 def test_no_more_plans_run_at_once_than_is_said(harbour: Harbour) -> None:
     for name in ("one", "two"):
         harbour.lay(name)
@@ -219,6 +244,8 @@ def test_dependencies_that_conflict_hold_a_plan_back(harbour: Harbour) -> None:
         )
     harbour.lay("both", depends_on="left, right")
     harbour.approve("left", "right", "both")
+    for name in ("left", "right"):  # a fleet would let the second begin with the first one's work
+        harbour.bench.goes("spawn", name)
     done = harbour.bench.goes("fleet", "--json", code=1)
     both = row_of(done, "both")
     assert both["state"] == "held back"

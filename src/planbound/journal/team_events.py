@@ -32,6 +32,7 @@ _SLOT = (
     must("base", _EXACT, "the commit that it begins with"),
     may("workspace", _EXACT, "the folder in it that is worked in, where that is another"),
     may("machine", _EXACT, "the machine that it is on"),
+    may("builds_on", _EXACTS, "the plans whose work it begins with; they are merged before it"),
     BY,
 )
 

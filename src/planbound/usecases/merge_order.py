@@ -6,8 +6,10 @@ from collections.abc import Mapping
 from typing import NamedTuple
 
 from planbound.engine import merge_order as engine
+from planbound.engine.team.resolution import after_its_base
 from planbound.ports.files import Files, Workspace
 from planbound.usecases.overview import OpenJournal, overview, plan_infos
+from planbound.usecases.team.bindings import known_team
 
 
 class OrderedPlans(NamedTuple):
@@ -26,5 +28,7 @@ def merge_order(
     """Return the order; `sizes` are the lines that each plan changes since its merge base."""
     seen = overview(workspace, files, open_journal)
     warnings = list(seen.warnings)
-    order = engine.merge_order(plan_infos(seen, warnings), sizes)
+    team = known_team(open_journal())
+    infos = [after_its_base(info, team) for info in plan_infos(seen, warnings)]
+    order = engine.merge_order(infos, sizes)
     return OrderedPlans(order, tuple(warnings))

@@ -9,7 +9,7 @@ from collections.abc import Callable, Sequence
 from planbound.engine.readiness import PlanInfo
 from planbound.engine.run.layout import lay_out
 from planbound.engine.run.state import RunState
-from planbound.engine.team.fleet import asked_for
+from planbound.engine.team.fleet import asked_for, builds_on
 from planbound.engine.team.row import Row
 from planbound.engine.team.state import Binding
 from planbound.errors import NothingToDo, UsageError
@@ -98,12 +98,15 @@ class _Works:
         binding = state.binding if state is not None else None
         if binding is not None and binding.is_whole and os.path.isdir(binding.path):
             return binding
-        base = None
+        base: str | None = None
+        before: tuple[str, ...] = ()
         if binding is None or not binding.is_whole:
             desk = make_commit_desk(self.parts)
-            base = base_of(desk, plan.slug, plan.depends_on, sight.team, self._objective)
+            before = builds_on(sight.plans, plan)
+            base = base_of(desk, plan.slug, before, sight.team, self._objective)
+        file = locate(plan.slug, self.parts.tree)
         try:
-            return spawn_plan(self.parts, locate(plan.slug, self.parts.tree), base).binding
+            return spawn_plan(self.parts, file, base, builds_on=before).binding
         except AlreadySpawned as there:
             return there.binding
 

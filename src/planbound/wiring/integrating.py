@@ -20,7 +20,7 @@ from planbound.engine.team.integration import (
     choose,
     fold_heading,
 )
-from planbound.engine.team.resolution import resolved_by
+from planbound.engine.team.resolution import after_its_base
 from planbound.engine.team.state import Binding, TeamState
 from planbound.errors import LeaseLost, NothingToDo, PlanboundError, Refused, UsageError
 from planbound.plan.slug import UNNAMED, progress_name
@@ -158,10 +158,7 @@ class Integrating:
         parts = self.parts
         team = known_team(parts.existing_journal())
         infos = [
-            # What resolves the conflicts of a plan comes before it, and brings it in.
-            info._replace(depends_on=(*info.depends_on, before))
-            if (before := resolved_by(info.slug, team)) is not None
-            else info
+            after_its_base(info, team)
             for info in plan_infos(overview(parts.tree, parts.files, parts.existing_journal), [])
         ]
         ordered = merge_order(infos, plan_sizes(parts), merged=True)

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from contextlib import AbstractContextManager, contextmanager
 
 from planbound.engine.judging.case import plan_scope
@@ -61,12 +61,17 @@ def spawn_lock(parts: Parts) -> AbstractContextManager[None]:
 
 
 def spawn_plan(
-    parts: Parts, file: PlanFile, base: str | None, *, merges: tuple[str, str] | None = None
+    parts: Parts,
+    file: PlanFile,
+    base: str | None,
+    *,
+    merges: tuple[str, str] | None = None,
+    builds_on: Sequence[str] = (),
 ) -> Spawned:
     """Make the worktree of a plan."""
     desk = make_spawn_desk(parts)
     with spawn_lock(parts):
-        return spawn(desk, file.slug, base, merges=merges)
+        return spawn(desk, file.slug, base, merges=merges, builds_on=builds_on)
 
 
 def make_spawn_desk(parts: Parts) -> SpawnDesk:

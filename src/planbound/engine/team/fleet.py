@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
+import contextlib
 import enum
 from collections.abc import Iterable, Mapping
 from typing import NamedTuple
 
 from planbound.engine.readiness import FINISHED, HeldBack, PlanInfo, Readiness, Scope, readiness
 from planbound.engine.team.state import TeamState
+from planbound.plan.glob import Glob, GlobError, meeting_pairs, parse_glob
 
 _APPROVED = "approved"
 _BEGUN = frozenset({"in-progress", "failed"})
@@ -156,6 +158,32 @@ def _waits(scene: Scene, slug: str) -> str | None:
         elif needs_approval(other):
             found.append(f"waits for `{name}`, which waits for approval")
     return "; ".join(found) or None
+
+
+def builds_on(plans: Mapping[str, PlanInfo], plan: PlanInfo) -> tuple[str, ...]:
+    """Return the plans whose work a plan is to begin with.
+
+    What it depends on; and what is finished, not merged, and changed the same files: from the
+    target both would be sure to conflict.
+    """
+    found = list(plan.depends_on)
+    mine = _globs(plan)
+    for slug in sorted(plans):
+        other = plans[slug]
+        is_finished = other.status in FINISHED and not (other.archived or other.integrated)
+        if slug == plan.slug or slug in found or not is_finished:
+            continue
+        if next(meeting_pairs([mine, _globs(other)], lambda _first, _second: True), None):
+            found.append(slug)
+    return tuple(found)
+
+
+def _globs(plan: PlanInfo) -> list[Glob]:
+    found = []
+    for text in plan.touches:
+        with contextlib.suppress(GlobError):
+            found.append(parse_glob(text))
+    return found
 
 
 def _awaits_others(scene: Scene, able: Iterable[str]) -> bool:

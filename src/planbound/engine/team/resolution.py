@@ -8,6 +8,7 @@ from collections.abc import Iterable, Iterator, Mapping, Sequence
 from itertools import count
 
 from planbound.engine.prompt import fenced
+from planbound.engine.readiness import PlanInfo
 from planbound.engine.team.state import TeamState
 from planbound.plan.model import Command, Plan
 from planbound.plan.render import DEFAULT_TARGET, expectation_text
@@ -121,6 +122,16 @@ def resolution_name(slug: str, taken: Iterable[str]) -> str:
         if name not in known:
             return name
     raise AssertionError(slug)
+
+
+def after_its_base(plan: PlanInfo, team: Mapping[str, TeamState]) -> PlanInfo:
+    """Return a plan with all that is merged before it, whatever its text says of that."""
+    state = team.get(plan.slug)
+    before = state.binding.builds_on if state is not None and state.binding is not None else ()
+    # What resolves the conflicts of a plan comes before it, and brings it in.
+    resolving = resolved_by(plan.slug, team)
+    more = (*before, *((resolving,) if resolving is not None else ()))
+    return plan._replace(depends_on=tuple(dict.fromkeys((*plan.depends_on, *more))))
 
 
 def resolved_by(slug: str, team: Mapping[str, TeamState]) -> str | None:

@@ -29,6 +29,8 @@ class Binding(NamedTuple):
     """The commit whose conflicts are to be resolved in it."""
     copied: tuple[str, ...] = ()
     """Untracked files that were copied into it, seen from the workspace."""
+    builds_on: tuple[str, ...] = ()
+    """The plans whose work it began with: they are merged before it."""
     made: tuple[str, ...] = ()
     """What its setup made and git does not ignore, seen from its top; folders end with `/`."""
 
@@ -157,7 +159,7 @@ def _proof(kind: EventKind, details: Mapping[str, Json]) -> Proof | None:
 
 def _binding(plan: str, details: Mapping[str, Json], *, is_whole: bool) -> Binding:
     path, copied, merges = str(details["path"]), details.get("copied"), details.get("merges")
-    made = details.get("made")
+    made, before = details.get("made"), details.get("builds_on")
     return Binding(
         plan=plan,
         path=path,
@@ -168,6 +170,7 @@ def _binding(plan: str, details: Mapping[str, Json], *, is_whole: bool) -> Bindi
         is_whole=is_whole,
         merges=merges if isinstance(merges, str) else None,
         copied=tuple(str(name) for name in copied) if isinstance(copied, list) else (),
+        builds_on=tuple(str(name) for name in before) if isinstance(before, list) else (),
         made=tuple(str(name) for name in made) if isinstance(made, list) else (),
     )
 

@@ -53,12 +53,18 @@ class Spawned(NamedTuple):
 
 
 def spawn(
-    desk: SpawnDesk, slug: str, base: str | None = None, *, merges: tuple[str, str] | None = None
+    desk: SpawnDesk,
+    slug: str,
+    base: str | None = None,
+    *,
+    merges: tuple[str, str] | None = None,
+    builds_on: Sequence[str] = (),
 ) -> Spawned:
     """Make the worktree of a plan; the caller holds the lock under which that is done.
 
     `base` is a revision; None: where the main worktree is. `merges` is a commit whose conflicts
-    are to be resolved, and the tree that holds them.
+    are to be resolved, and the tree that holds them. `builds_on` are the plans whose work is in
+    the base.
     """
     state = known_of(desk.recorder.journal, slug)
     registered = desk.repository.registered()
@@ -69,7 +75,7 @@ def spawn(
     if known is not None:
         _clear(desk, known, registered)
     commit = _base(desk, base)
-    binding = _planned(desk, slug, commit)
+    binding = _planned(desk, slug, commit)._replace(builds_on=tuple(builds_on))
     _refuse_crowd(desk, slug)
     # Before anything happens: whoever is cut off leaves a trace of what may be there.
     desk.recorder.record(EventKind.WORKTREE_REQUESTED, slug, _details(binding))
@@ -231,6 +237,8 @@ def _details(binding: Binding) -> dict[str, Json]:
     }
     if binding.workspace != binding.path:
         details["workspace"] = binding.workspace
+    if binding.builds_on:
+        details["builds_on"] = list(binding.builds_on)
     return details
 
 
