@@ -11,6 +11,8 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
+from tests.project_environment import active_environment
+
 SOUND = """\
 ---
 type: plan
@@ -91,6 +93,15 @@ class Outcome:
         return json.loads(self.out)
 
 
+def caller() -> dict[str, str]:
+    """Return what everybody sees who calls the program in a project with an environment."""
+    return {
+        "PATH": os.environ["PATH"],
+        "LC_ALL": "C.UTF-8",
+        "VIRTUAL_ENV": active_environment(),
+    }
+
+
 class Program:
     """`planbound` in a workspace of its own."""
 
@@ -111,7 +122,7 @@ class Program:
     def environment(self, **extra: str) -> dict[str, str]:
         """Return what the process sees."""
         home = str(self.workspace / ".home")
-        return {"PATH": os.environ["PATH"], "HOME": home, "LC_ALL": "C.UTF-8", **extra}
+        return {**caller(), "HOME": home, **extra}
 
     def run(
         self,

@@ -395,7 +395,7 @@ def test_models_are_asked_at_another_address_in_their_own_dialect(desk: Desk, mo
 def test_a_configuration_that_does_not_fit_is_refused(rules: dict[str, Any], message: str) -> None:
     given = {"model": "scripted", **rules}
     with pytest.raises(ConfigurationError) as caught:
-        make_agent(AgentRules(name="coder", kind="model", **given))
+        make_agent(AgentRules(name="coder", kind="model", **given), {})
 
     assert message in caught.value.message
     assert caught.value.hint
@@ -403,7 +403,7 @@ def test_a_configuration_that_does_not_fit_is_refused(rules: dict[str, Any], mes
 
 def test_a_tool_that_is_not_known_is_answered_with_those_that_are() -> None:
     with pytest.raises(ConfigurationError) as caught:
-        make_agent(AgentRules(name="coder", kind="model", model="m", tools=("serch",)))
+        make_agent(AgentRules(name="coder", kind="model", model="m", tools=("serch",)), {})
 
     assert caught.value.hint == (
         "did you mean `search`? tools are list, read, search, edit, write, shell, blocked"

@@ -34,6 +34,7 @@ from planbound.usecases.judge import Setting, judge
 from planbound.wiring.judging import SYSTEM_PATH, make_bench, scratch
 from planbound.wiring.parts import Parts
 from planbound.workspace.held_out import held_out_sources
+from tests.project_environment import active_environment
 
 CELLS: Mapping[Isolation, Callable[[Scratch], Cell]] = {
     Isolation.I2: NamespaceCell,
@@ -101,6 +102,7 @@ def fight(attack: Attack, level: Isolation, folder: Path, *, honest: bool = Fals
     script = attack.twin if honest else attack.attack
     before = dict(os.environ)
     os.environ["HOME"] = str(world.home)
+    os.environ["VIRTUAL_ENV"] = active_environment()
     os.environ["PLANBOUND_ATTACK_SECRET"] = world.secret
     for name in ("XDG_STATE_HOME", "XDG_DATA_HOME", "PLANBOUND_STATE"):
         os.environ.pop(name, None)

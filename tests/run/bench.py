@@ -14,7 +14,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-from tests.program import Outcome, Program
+from tests.program import Outcome, Program, caller
 
 HEAD = """\
 ---
@@ -213,9 +213,8 @@ class Bench(Program):
     def environment(self, **extra: str) -> dict[str, str]:
         """Return what the process sees."""
         return {
-            "PATH": os.environ["PATH"],
+            **caller(),
             "HOME": str(self.folder / "home"),
-            "LC_ALL": "C.UTF-8",
             "PLANBOUND_STATE": str(self.folder / "state"),
             **self.extra,
             **extra,

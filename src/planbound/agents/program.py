@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import sys
 from collections.abc import Callable, Iterable, Iterator, Mapping
 
 from planbound.engine.agents import AgentRules, Home
@@ -13,6 +14,7 @@ from planbound.ports.agent import Assignment, Dispatch, Usage, Worked
 from planbound.ports.cell import Limits
 
 _PASSED = ("PATH", "LANG", "LC_ALL", "LC_CTYPE", "TZ", "USER", "LOGNAME")
+_OF_PROJECT = ("VIRTUAL_ENV", "CONDA_PREFIX")
 _PATH = "/usr/local/bin:/usr/bin:/bin"
 LOGINS = ".claude .claude.json .codex .gemini .qwen .config/opencode .config/goose".split()
 """Where coding agents have their log-in, seen from the home."""
@@ -42,11 +44,16 @@ class Program:
             return path if os.access(path, os.X_OK) and os.path.isfile(path) else None
         import shutil  # noqa: PLC0415 - start-up
 
-        return shutil.which(word, path=self.environment.get("PATH", _PATH))
+        found = shutil.which(word, path=self.environment.get("PATH", _PATH))
+        if found is not None or word.startswith("python"):
+            return found
+        # An agent may be installed beside Planbound; it is started by its path, and its PATH does
+        # not lead there. But our Python is nobody's agent.
+        return shutil.which(word, path=os.path.dirname(sys.executable))
 
     def passed(self, assignment: Assignment, own: Mapping[str, str]) -> dict[str, str]:
         """Return all variables that it sees: those named, and the kind's own."""
-        names = (*_PASSED, *self.rules.env)
+        names = (*_PASSED, *_OF_PROJECT, *self.rules.env)
         found = {name: self.environment[name] for name in names if name in self.environment}
         return {
             "PATH": _PATH,

@@ -44,3 +44,5 @@ class Bench(NamedTuple):
     """Is told what is judged now; None: nothing any more."""
     bare: bool = False
     """Whether there is no cell: the tree is not looked at, and nothing is protected."""
+    fault: tuple[str, str] | None = None
+    """Why the project's own programs cannot be used, and what to do about it."""

@@ -16,6 +16,7 @@ from planbound.engine.judging.outcome import Ending, Outcome
 from planbound.engine.judging.protection import Protection, new_caches, protect
 from planbound.engine.judging.scope import Scope, covers
 from planbound.engine.judging.summary import Summary, read_summary
+from planbound.engine.judging.unrunnable import may_use_python
 from planbound.engine.judging.verdict import CanaryRun, Finding, Tampering, Verdict, VerdictKind
 from planbound.engine.manifest import EntryType, Manifest, changes, path_text
 from planbound.errors import CellProblem
@@ -217,6 +218,9 @@ class _Judgement:
             )
         if self.command.language not in LANGUAGES:
             return Finding(VerdictKind.UNRUNNABLE, f"`{self.command.language}` is not run by bash")
+        if self.bench.fault is not None and may_use_python(self.script):
+            # Never silently another Python than the project's.
+            return Finding(VerdictKind.UNRUNNABLE, self.bench.fault[0])
         if self.bench.bare:
             return None  # a process for bash's opinion takes longer than most contracts
         fault = self.bench.syntax.faults([self.command.text]).get(self.command.text)
@@ -411,6 +415,8 @@ class _Judgement:
         )
 
     def _notes(self, finding: Finding) -> Iterator[str]:
+        if self.bench.fault is not None and finding.reason == self.bench.fault[0]:
+            yield self.bench.fault[1]
         if finding.kind is VerdictKind.UNRUNNABLE and "not found" in finding.reason:
             yield "contracts have a PATH of their own: `[contracts] path` names more folders"
         open_ = sorted(path for path in self.judges.files if covers(self.setting.scope, path))

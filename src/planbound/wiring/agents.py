@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from typing import TYPE_CHECKING
 
 from planbound.errors import ConfigurationError
@@ -18,17 +18,20 @@ if TYPE_CHECKING:
 _KINDS = "planbound.agents.kinds"
 
 
-def make_agents(configuration: Configuration) -> dict[str, Agent]:
-    """Return the agents that can be given a step, by name."""
+def make_agents(configuration: Configuration, root: str) -> dict[str, Agent]:
+    """Return the agents that can be given a step in a workspace, by name."""
+    from planbound.workspace.project_environment import agent_variables  # noqa: PLC0415 - start-up
+
+    variables = agent_variables(configuration, root, os.environ)
     return {
-        name: make_agent(rules)
+        name: make_agent(rules, variables)
         for name, rules in configuration.agents.items()
         # An agent without a command has a name, so that plans can be written for it.
         if rules.command or rules.kind != "command"
     }
 
 
-def make_agent(rules: AgentRules) -> Agent:
+def make_agent(rules: AgentRules, variables: Mapping[str, str]) -> Agent:
     """Return one agent; raise ConfigurationError where its kind is not known or does not fit."""
     kind = find_kind(rules.kind)
     if kind is None:
@@ -37,7 +40,7 @@ def make_agent(rules: AgentRules) -> Agent:
         raise ConfigurationError(
             f"`agents.{rules.name}.kind` is `{rules.kind}`, and there is no such kind", hint=hint
         )
-    return kind.make(rules, os.environ)
+    return kind.make(rules, variables)
 
 
 def find_kind(name: str) -> Kind | None:

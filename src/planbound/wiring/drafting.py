@@ -31,7 +31,7 @@ def open_drafter(
     """Yield a talk with the agent of a role; raise Refused where there is none."""
     configuration = parts.configuration
     name = find_agent(configuration, role)
-    agent = make_agents(configuration).get(name or "")
+    agent = make_agents(configuration, parts.root).get(name or "")
     if agent is None:
         raise Refused(
             f"no agent is configured for `{role}`",

@@ -19,10 +19,16 @@ from planbound.shell.syntax import BashSyntax
 from planbound.store.vault import Vault
 from planbound.usecases.bench import Bench
 from planbound.wiring.parts import Parts
-from planbound.workspace.contract_path import SYSTEM_PATH, contract_path
 from planbound.workspace.frozen_tree import RealTree
 from planbound.workspace.git_place import find_git
 from planbound.workspace.held_out import held_out_files
+from planbound.workspace.project_environment import (
+    SYSTEM_PATH,
+    ProjectEnvironment,
+    find_environment,
+    hidden_fault,
+    without_ours,
+)
 from planbound.workspace.secret_places import secret_places
 
 if TYPE_CHECKING:
@@ -64,6 +70,8 @@ def make_bench(parts: Parts, cell: Cell | None = None) -> Bench:
     tree = RealTree(os.path.realpath(parts.root))
     own = (parts.state.folder, os.path.dirname(parts.state.anchor))
     bare = cell is None and configuration.judging.bare
+    masked = (*secret_places(os.environ), *own)
+    project = find_environment(configuration, tree.root)
     return Bench(
         cell=cell or _cell(parts),
         tree=tree,
@@ -71,12 +79,17 @@ def make_bench(parts: Parts, cell: Cell | None = None) -> Bench:
         syntax=BashSyntax(),
         rules=scan_rules(configuration, tree.root, own),
         configuration=configuration,
-        environment=contract_environment(configuration, tree.root),
-        masked=(*secret_places(os.environ), *own),
-        exposed=(*exposed_places(configuration, tree.root), *_shared_git(tree.root)),
+        environment=contract_environment(configuration, tree.root, project),
+        masked=masked,
+        exposed=(
+            *exposed_places(configuration, tree.root),
+            *project.shown,
+            *_shared_git(tree.root),
+        ),
         held_out=held_out_files(tree.root, configuration.judging.held_out),
         told=parts.told,
         bare=bare,
+        fault=project.fault or (None if bare else hidden_fault(project, masked)),
     )
 
 
@@ -114,11 +127,13 @@ def scan_rules(configuration: Configuration, root: str, own: Sequence[str]) -> S
     )
 
 
-def contract_environment(configuration: Configuration, root: str) -> dict[str, str]:
+def contract_environment(
+    configuration: Configuration, root: str, project: ProjectEnvironment
+) -> dict[str, str]:
     """Return what a contract finds in its environment."""
-    environment = {
-        name: os.environ[name] for name in configuration.contracts.env if name in os.environ
-    }
+    given = without_ours(os.environ, root)
+    environment = dict(project.variables)
+    environment |= {name: given[name] for name in configuration.contracts.env if name in given}
     environment |= {
         "CI": "1",
         "LC_ALL": "C.UTF-8",
@@ -126,7 +141,7 @@ def contract_environment(configuration: Configuration, root: str) -> dict[str, s
         "SHELL": "/bin/bash",
         "TERM": "dumb",
     }
-    environment["PATH"] = os.pathsep.join(contract_path(configuration, root))
+    environment["PATH"] = os.pathsep.join(project.path)
     # Compiled files that lie where an agent can write are not trusted.
     environment["PYTHONPYCACHEPREFIX"] = "{home}/.pycache"
     return environment

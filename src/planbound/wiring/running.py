@@ -206,7 +206,7 @@ def make_desk(parts: Parts, file: PlanFile) -> Desk:
         files=parts.files,
         file=file,
         configuration=parts.configuration,
-        agents=make_agents(parts.configuration),
+        agents=make_agents(parts.configuration, parts.root),
         copies=WorkspaceCopies(os.path.join(parts.state.folder, "copies")),
         homes=FolderHomes(os.path.join(parts.state.folder, "homes")),
         tree_at=RealTree,

@@ -6,7 +6,7 @@ import importlib.util
 import os
 import secrets
 import shutil
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from functools import partial
 from typing import NamedTuple
 
@@ -24,6 +24,7 @@ from planbound.wiring.agents import all_kinds, find_kind, make_agent
 from planbound.wiring.judging import make_bench
 from planbound.wiring.parts import Parts
 from planbound.workspace.homes import FolderHomes
+from planbound.workspace.project_environment import agent_variables
 
 _PROBE_SECONDS = 180.0
 
@@ -63,9 +64,10 @@ def installed_kinds() -> Iterator[Installed]:
 def standings(parts: Parts) -> Iterator[Standing]:
     """Yield every configured agent."""
     configuration = parts.configuration
+    variables = agent_variables(configuration, parts.root, os.environ)
     for name, rules in configuration.agents.items():
         roles = tuple(role for role, seats in configuration.seats.items() if name in seats)
-        program, problems = _look(rules, parts.root)
+        program, problems = _look(rules, parts.root, variables)
         yield Standing(rules, roles, program, tuple(problems))
 
 
@@ -84,7 +86,7 @@ def probe_agents(parts: Parts, names: tuple[str, ...]) -> Iterator[Probed]:
 
 
 def _probe(parts: Parts, rules: AgentRules) -> Probed:
-    agent = make_agent(rules)
+    agent = make_agent(rules, agent_variables(parts.configuration, parts.root, os.environ))
     bench = make_bench(parts)
     folder = parts.state.folder
     copies = WorkspaceCopies(os.path.join(folder, "copies"))
@@ -94,7 +96,7 @@ def _probe(parts: Parts, rules: AgentRules) -> Probed:
     try:
         git = shutil.which("git", path=os.environ.get("PATH"))
         if git is not None:
-            environment = {"HOME": "{home}", "PATH": os.environ.get("PATH", os.defpath)}
+            environment = {"HOME": "{home}", "PATH": os.path.dirname(git)}
             words = (git, "init", "--quiet", "--template=")
             bench.cell.run(Request(words, scratch, environment, writable=True))
         room = Room(
@@ -127,11 +129,13 @@ def _read(path: str) -> bytes | None:
         return None
 
 
-def _look(rules: AgentRules, workspace: str) -> tuple[str | None, list[str]]:
+def _look(
+    rules: AgentRules, workspace: str, variables: Mapping[str, str]
+) -> tuple[str | None, list[str]]:
     problems: list[str] = []
     try:
         kind = find_kind(rules.kind)
-        make_agent(rules)
+        make_agent(rules, variables)
     except ConfigurationError as error:
         return None, [error.message]
     assert kind is not None
@@ -140,7 +144,7 @@ def _look(rules: AgentRules, workspace: str) -> tuple[str | None, list[str]]:
     program = None
     words = rules.command or kind.command
     if words:
-        program = Program(rules, os.environ).find(words[0], workspace)
+        program = Program(rules, variables).find(words[0], workspace)
         if program is None:
             problems.append(f"`{words[0]}` is not installed")
     problems += [

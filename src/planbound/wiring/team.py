@@ -23,6 +23,7 @@ from planbound.wiring.bound import at_worktree, binding_of, git_place, machine, 
 from planbound.wiring.judging import make_bench
 from planbound.wiring.parts import Parts
 from planbound.workspace.git_place import refuse_lost
+from planbound.workspace.project_environment import without_ours
 from planbound.workspace.slots import RealSlots
 from planbound.workspace.stamp import stamp_of
 from planbound.workspace.tree import plans_root
@@ -140,7 +141,11 @@ def run_setup(parts: Parts, command: str, workspace: str) -> str | None:
     there = parts.at(workspace)
     bench = make_bench(there)
     environment = dict(bench.environment)
-    environment["PATH"] = os.pathsep.join((os.environ.get("PATH", ""), environment["PATH"]))
+    given = without_ours(os.environ, workspace).get("PATH", "")
+    environment["PATH"] = os.pathsep.join((given, environment["PATH"]))
+    # What makes an environment must not take another one for it.
+    for name in ("VIRTUAL_ENV", "CONDA_PREFIX"):
+        environment.pop(name, None)
     request = Request(
         command=("/bin/bash", "-c", command),
         workspace=workspace,

@@ -58,8 +58,18 @@ def in_rooms(paths: Iterable[str]) -> list[str]:
 
     Everything else can be read anyway; and `/` over the cell's own root would bury its rooms.
     """
-    real = dict.fromkeys(os.path.realpath(path) for path in paths)
-    return [path for path in real if any(path.startswith(f"{room}/") for room in ROOMS)]
+    named = [os.path.normpath(path) for path in paths if os.path.exists(path)]
+    real = dict.fromkeys(path for path in map(os.path.realpath, named) if _is_in_room(path))
+    # What is named by a link is found there, too, unless the link itself is shown.
+    links = (path for path in named if _is_in_room(path) and os.path.realpath(path) != path)
+    also = [
+        path for path in dict.fromkeys(links) if not any(path.startswith(f"{r}/") for r in real)
+    ]
+    return [*real, *also]
+
+
+def _is_in_room(path: str) -> bool:
+    return any(path.startswith(f"{room}/") for room in ROOMS)
 
 
 def protected_paths(workspace: str, names: tuple[str, ...]) -> list[str]:

@@ -1,0 +1,128 @@
+"""Contracts are judged with the project's own programs, in every kind of cell."""
+
+from __future__ import annotations
+
+import os
+import sys
+from pathlib import Path
+
+import pytest
+
+from planbound.engine.judging.case import cases
+from planbound.engine.judging.verdict import Verdict
+from planbound.plan.parse import parse
+from planbound.shell.cell.bare import BareCell
+from planbound.shell.cell.bubblewrap import PROGRAM, BubblewrapCell
+from planbound.shell.cell.copied import CopyCell, LandlockCell
+from planbound.shell.cell.namespaces import NamespaceCell
+from planbound.usecases.baseline import observe
+from planbound.wiring.judging import make_bench, scratch
+from planbound.wiring.parts import Parts
+from tests.program import Program
+from tests.project_environment import make_environment
+
+PLAN = """\
+---
+type: plan
+status: draft
+owner: tester
+---
+
+# Do the work
+
+## Steps
+
+### 1. Do it
+
+**target:** coder
+**touches:**
+- src/**
+
+**task:** Write what the contract asks for into the files of the project.
+
+**contract:**
+```shell
+{contract}
+```
+"""
+KINDS = {
+    "namespaces": NamespaceCell,
+    "bubblewrap": BubblewrapCell,
+    "landlock": LandlockCell,
+    "copy": CopyCell,
+    "bare": BareCell,
+}
+
+
+def observed(folder: Path, kind: str, contract: str) -> Verdict:
+    """Return what a contract says in a kind of cell."""
+    if kind == "bubblewrap" and not os.path.exists(PROGRAM):
+        pytest.skip(f"`{PROGRAM}` is not here: Debian's package `bubblewrap`")
+    root, state = folder / "workspace", folder / "state"
+    (root / ".harness").mkdir(parents=True, exist_ok=True)
+    state.mkdir(exist_ok=True)
+    parts = Parts(workspace=str(root), state=str(state))
+    cell = BareCell() if kind == "bare" else KINDS[kind](scratch(parts))
+    bench = make_bench(parts, cell)
+    if kind == "bare":
+        bench = bench._replace(bare=True)
+    plan = parse(PLAN.format(contract=contract).encode(), path="PLAN-it.md")
+    return next(observe(bench, cases(plan)))
+
+
+@pytest.mark.requirement("environment.found", "environment.none-of-ours")
+@pytest.mark.parametrize("kind", KINDS)
+def test_an_environment_outside_is_shown_whole(
+    kind: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    # The interpreter is below the temporary folder as well, and is named through a link.
+    base = tmp_path / "python" / "3.9" / "bin"
+    base.mkdir(parents=True)
+    (base / "python3.9").symlink_to(Path(sys.base_prefix) / "bin" / "python3")
+    (tmp_path / "python" / "current").symlink_to("3.9")
+    prefix = make_environment(tmp_path / "environments" / "mine", packages=False)
+    (prefix / "bin" / "python").unlink()
+    (prefix / "bin" / "python").symlink_to(tmp_path / "python/current/bin/python3.9")
+    next((prefix / "lib").glob("*/site-packages")).joinpath("ours.py").write_text("X = 1\n")
+    (tmp_path / "workspace").mkdir()
+    (tmp_path / "workspace" / ".venv").symlink_to("../environments/mine")
+    monkeypatch.setenv("VIRTUAL_ENV", sys.prefix)
+    monkeypatch.setenv("PATH", f"{Path(sys.executable).parent}:/usr/bin:/bin")
+    found = observed(
+        tmp_path,
+        kind,
+        "python -c 'import sys, ours; print(sys.prefix)'\n"
+        'test "$(command -v python)" = "$VIRTUAL_ENV/bin/python"\n'
+        f"! command -v planbound\n! python -c 'import planbound'\n"
+        f'! printf "%s" "$PATH" | grep -F {Path(sys.executable).parent}',
+    )
+    assert found.kind.value == "pass", (found.reason, found.outcome)
+
+
+@pytest.mark.requirement("environment.broken")
+@pytest.mark.parametrize("kind", ["namespaces", "bare"])
+def test_a_broken_environment_judges_nothing_that_could_need_it(kind: str, tmp_path: Path) -> None:
+    prefix = make_environment(tmp_path / "workspace" / ".venv", packages=False)
+    (prefix / "bin" / "python").unlink()
+    (prefix / "bin" / "python").symlink_to("/gone/python3.9")
+    found = observed(tmp_path, kind, "python3 -c pass")
+    assert found.kind.value == "unrunnable"
+    assert found.reason == "the environment `.venv` is broken: there is no `/gone/python3.9`"
+    assert any("python3 -m venv --clear" in note for note in found.notes)
+    assert observed(tmp_path, kind, "grep -c root /etc/passwd").kind.value == "pass"
+
+
+@pytest.mark.requirement("environment.none-of-ours")
+def test_a_package_of_ours_does_not_stand_in_for_the_projects(program: Program) -> None:
+    # Planbound's own environment has an intact one by this name.
+    program.write("src/pytest/__init__.py", "raise RuntimeError('broken')\n")
+    site = next(
+        (make_environment(program.workspace / ".venv", packages=False) / "lib").glob("*/site-*")
+    )
+    (site / "editable.pth").write_text(f"{program.workspace}/src\n")
+    program.plan("it", PLAN.format(contract="python -c 'import pytest'"))
+    path = f"{Path(sys.executable).parent}:{os.environ['PATH']}"
+    done = program.run("judge", "it", "--json", VIRTUAL_ENV=sys.prefix, PATH=path)
+    verdict = done.json["verdicts"][0]
+    assert verdict["verdict"] == "fail", verdict
+    assert "RuntimeError: broken" in verdict["stderr"]["tail"] + verdict["stderr"]["head"]
