@@ -277,5 +277,7 @@ REQUIREMENTS = {
     "gate.configuration-form": "approvals outlive new settings, and those of the first form hold",
     "gate.judge-names": "a judge that is called like a secret is approved, and the plan runs",
     "gate.record-not-whole": "an approval whose record lost a digest says so, and its cure",
+    "disk.no-bug": "a full, read-only or failing disk is told as such; nothing is half-written",
+    "gate.all-or-nothing": "an approval that cannot be shown in the plan's file does not count",
     "tests.bare-machine": "the tests pass on a bare machine; CI leaves none out for a program",
 }

@@ -15,6 +15,7 @@ from tests import bare
 HERE = Path(__file__).parent
 
 OTHER_REASONS = {
+    "cli/test_full_disk.py": "who may not mount",
     "shell/cell_bench.py": "a kernel without Landlock",
     "shell/test_cell_overseer.py": "a kind of cell that makes no such promise",
     "shell/test_cell_processes.py": "a kind of cell that makes no such promise",

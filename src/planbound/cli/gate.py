@@ -14,7 +14,14 @@ from planbound.cli.terminal import Terminal
 from planbound.engine.configuration_digest import configuration_digest
 from planbound.engine.gate.approval import Approval, Method, Standing, mismatch
 from planbound.engine.judging.case import cases
-from planbound.errors import ConcurrentModification, ExitCode, NothingToDo, Refused, UsageError
+from planbound.errors import (
+    ConcurrentModification,
+    ExitCode,
+    FileProblem,
+    NothingToDo,
+    Refused,
+    UsageError,
+)
 from planbound.journal.event import EventKind
 from planbound.plan.digest import digest
 from planbound.plan.model import PlanStatus
@@ -202,6 +209,8 @@ class Gate:
                 "the plan was changed while it was looked at: nothing was approved",
                 hint="look at it again",
             )
+        # All or nothing: where the file cannot show it, nothing goes on record.
+        self.parts.real_files.refuse_unwritable(self.file.path)
         method = self.method
         approval = Approval(
             nonce=secrets.token_hex(16),
@@ -224,9 +233,13 @@ class Gate:
             taken = Taken(self.frozen, sheet.digest, sheet.configuration)
             note_baseline(recorder, sheet.slug, taken, sheet.baseline)
             gate.approve(recorder, sheet, approval, text=kept)
-        self.show(PlanStatus.APPROVED)
         changes = f", with {', '.join(modifications)}" if modifications else ""
-        self.parts.progress(sheet.slug, f"approved by {approval.by}{changes}")
+        try:
+            self.show(PlanStatus.APPROVED)
+            self.parts.progress(sheet.slug, f"approved by {approval.by}{changes}")
+        except FileProblem as problem:
+            # It is on record, so it counts: what people read comes after.
+            self.terminal.note(f"note: the file does not show it yet: {problem.message}")
         self.terminal.out(
             f"approved {sheet.digest[:SHORTEST]} by {visible(approval.by)}"
             f" ({method.value}; {method.caution}){changes}"

@@ -127,7 +127,7 @@ def main(argv: list[str]) -> int:
     except SystemExit as error:  # argparse ends by itself on --help and on bad usage
         return error.code if isinstance(error.code, int) else ExitCode.USAGE
     except Exception as error:  # noqa: BLE001 - the one place where a bug of ours ends
-        return _report(error, argv, terminal)
+        return _broken(error, argv, terminal)
 
 
 def _run(argv: list[str], terminal: Terminal) -> int:
@@ -242,6 +242,16 @@ def _close_pipe() -> ExitCode:
     devnull = os.open(os.devnull, os.O_WRONLY)
     os.dup2(devnull, sys.stdout.fileno())
     return ExitCode.DONE
+
+
+def _broken(error: Exception, argv: list[str], terminal: Terminal) -> ExitCode:
+    from planbound.store.disk import disk_problem  # noqa: PLC0415 - only when it breaks
+
+    problem = disk_problem(error)
+    if problem is None:
+        return _report(error, argv, terminal)
+    terminal.problem(problem.message, problem.hint)
+    return problem.exit_code
 
 
 def _report(error: Exception, argv: list[str], terminal: Terminal) -> ExitCode:

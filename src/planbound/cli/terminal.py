@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import contextlib
 import os
 import sys
 from typing import TextIO
@@ -49,10 +50,13 @@ class Terminal:
 
     def problem(self, message: str, hint: str | None = None) -> None:
         """Write what went wrong and what to do."""
-        sys.stdout.flush()
-        self.note(f"{self._paint('error:', 'red', colour=self.error_colour)} {message}")
-        if hint:
-            self.note(f"hint: {hint}")
+        # Both may go to a disk that is full; the end of the process looks once more.
+        with contextlib.suppress(OSError):
+            sys.stdout.flush()
+        with contextlib.suppress(OSError):
+            self.note(f"{self._paint('error:', 'red', colour=self.error_colour)} {message}")
+            if hint:
+                self.note(f"hint: {hint}")
 
     def style(self, text: str, *names: str) -> str:
         """Return the text in a style, if standard output shows styles."""

@@ -145,6 +145,11 @@ class RealFiles:
             with contextlib.suppress(FileProblem, Refused):
                 own.release()
 
+    def refuse_unwritable(self, path: str) -> None:
+        """Raise FileProblem where another file could not take the place of this one."""
+        target = os.path.realpath(path)
+        remove(_write_beside(target, b"?", fence=None))
+
     def make_folder(self, path: str) -> bool:
         """Make a folder with its parents; return whether it was not there."""
         if os.path.isdir(path):

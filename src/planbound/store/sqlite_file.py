@@ -17,6 +17,7 @@ from collections.abc import Callable, Iterator, Sequence
 from typing import NamedTuple, TypeVar
 
 from planbound.errors import JournalProblem
+from planbound.store.disk import ROOM
 from planbound.store.sql.migrations import Migration, migrations, pending
 from planbound.store.sqlite_address import file_address
 
@@ -81,22 +82,28 @@ def _connect_reader(path: str) -> Opened:
         _column(connection, "SELECT count(*) FROM sqlite_master")
     except sqlite3.OperationalError as error:
         connection.close()
-        # Without write permission the index of the write-ahead log cannot be made. If there is
-        # no log, nothing but the file itself needs to be read.
-        if _name(error) not in {"SQLITE_CANTOPEN", "SQLITE_READONLY_DIRECTORY"}:
+        # Without write permission, or room, the index of the write-ahead log cannot be made. If
+        # there is no log, nothing but the file itself needs to be read.
+        if _name(error) not in _NO_INDEX:
             raise
         for log in (f"{path}-wal", f"{path}-journal"):
             if _size(log):
                 raise JournalProblem(
                     f"`{path}` cannot be read here: its latest events are in `{log}`, "
-                    "and reading that needs a writable folder",
-                    hint="copy the folder to where you may write, and read it there",
+                    "and reading that needs a writable folder with some room",
+                    hint="make room there, or copy the folder to where you may write",
                 ) from error
         return Opened(_connect(path, "mode=ro&immutable=1"), frozen=True)
     except BaseException:
         connection.close()
         raise
     return Opened(connection, frozen=False)
+
+
+_NO_INDEX = {
+    *("SQLITE_CANTOPEN", "SQLITE_READONLY_DIRECTORY", "SQLITE_FULL"),
+    *("SQLITE_IOERR_SHMOPEN", "SQLITE_IOERR_SHMSIZE", "SQLITE_IOERR_SHMMAP"),
+}
 
 
 def _connect(path: str, mode: str) -> sqlite3.Connection:
@@ -297,8 +304,10 @@ def problem(path: str, error: sqlite3.Error) -> JournalProblem:
     if name.startswith(("SQLITE_READONLY", "SQLITE_CANTOPEN", "SQLITE_PERM")):
         return JournalProblem(f"cannot open `{path}` for writing: {_reason(path)} ({error})")
     if name.startswith("SQLITE_FULL"):
-        return JournalProblem(f"cannot write `{path}`: no space left ({error})")
-    return JournalProblem(f"`{path}` cannot be used: {error}" + (f" ({name})" if name else ""))
+        return JournalProblem(f"cannot write `{path}`: no space left ({error})", hint=ROOM)
+    hint = "`planbound doctor` names the disk" if name.startswith("SQLITE_IOERR") else None
+    named = f" ({name})" if name else ""
+    return JournalProblem(f"`{path}` cannot be used: {error}{named}", hint=hint)
 
 
 _DAMAGED = "put it aside and restore a copy; `planbound log --verify` tells what a copy holds"

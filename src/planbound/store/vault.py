@@ -12,6 +12,7 @@ from itertools import islice
 
 from planbound.errors import FileProblem
 from planbound.store import sqlite_file
+from planbound.store.disk import ROOM
 from planbound.store.sqlite_address import file_address
 from planbound.store.sqlite_door import SqliteDoor
 from planbound.store.sqlite_file import Opened, patiently
@@ -145,6 +146,7 @@ def _opened(path: str) -> Opened:
         # FULL: a commit is on the disk when it returns.
         connection.execute("PRAGMA synchronous = FULL")
         _complete(connection, path)
+        _keep_once(connection)
     except BaseException:
         connection.close()
         raise
@@ -181,7 +183,17 @@ def _complete(connection: sqlite3.Connection, path: str) -> None:
         raise
     if _number(connection, "PRAGMA user_version") != _VERSION:
         raise FileProblem(f"`{path}` is the database of something else or of a later version")
-    patiently(lambda: connection.execute("PRAGMA journal_mode = WAL").fetchone())
+
+
+def _keep_once(connection: sqlite3.Connection) -> None:
+    """Let what is new go into the file itself.
+
+    A write-ahead log would hold every content a second time, for as long as nobody closes the
+    file, and on a full disk for ever. So what fails is taken back, and the file is as it was.
+    """
+    # One that was made with a log keeps it until nobody else has the file open.
+    with contextlib.suppress(sqlite3.OperationalError):
+        connection.execute("PRAGMA journal_mode = TRUNCATE").fetchone()
 
 
 def _number(connection: sqlite3.Connection, question: str) -> int:
@@ -197,7 +209,7 @@ def _problem(path: str, error: sqlite3.Error) -> FileProblem:
     if name.startswith(("SQLITE_READONLY", "SQLITE_CANTOPEN", "SQLITE_PERM")):
         return FileProblem(f"cannot open `{path}`: no permission to write there ({error})")
     if name.startswith("SQLITE_FULL"):
-        return FileProblem(f"cannot write `{path}`: no space left ({error})")
+        return FileProblem(f"cannot write `{path}`: no space left ({error})", hint=ROOM)
     if name.startswith(("SQLITE_IOERR_WRITE", "SQLITE_IOERR_FSYNC")):
         return FileProblem(f"cannot write `{path}`: the disk does not take it ({error})")
     return FileProblem(f"`{path}` cannot be used: {error}" + (f" ({name})" if name else ""))

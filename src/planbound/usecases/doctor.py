@@ -70,6 +70,8 @@ class Probes(NamedTuple):
     """Looks at the hooks in the settings of agent hosts, and asks them."""
     worktrees: Callable[[], Sequence[Finding]] | None = None
     """Looks at the worktrees of plans."""
+    disks: Callable[[], Sequence[Finding]] | None = None
+    """Looks at the disks that are written to."""
 
 
 _TOOL_USES = {
@@ -109,6 +111,7 @@ def doctor(
     checks += _journal(journal, probes, readable=readable)
     checks += _worktrees(probes, readable=readable)
     checks.append(_state(probes))
+    checks += _disks(probes)
     checks.append(_configuration(probes))
     checks += _receivers(probes)
     checks += _tools(probes)
@@ -322,6 +325,17 @@ def _permissions(name: str, folder: StateFolder) -> Check:
         message = f"{folder.path} can be read by others ({folder.mode:04o})"
         return Check(name, Health.WARN, message, private)
     return Check(name, Health.OK, f"{folder.path} is private")
+
+
+def _disks(probes: Probes) -> Iterator[Check]:
+    try:
+        found = probes.disks() if probes.disks is not None else ()
+    except PlanboundError as error:
+        yield _failed("disk", error)
+        return
+    for finding in found:
+        health = Health.OK if finding.cure is None else Health.FAIL
+        yield Check("disk", health, finding.message, finding.cure)
 
 
 def _configuration(probes: Probes) -> Check:

@@ -82,6 +82,7 @@ class ElicitedApprovals:
             configuration=configuration_digest(self._parts.configuration),
             baseline=tuple(observe(bench, found)),
         )
+        self._parts.real_files.refuse_unwritable(file.path)
         recorder = self._parts.recorder()
         with stillness(self._parts, sheet.slug):
             taken = Taken(tree, sheet.digest, sheet.configuration)

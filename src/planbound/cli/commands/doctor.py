@@ -54,6 +54,7 @@ def _probes(parts: Parts) -> Probes:
         tools={tool: _is_there(tool) for tool in TOOLS},
         hooks=lambda: _hooks(parts),
         worktrees=lambda: _worktrees(parts),
+        disks=lambda: _disks(parts),
     )
 
 
@@ -80,6 +81,12 @@ def _worktrees(parts: Parts) -> list[Finding]:
     from planbound.wiring.pruning import worktree_findings  # noqa: PLC0415 - only here
 
     return worktree_findings(parts)
+
+
+def _disks(parts: Parts) -> list[Finding]:
+    from planbound.wiring.storage import disk_findings  # noqa: PLC0415 - only here
+
+    return disk_findings(parts)
 
 
 def _is_there(tool: str) -> bool:

@@ -71,6 +71,12 @@ def _try(cell: Cell, scratch: Scratch, *, writable: bool) -> Trial:
         findings = tuple(try_to_break_out(cell, scratch.folder + "-probe", writable=writable))
     except CellProblem as error:
         return Trial(cell, (), error.message)
+    except OSError as error:
+        # Not a weaker cell instead: a disk that is full says nothing about walls.
+        raise CellProblem(
+            f"no cell can be tried in `{scratch.folder}-probe`: {error.strerror or error}",
+            hint="`planbound doctor` names the disk",
+        ) from error
     broken = [
         item.probe.name
         for item in findings
