@@ -87,6 +87,7 @@ REQUIREMENTS = {
     "run.prompt": "every answer to a question works where the run asks it",
     "budget.waiting": "waiting for a person is not charged to the budget",
     "judging.progress": "a contract that runs for longer than a second says so",
+    "status.cancelled": "a cancelled plan is not listed as failed",
     "run.amended": "an amendment keeps what is proved, reuses no id, and passes the gate",
     "gate.policy": "a policy approves only what lies within every condition, and never everything",
     "gate.reminder": "who waits is asked again, and never answered for",

@@ -380,3 +380,20 @@ def test_an_agent_decides_nothing(bench: Bench) -> None:
     bench.goes("run")
     said = bench.log().one("ATTEMPT_ENDED")["output_tail"]
     assert said.count("this is the inside of a cell") == len(tries), said
+
+
+@pytest.mark.requirement("status.cancelled")
+def test_a_cancelled_plan_is_not_listed_as_failed(bench: Bench) -> None:
+    bench.prepare(
+        Step("make a", work="true", fields="**on_fail:** escalate"), settings=BARE, after=()
+    )
+    bench.goes("run", code=4)
+    bench.goes("cancel", "--as", "tester")
+    (listed,) = bench.goes("list", "--json").json
+    assert listed["status"] == "cancelled"
+    assert "cancelled" in bench.goes("standup").out
+    assert "status: draft\n" in bench.plan_file.read_text()
+    assert "failed" not in bench.goes("list").out
+    assert "`planbound approve PLAN`" in bench.goes("run", code=2).err
+    bench.approve()
+    assert bench.goes("list", "--json").json[0]["status"] == "approved"

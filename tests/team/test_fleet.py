@@ -508,3 +508,20 @@ def test_on_a_terminal_a_table_is_drawn_in_place(harbour: Harbour) -> None:
     assert re.fullmatch(r"one  done  1/1  \d+\.\d s", last[0])
     assert re.fullmatch(r"two  done  1/1  \d+\.\d s", last[1])
     assert "started in" not in shown
+
+
+@pytest.mark.requirement("command.judge")
+def test_judge_names_the_cure_where_the_baseline_is_not_of_this(harbour: Harbour) -> None:
+    bench = harbour.bench
+    bench.settings = ""
+    harbour.lay("one")
+    harbour.lay("two")
+    harbour.approve("one", "two")
+    bench.goes("fleet", "one")
+    bench.goes("integrate")
+    judged = bench.goes("judge", "two", code=1)
+    assert "hint: `one` was merged since the baseline was taken: `planbound approve" in judged.err
+    bench.write("planbound.toml", bench.settings + '[contracts]\ntimeout = "200s"\n')
+    for shown in ("judge two", "judge two --json"):
+        judged = bench.goes(*shown.split(), code=1)
+        assert "`planbound approve two`" in (judged.out if "json" in shown else judged.err)

@@ -22,6 +22,8 @@ class JournalStatus(enum.Enum):
     FINISHED_BLOCKED = "finished with blocked items"
     """An agent in the loop ended, and some of it could not be done."""
     FAILED = "failed"
+    CANCELLED = "cancelled"
+    """A person ended its run; it goes through the gate again."""
 
 
 class TaskState(NamedTuple):
@@ -244,9 +246,11 @@ class _Plan:
         counts = [details.get(name) for name in ("completed", "skipped", "waived")]
         settled = sum(count for count in counts if isinstance(count, int))
         missing = self.task_count is not None and settled < self.task_count
-        named = details.get("status") in {"failed", "incomplete", "cancelled"}
+        named = details.get("status") in {"failed", "incomplete"}
         if details.get("status") == "revised":
             return JournalStatus.DRAFT
+        if details.get("status") == "cancelled":
+            return JournalStatus.CANCELLED
         if details.get("failed") or self.capped or missing or named:
             return JournalStatus.FAILED
         return JournalStatus.DONE_WITH_SKIPS if details.get("skipped") else JournalStatus.DONE

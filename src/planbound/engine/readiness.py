@@ -14,7 +14,7 @@ EXACT_LIMIT = 30
 """So many plans that overlap each other, and the largest safe set is found; beyond, a good one."""
 DONE = "done"
 FINISHED = frozenset({DONE, "done with skips"})
-_ENDED = FINISHED | {"failed", "claimed"}
+_ENDED = FINISHED | {"failed", "cancelled", "claimed"}
 
 
 class Scope(enum.Enum):

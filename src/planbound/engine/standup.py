@@ -51,6 +51,8 @@ def _place(plan: PlanInfo, now: str, *, has_journal: bool) -> tuple[str | None, 
         released = plan.last_event == EventKind.SESSION_RELEASED.value
         return (None, "") if released else ("waiting", "its run failed")
     quiet = _quiet(plan, now) if has_journal else None
+    if plan.status == "cancelled":
+        quiet = "its run was cancelled"
     if quiet is not None:
         return "idle", quiet
     if plan.is_in_progress:

@@ -231,6 +231,8 @@ def _differences(plan: Plan, state: PlanState | None) -> Iterator[str]:
 def _agree(shown: PlanStatus, known: JournalStatus) -> bool:
     if known is JournalStatus.DONE_WITH_SKIPS:  # the file has no word for it
         return shown is PlanStatus.DONE
+    if known is JournalStatus.CANCELLED:  # nor for this; it was `failed` once
+        return shown is PlanStatus.FAILED or shown.value in _BEFORE_GATE
     if shown.value in _BEFORE_GATE:
         return known.value in _BEFORE_GATE
     return shown.value == str(known.value)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import argparse
+from collections.abc import Sequence
 
 from planbound.cli import judging
 from planbound.cli.journalling import note_judged
@@ -13,7 +14,9 @@ from planbound.engine.judging.case import plan_scope
 from planbound.engine.judging.frozen import Frozen, relocated
 from planbound.engine.judging.verdict import Verdict, VerdictKind
 from planbound.errors import ExitCode
+from planbound.journal.event import EventKind
 from planbound.plan.digest import digest
+from planbound.ports.journal import Query
 from planbound.usecases.baseline import changed_since, last_baseline
 from planbound.usecases.bench import Bench
 from planbound.usecases.judge import Setting, judge
@@ -49,6 +52,7 @@ def run(arguments: argparse.Namespace, terminal: Terminal) -> ExitCode:
         if not arguments.json:
             for line in reports.render(verdict, terminal, redactor):
                 terminal.out(line)
+    cure = _cure(asked, parts, setting, found)
     passed = not asked.waiting and all(item.kind is VerdictKind.PASS for item in found)
     if arguments.json:
         terminal.json(
@@ -59,6 +63,7 @@ def run(arguments: argparse.Namespace, terminal: Terminal) -> ExitCode:
                 "cell": bench.cell.name,
                 "baseline": setting.frozen.id if setting.frozen else None,
                 "passed": passed,
+                "hint": cure,
                 "verdicts": [reports.as_data(item, redactor) for item in found],
                 "unjudged": [reports.unjudged(case) for case in asked.waiting],
             }
@@ -67,12 +72,43 @@ def run(arguments: argparse.Namespace, terminal: Terminal) -> ExitCode:
         for case in asked.waiting:
             terminal.out(f"- {case.number}. {case.title}: {reports.why_unjudged(case)}")
         terminal.out(reports.conclusion(found, len(asked.waiting), terminal))
+        if cure is not None:
+            terminal.note(f"hint: {cure}")
         if setting.frozen is None:
             terminal.note(
                 "note: there is no baseline, so judges are as the workspace has them;"
                 " take one with `planbound baseline` before the work"
             )
     return ExitCode.DONE if passed else ExitCode.FAILED
+
+
+_BEYOND = frozenset({VerdictKind.OUT_OF_SCOPE, VerdictKind.TAMPERED})
+
+
+def _cure(
+    asked: judging.Asked, parts: Parts, setting: Setting, found: Sequence[Verdict]
+) -> str | None:
+    """Return what to do where the baseline, and not the work, is why nothing passes."""
+    slug = asked.file.slug
+    anew = f"`planbound approve {slug}`, or `planbound baseline {slug}` before any work"
+    if setting.plan_changed is not None:
+        return f"look at it as it is now: {anew}"
+    journal = parts.existing_journal()
+    if setting.frozen is None or journal is None or not any(v.kind in _BEYOND for v in found):
+        return None
+    kinds = (EventKind.BASELINE_OBSERVED, EventKind.PLAN_INTEGRATED)
+    merged: list[str] = []
+    for record in journal.read(Query(events=kinds)):
+        draft = record.draft
+        if draft.event is EventKind.PLAN_INTEGRATED:
+            merged.append(draft.plan)
+        elif draft.plan == slug:
+            merged = []
+    others = [f"`{name}`" for name in dict.fromkeys(merged) if name != slug]
+    if not others:
+        return None
+    what = f"{', '.join(others)} {'was' if len(others) == 1 else 'were'} merged"
+    return f"{what} since the baseline was taken: {anew}"
 
 
 def _setting(asked: judging.Asked, parts: Parts, bench: Bench) -> Setting:

@@ -14,7 +14,7 @@ from planbound.plan.glob import Glob, GlobError, meeting_pairs, parse_glob
 _APPROVED = "approved"
 _BEGUN = frozenset({"in-progress", "failed"})
 """Has a run that can go on."""
-_UNDECIDED = frozenset({"draft", "verified"})
+_UNDECIDED = frozenset({"draft", "verified", "cancelled"})
 
 
 class Outcome(enum.Enum):

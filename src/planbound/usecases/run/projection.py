@@ -27,6 +27,7 @@ _ENDS = {
     "done": PlanStatus.DONE,
     "done with skips": PlanStatus.DONE,
     "revised": PlanStatus.DRAFT,
+    "cancelled": PlanStatus.DRAFT,  # the file has no word for it: it goes through the gate again
 }
 
 
