@@ -220,7 +220,8 @@ def test_a_contract_sees_what_is_allowed_and_no_more(project: Project) -> None:
     found = project.first(ALLOWED="yes", FORBIDDEN="no")
     names = {line.split("=")[0] for line in found["stdout"]["head"].splitlines()}
     assert names - {"_", "PWD", "SHLVL", "OLDPWD"} == {
-        "ALLOWED", "CI", "HOME", "LC_ALL", "PATH", "SHELL", "TERM", "VIRTUAL_ENV",
+        "ALLOWED", "CI", "HOME", "LC_ALL", "PATH", "PYTHONPYCACHEPREFIX", "SHELL", "TERM",
+        "VIRTUAL_ENV",
     }  # fmt: skip
     assert "CI=1\n" in found["stdout"]["head"]
     assert "LC_ALL=C.UTF-8\n" in found["stdout"]["head"]
