@@ -35,6 +35,7 @@ class ModelServer:
         key: str | None = None,
         port: int = 0,
         record: Path | None = None,
+        without: str | None = None,
     ) -> None:
         self.script = script if isinstance(script, Script) else Script(script)
         self.key = key
@@ -42,6 +43,8 @@ class ModelServer:
         self.asked: list[Asked] = []
         """All that was asked, in order."""
         self.arrived = threading.Condition()
+        self.without = without
+        """How the address ends of what it does not speak."""
         self._record = record
         self._server = _Server(("127.0.0.1", port), _Handler)
         self._server.model = self
@@ -117,7 +120,10 @@ class _Handler(BaseHTTPRequestHandler):
         body = json.loads(self.rfile.read(int(self.headers.get("Content-Length", 0))) or b"{}")
         path = self.path.split("?")[0]
         gemini = GEMINI.fullmatch(path)
-        if gemini and gemini["verb"] == "countTokens":
+        without = self.server.model.without
+        if without is not None and path.endswith(without):
+            self._send(404, {"error": {"message": f"no such page: {self.path}"}})
+        elif gemini and gemini["verb"] == "countTokens":
             self._send(200, {"totalTokens": 100})
         elif gemini:
             self._speak(Gemini(), body, stream=gemini["verb"] == "streamGenerateContent")

@@ -6,6 +6,8 @@ from pathlib import Path
 
 import pytest
 
+from tests.agents.model_server import ModelServer
+from tests.agents.script import Reply
 from tests.run.bench import Bench, until
 
 EDITS = """\
@@ -103,6 +105,21 @@ def test_the_probe_lets_an_agent_start_edit_and_be_stopped(bench: Bench) -> None
     until(lambda: not any((bench.folder / "state").rglob("talk-*")))
     only = bench.goes("agents", "--probe", "good", "--json").json["probed"]
     assert [(each["name"], each["fit"]) for each in only] == [("good", True)]
+
+
+@pytest.mark.requirement("command.agents")
+def test_the_probe_finds_out_how_a_server_is_spoken_to(bench: Bench) -> None:
+    rules = '[agents.a]\nkind = "model"\nmodel = "scripted"\nbase_url = "{url}/v1"\n'
+    with ModelServer([Reply("ok")], without="/chat/completions") as model:
+        bench.write("planbound.toml", rules.format(url=model.url))
+        done = bench.goes("agents", "--probe", code=1)
+    assert "speaks: no: the server speaks responses, not chat completions" in done.out
+    assert 'write `options = { api = "responses" }` in `[agents.a]`' in done.out
+    with ModelServer([Reply("ok")]) as model:
+        bench.write("planbound.toml", rules.format(url=model.url))
+        done = bench.goes("agents", "--probe", code=1)
+    assert "speaks: chat completions and responses; asked by chat completions" in done.out
+    assert "`probe.txt` is not there" in done.out
 
 
 def test_bad_arguments_are_refused(bench: Bench) -> None:

@@ -14,6 +14,7 @@ from pydantic_ai.models.function import AgentInfo, FunctionModel
 from planbound.agents.model.loop import ModelAttempt
 from planbound.agents.model.options import Options
 from planbound.agents.model.service import Service
+from planbound.agents.model.tools import miswritten_call
 from planbound.engine.agents import AgentRules, Price
 from planbound.engine.judging.outcome import Ending, Outcome
 from planbound.engine.recovery.agent_error import error_kind
@@ -99,6 +100,15 @@ def test_an_error_of_the_service_has_its_name(
     assert ("SCRIPTED_API_KEY" in lines[-1]) == (error == "authentication")
 
 
+@pytest.mark.requirement("run.estimated")
+def test_a_request_that_was_cut_off_is_estimated_and_one_that_was_refused_is_not(
+    desk: Desk,
+) -> None:
+    assert desk.works(Reply("half", cut=True)).usage.estimated > 0
+    refused = desk.works(Reply(status=401)).usage
+    assert (refused.tokens or 0, refused.estimated) == (0, 0)
+
+
 def test_a_service_that_nobody_answers_for_is_a_failed_connection(desk: Desk) -> None:
     worked = desk.works(Reply("?"), base_url="http://127.0.0.1:9/v1")
 
@@ -130,7 +140,8 @@ def test_a_slow_model_ends_when_the_time_is_up(desk: Desk) -> None:
 
     assert worked.outcome.ending is Ending.TIMED_OUT
     assert worked.outcome.duration < 15
-    assert worked.usage.tokens == 120
+    assert worked.usage.estimated > 0
+    assert worked.usage.tokens == 120 + worked.usage.estimated
 
 
 def test_a_slow_command_ends_when_the_time_is_up(desk: Desk) -> None:
@@ -213,10 +224,92 @@ def converse(desk: Desk, model: FunctionModel, **assignment: Any) -> Worked:
 
 
 def test_a_model_that_goes_on_and_on_ends_at_its_limit(desk: Desk) -> None:
-    worked = desk.works(READ, options={"requests": 3})
+    worked = desk.works(READ, Reply(tool="list"), READ, READ, options={"requests": 3})
 
     assert worked.error == "max-turns"
     assert len(desk.asked) == 3
+    known = error_kind(worked.error)
+    assert known is not None
+    assert known.kind is FailureClass.AGENT
+
+
+@pytest.mark.requirement("agent-model.calls")
+def test_the_same_call_three_times_in_a_row_ends_the_attempt(desk: Desk) -> None:
+    worked = desk.works(READ, READ, Reply(tool="list"), READ, READ, READ, Reply("Done."))
+
+    assert worked.error == "no-progress"
+    assert len(desk.launched) == 5
+    assert "the same call 3 times in a row: reads a" in worked.outcome.stderr.text()
+    known = error_kind(worked.error)
+    assert known is not None
+    assert known.kind is FailureClass.AGENT
+
+
+CALL = '{"name": "write", "arguments": {"path": "b", "content": "right"}}'
+BROKEN = '{"name": "write", "arguments": {"path": "b", "content": "ri'
+
+
+@pytest.mark.requirement("agent-model.calls")
+def test_a_call_that_is_written_as_text_is_corrected_and_not_taken_for_the_last_word(
+    desk: Desk,
+) -> None:
+    right = Reply(tool="write", arguments={"path": "b", "content": "right"})
+    worked = desk.works(Reply(f"<tool_call>{CALL}"), Reply(BROKEN), right, Reply("Done."))
+
+    assert worked.said is not None
+    assert worked.said.endswith("Done.")
+    assert (desk.workspace / "b").read_text() == "right"
+    assert "holds the call of a tool as text" in json.dumps(desk.asked[1].body)
+
+
+@pytest.mark.requirement("agent-model.calls")
+def test_a_model_that_is_corrected_twice_is_not_asked_a_fourth_time(desk: Desk) -> None:
+    worked = desk.works(Reply(f"```json\n{CALL}\n```"))
+
+    assert worked.error == "unexpected-model-behavior"
+    assert len(desk.asked) == 3
+    assert not (desk.workspace / "b").exists()
+    known = error_kind(worked.error)
+    assert known is not None
+    assert known.kind is FailureClass.AGENT
+
+
+@pytest.mark.parametrize(
+    ("text", "is_call"),
+    [
+        (CALL, True),
+        (f"I will write it:\n```\n{BROKEN}", True),
+        ("{'tool': 'read', 'parameters': {'path': 'a'}}", True),
+        ('<function=shell>{"command": "ls"}</function>', True),
+        ('write(path="b", content="right")', True),
+        ('```python\nshell("make test")\n```', True),
+        ("[TOOL_CALLS] [...]", True),
+        ("I wrote `b` with `write`, and ran `make test`: 3 passed.", False),
+        ('The file holds {"name": "read", "version": "1.0"} now.', False),
+        ('It returns {"function": "main", "arguments": []} as asked.', False),
+        ("I called read(path) in a loop, and mended the list(x) below.", False),
+        ("", False),
+    ],
+)
+def test_a_call_in_text_is_told_from_words_about_the_work(text: str, *, is_call: bool) -> None:
+    assert (miswritten_call(text) is not None) is is_call
+
+
+def test_an_answer_has_a_length_at_most_and_a_server_is_asked_for_chat_completions(
+    desk: Desk,
+) -> None:
+    done = Reply("Done.")
+    desk.works(done)
+    assert (desk.asked[0].dialect, desk.asked[0].body["max_tokens"]) == ("chat", 4096)
+    desk.works(done, options={"settings": {"max_tokens": 77}})
+    assert desk.asked[0].body["max_tokens"] == 77
+    given = {"env": ("SCRIPTED_API_KEY",), "environment": {"SCRIPTED_API_KEY": KEY}}
+    desk.works(done, model="openai:scripted", **given)
+    assert (desk.asked[0].dialect, desk.asked[0].body["max_completion_tokens"]) == ("chat", 4096)
+    for model in ("scripted", "openai:scripted"):
+        desk.works(done, model=model, options={"api": "responses"}, **given)
+        asked = desk.asked[0]
+        assert (asked.dialect, asked.body["max_output_tokens"]) == ("responses", 4096)
 
 
 def test_arguments_that_do_not_fit_go_back_to_the_model(desk: Desk) -> None:

@@ -15,6 +15,7 @@ from typing import Any, NamedTuple, Protocol
 
 from planbound.agents.kept_home import put
 from planbound.agents.program import Program, not_installed
+from planbound.agents.service_error import is_broken_off
 from planbound.engine.agents import AgentRules, Home, Price
 from planbound.engine.judging.outcome import Ending, Outcome
 from planbound.engine.recovery.credential import is_credential
@@ -257,7 +258,7 @@ class CliAgent:
         is_worth = transcript.has_begun or session is not None
         worked = Worked(
             outcome,
-            usage=used(),
+            usage=with_cut_off(used(), transcript, outcome),
             error=transcript.error,
             session=transcript.session if is_worth else None,
             # Never what it printed: that is a stream of events, and may hold the prompt.
@@ -270,6 +271,21 @@ class CliAgent:
     def _aliases(self, start: Start) -> dict[str, str]:
         given = self.program.environment
         return {name: given[other] for name, other in start.aliases.items() if given.get(other)}
+
+
+def with_cut_off(usage: Usage, transcript: Transcript, outcome: Outcome) -> Usage:
+    """Return what was used, with an estimate of the request that was cut off.
+
+    Who is ended in the middle was waiting for its model, with all that was said so far; so was who
+    reports that the connection broke.
+    """
+    if outcome.ending is Ending.NOT_STARTED:
+        return usage
+    if outcome.ending is Ending.EXITED and not is_broken_off(transcript.error):
+        return usage
+    price = transcript.call.rules.price
+    said = len(transcript.call.prompt) + len(transcript.said)
+    return usage.cut_off(said, None if price is None else price.input)
 
 
 def _is_lost(transcript: Transcript, outcome: Outcome) -> bool:

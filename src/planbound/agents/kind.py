@@ -9,10 +9,13 @@ Another package registers one by an entry point of the group `planbound.agents`:
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping
-from typing import NamedTuple
+from typing import TYPE_CHECKING, NamedTuple
 
 from planbound.engine.agents import AgentRules
 from planbound.ports.agent import Agent
+
+if TYPE_CHECKING:
+    from planbound.usecases.probe import Finding
 
 GROUP = "planbound.agents"
 """The group of entry points by which other packages offer kinds."""
@@ -38,3 +41,5 @@ class Kind(NamedTuple):
     """The extra of this package that has to be installed for it."""
     modules: tuple[str, ...] = ()
     """What has to be importable for it."""
+    examine: Callable[[AgentRules, Mapping[str, str]], Finding | None] | None = None
+    """Asks the service behind an agent, before it is probed, whether it is spoken to rightly."""

@@ -23,6 +23,19 @@ _PHRASES = (
 """How programs tell of what is known by another name."""
 
 
+_BROKEN_OFF = frozenset({"agent-error-network", "agent-network", "agent-tls"})
+
+
+def is_broken_off(error: str | None) -> bool:
+    """Say whether an error is that of a connection which broke in the middle of a request."""
+    if not error:
+        return False
+    if (known := error_kind(error)) is not None:
+        return known.rule in _BROKEN_OFF
+    seen = find_sign(lines_of(error))
+    return seen is not None and seen.sign.rule in _BROKEN_OFF
+
+
 def service_error(message: str, status: int | None = None) -> str:
     """Return an error of the service; `status` is that of HTTP, where it is told apart."""
     message = " ".join(message.split())[:_LONGEST]

@@ -14,11 +14,29 @@ if TYPE_CHECKING:
     from planbound.engine.roles import Role
 
 
+_CHARACTERS = 4
+"""So many characters are about a token."""
+_DIGITS = Decimal("0.000001")
+
+
 class Usage(NamedTuple):
     """What an attempt used; None: nobody knows, which is not nothing."""
 
     tokens: int | None = None
     dollars: Decimal | None = None
+    estimated: int = 0
+    """How many of the tokens are estimated: those of a request that was cut off."""
+
+    def cut_off(self, characters: int, price: Decimal | None = None) -> Usage:
+        """Return it with a request of so many characters whose end nobody reported.
+
+        `price` is that of a million tokens of input.
+        """
+        guess = max(1, characters // _CHARACTERS)
+        dollars = self.dollars
+        if price is not None:
+            dollars = (dollars or Decimal(0)) + (price * guess / 1_000_000).quantize(_DIGITS)
+        return Usage((self.tokens or 0) + guess, dollars, self.estimated + guess)
 
 
 class Dispatch(NamedTuple):

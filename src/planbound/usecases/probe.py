@@ -26,7 +26,7 @@ class Finding(NamedTuple):
     """One part of a probe."""
 
     what: str
-    """`starts`, `edits` or `stops`."""
+    """`speaks`, `starts`, `edits` or `stops`."""
     trouble: str | None
     """None: it can."""
     note: str = ""

@@ -87,6 +87,10 @@ def probe_agents(parts: Parts, names: tuple[str, ...]) -> Iterator[Probed]:
 
 def _probe(parts: Parts, rules: AgentRules) -> Probed:
     agent = make_agent(rules, agent_variables(parts.configuration, parts.root, os.environ))
+    kind = find_kind(rules.kind)
+    seen = kind.examine(rules, os.environ) if kind is not None and kind.examine else None
+    if seen is not None and seen.trouble is not None:
+        return Probed(rules.name, (seen,), Usage())
     bench = make_bench(parts)
     folder = parts.state.folder
     copies = WorkspaceCopies(os.path.join(folder, "copies"))
@@ -110,12 +114,9 @@ def _probe(parts: Parts, rules: AgentRules) -> Probed:
             max_cost=rules.max_cost,
             note=lambda text: None,  # noqa: ARG005 - what came of it is shown
         )
-        return probe(
-            agent,
-            room,
-            f"probe-{secrets.token_hex(4)}",
-            partial(_read, os.path.join(scratch, FILE)),
-        )
+        word = f"probe-{secrets.token_hex(4)}"
+        found = probe(agent, room, word, partial(_read, os.path.join(scratch, FILE)))
+        return found if seen is None else found._replace(findings=(seen, *found.findings))
     finally:
         homes.remove(mark)
         copies.remove(scratch)

@@ -12,7 +12,7 @@ from collections.abc import Mapping
 
 from planbound.agents.acp.job import Job, Permissions
 from planbound.agents.acp.transcript import AcpTranscript
-from planbound.agents.cli import Call, refuse_options
+from planbound.agents.cli import Call, refuse_options, with_cut_off
 from planbound.agents.kind import Kind
 from planbound.agents.program import Program, not_installed, surroundings
 from planbound.engine.agents import AgentRules
@@ -81,7 +81,9 @@ class AcpAgent:
         told = job.follow_up if transcript.goes_on else job.prompt
         return Worked(
             outcome,
-            usage=transcript.used(assignment.session_usage),
+            usage=with_cut_off(transcript.used(assignment.session_usage), transcript, outcome)
+            if transcript.is_prompted
+            else Usage(),
             error=transcript.error,
             session=transcript.session if transcript.is_worth_going_on else None,
             said=transcript.said or None,

@@ -31,6 +31,8 @@ _SETTINGS = {
     "AIDER_INPUT_HISTORY_FILE": "{home}/.aider.input.history",
     # The cache of a map is put into the workspace, where it would be out of scope.
     "AIDER_MAP_TOKENS": "0",
+    # Summaries of the chat are made by requests that it does not report.
+    "AIDER_MAX_CHAT_HISTORY_TOKENS": "1000000000",
     "AIDER_NOTIFICATIONS": "false",
     "AIDER_PRETTY": "false",
     "AIDER_SHOW_MODEL_WARNINGS": "false",

@@ -9,14 +9,18 @@ import time
 from collections.abc import Mapping
 
 from planbound.agents.kind import Kind
-from planbound.agents.model.options import read_options
+from planbound.agents.model.options import APIS, read_options
 from planbound.agents.program import Program
 from planbound.engine.agents import AgentRules
 from planbound.engine.judging.outcome import Ending, Outcome
 from planbound.ports.agent import Assignment, Worked
+from planbound.usecases.probe import Finding
 
 EXTRA = "model"
 _LIBRARY = "pydantic_ai"
+_SPEAKS = "speaks"
+_API_NAMES = {"chat": "chat completions", "responses": "responses"}
+_LONGEST = 500
 
 
 class ModelAgent:
@@ -48,7 +52,7 @@ class ModelAgent:
         environment = self.program.environment
         attempt = loop.ModelAttempt(self.rules, self.options, environment, assignment, begun)
         try:
-            found = service.find_service(self.rules, environment)
+            found = service.find_service(self.rules, environment, self.options.api)
         except service.MissingKeyError as error:
             reason = f"`{error}` is not set, and `{self.rules.model}` needs it"
             return Worked(Outcome(Ending.NOT_STARTED, reason=reason), missing=str(error))
@@ -64,6 +68,30 @@ def _not_installed(reason: str) -> Worked:
     return Worked(Outcome(Ending.NOT_STARTED, reason=reason), error="not-installed")
 
 
+def examine(rules: AgentRules, environment: Mapping[str, str]) -> Finding | None:
+    """Find out how a server is spoken to; None where that is not in question."""
+    if rules.base_url is None:
+        return None
+    from planbound.agents.model import service  # noqa: PLC0415 - start-up
+
+    wanted = read_options(rules).api or APIS[0]
+    try:
+        found = service.spoken(rules, environment)
+    except service.MissingKeyError as error:
+        return Finding(_SPEAKS, f"`{error}` is not set")
+    except Exception as error:  # noqa: BLE001 - the clients of a dozen services raise anything
+        return Finding(_SPEAKS, " ".join(str(error).split())[:_LONGEST])
+    names = " and ".join(_API_NAMES[api] for api in found)
+    if wanted in found:
+        return Finding(_SPEAKS, None, f"{names}; asked by {_API_NAMES[wanted]}")
+    if not found:
+        return Finding(
+            _SPEAKS, f"`{rules.base_url}` answers neither chat completions nor responses"
+        )
+    cure = f'write `options = {{ api = "{found[0]}" }}` in `[agents.{rules.name}]`'
+    return Finding(_SPEAKS, f"the server speaks {names}, not {_API_NAMES[wanted]}: {cure}")
+
+
 KIND = Kind(
     "model",
     "any model, with tools of ours",
@@ -71,4 +99,5 @@ KIND = Kind(
     credentials=("ANTHROPIC_API_KEY", "OPENAI_API_KEY", "GOOGLE_API_KEY", "GEMINI_API_KEY"),
     extra=EXTRA,
     modules=(_LIBRARY,),
+    examine=examine,
 )

@@ -17,6 +17,7 @@ from pydantic_ai.messages import (
     UserPromptPart,
 )
 
+from planbound.engine.agents import Price
 from planbound.errors import FileProblem
 from planbound.ports.agent import Usage
 
@@ -37,6 +38,14 @@ class History(NamedTuple):
     """What tools have answered, by the id of the call; only those that no message has yet."""
     used: Usage = Usage()
     """What this attempt used."""
+    pending: int = 0
+    """How many characters a request has that nobody saw answered."""
+
+    def spent(self, price: Price | None) -> Usage:
+        """Return what an attempt used that was cut off: its last request is estimated."""
+        if not self.pending:
+            return self.used
+        return self.used.cut_off(self.pending, None if price is None else price.input)
 
     @property
     def has_response(self) -> bool:
@@ -115,17 +124,21 @@ def _encoded(history: History) -> dict[str, Any]:
         **history._asdict(),
         "answers": dict(history.answers),
         "messages": ModelMessagesTypeAdapter.dump_python(list(history.messages), mode="json"),
-        "used": [history.used.tokens, None if dollars is None else str(dollars)],
+        "used": [
+            history.used.tokens,
+            None if dollars is None else str(dollars),
+            *((history.used.estimated,) if history.used.estimated else ()),
+        ],
     }
 
 
 def _decoded(data: dict[str, Any]) -> History | None:
     if data.pop("version") != _VERSION:
         return None
-    tokens, dollars = data.pop("used")
+    tokens, dollars, *rest = data.pop("used")
     messages = ModelMessagesTypeAdapter.validate_python(data.pop("messages"))
     return History(
         **data,
         messages=messages,
-        used=Usage(tokens, None if dollars is None else Decimal(dollars)),
+        used=Usage(tokens, None if dollars is None else Decimal(dollars), *rest),
     )

@@ -12,7 +12,13 @@ from planbound.plan.suggest import nearest
 
 ALWAYS = "blocked"
 """The tool that no configuration takes away."""
-_KEYS = ("requests", "retries", "settings")
+_KEYS = ("api", "requests", "retries", "settings")
+APIS = ("chat", "responses")
+"""How OpenAI's models are asked, and those of compatible servers: the first without a word."""
+MOST_TOKENS = 16_384
+"""In one answer, where the settings say nothing: a model that never ends is ended."""
+MOST_TOKENS_SERVED = 4096
+"""The same for a server of one's own, whose context may be small."""
 
 
 class Options(NamedTuple):
@@ -23,6 +29,8 @@ class Options(NamedTuple):
     """How often in one attempt."""
     retries: int = 2
     """How often the client asks again by itself, where the service stumbles."""
+    api: str | None = None
+    """One of `APIS`; None: what is usual for the service."""
     settings: Mapping[str, Any] = {}
     """What is passed to the model as it is: `temperature`, `max_tokens`, `thinking`."""
 
@@ -62,8 +70,21 @@ def read_options(rules: AgentRules) -> Options:
         tools=_tools(rules),
         requests=_count(rules, "requests", 200, least=1),
         retries=_count(rules, "retries", 2, least=0),
-        settings=settings,
+        api=_api(rules),
+        settings={"max_tokens": MOST_TOKENS_SERVED if rules.base_url else MOST_TOKENS, **settings},
     )
+
+
+def _api(rules: AgentRules) -> str | None:
+    value = rules.options.get("api")
+    if value is None:
+        return None
+    if value not in APIS:
+        raise ConfigurationError(
+            f"`agents.{rules.name}.options.api` is {value!r}",
+            hint='write "chat" for chat completions, or "responses"',
+        )
+    return str(value)
 
 
 def _tools(rules: AgentRules) -> frozenset[str]:

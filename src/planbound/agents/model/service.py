@@ -2,18 +2,31 @@
 
 from __future__ import annotations
 
+import asyncio
 from collections.abc import Mapping
 from typing import Any, NamedTuple
 
-from pydantic_ai.exceptions import UserError
+from pydantic_ai.direct import model_request
+from pydantic_ai.exceptions import (
+    ModelAuthenticationError,
+    ModelHTTPError,
+    ModelNotFoundError,
+    ModelRequestRejectedError,
+    UnexpectedModelBehavior,
+    UserError,
+)
+from pydantic_ai.messages import ModelRequest, UserPromptPart
 from pydantic_ai.models import Model, infer_model
 from pydantic_ai.providers import Provider, infer_provider_class
+from pydantic_ai.settings import ModelSettings
 
+from planbound.agents.model.options import APIS
 from planbound.engine.agents import AgentRules
 from planbound.engine.recovery.credential import CREDENTIAL, is_credential
 from planbound.source.pattern import lazy_pattern
 
 _NAME = lazy_pattern(CREDENTIAL)
+_PATIENCE = 60.0
 _NO_KEY = "none-is-needed"
 """What is sent to a server of one's own that asks for no credential: the client wants some text."""
 
@@ -34,10 +47,14 @@ class Service(NamedTuple):
     """The variable with its credential, where that is known."""
 
 
-def find_service(rules: AgentRules, environment: Mapping[str, str]) -> Service:
+def find_service(
+    rules: AgentRules, environment: Mapping[str, str], api: str | None = None
+) -> Service:
     """Return the model of an agent.
 
-    Raise `UnknownModelError` or `MissingKeyError`; `ImportError` where its client is not installed.
+    With a `base_url` chat completions are spoken, which every server knows, unless `api` says
+    otherwise. Raise `UnknownModelError` or `MissingKeyError`; `ImportError` where its client is not
+    installed.
     """
     assert rules.model is not None
     provider, name = _split(rules.model)
@@ -45,7 +62,8 @@ def find_service(rules: AgentRules, environment: Mapping[str, str]) -> Service:
     key = environment.get(variable) if variable else None
     try:
         if rules.base_url is not None and provider is None:
-            return Service(_compatible(name, rules.base_url, key or _NO_KEY), variable)
+            model = _compatible(name, rules.base_url, key or _NO_KEY, api)
+            return Service(model, variable)
         if provider is None:
             raise UnknownModelError(
                 f'`{rules.model}` names no service: write `model = "openai:{rules.model}"`, or'
@@ -53,7 +71,9 @@ def find_service(rules: AgentRules, environment: Mapping[str, str]) -> Service:
             )
         arguments = {"api_key": key, "base_url": rules.base_url}
         given = {name: value for name, value in arguments.items() if value is not None}
-        model = infer_model(rules.model, lambda each: _provider(each, given))
+        if provider == "openai" and (api is not None or rules.base_url is not None):
+            provider = f"openai-{api or APIS[0]}"
+        model = infer_model(f"{provider}:{name}", lambda each: _provider(each, given))
     except UserError as error:
         found = _NAME.search(str(error))
         if found is not None and not environment.get(found.group()):
@@ -74,12 +94,43 @@ def _split(model: str) -> tuple[str | None, str]:
     return provider, name
 
 
-def _compatible(name: str, base_url: str, key: str) -> Model:
-    from pydantic_ai.models.openai import OpenAIChatModel  # noqa: PLC0415 - one of many
+def _compatible(name: str, base_url: str, key: str, api: str | None) -> Model:
+    from pydantic_ai.models import openai  # noqa: PLC0415 - one of many
+    from pydantic_ai.profiles.openai import OpenAIModelProfile  # noqa: PLC0415
     from pydantic_ai.providers.openai_compatible import OpenAICompatibleProvider  # noqa: PLC0415
 
     provider = OpenAICompatibleProvider("compatible", base_url=base_url, api_key=key)
-    return OpenAIChatModel(name, provider=provider)
+    if api == "responses":
+        return openai.OpenAIResponsesModel(name, provider=provider)
+    # The older name of the field is the one that servers know which people run themselves.
+    profile = OpenAIModelProfile(openai_chat_supports_max_completion_tokens=False)
+    return openai.OpenAIChatModel(name, provider=provider, profile=profile)
+
+
+def spoken(rules: AgentRules, environment: Mapping[str, str]) -> tuple[str, ...]:
+    """Return which of `APIS` the server of an agent speaks, by asking it a word of each.
+
+    Raise as `find_service` does, or what the library raises where that says nothing about it.
+    """
+    return asyncio.run(_spoken(rules, environment))
+
+
+async def _spoken(rules: AgentRules, environment: Mapping[str, str]) -> tuple[str, ...]:
+    found = []
+    for api in APIS:
+        service = find_service(rules, environment, api)
+        asked = [ModelRequest([UserPromptPart("Say the word ok.")])]
+        settings = ModelSettings(max_tokens=16, timeout=_PATIENCE, max_retries=0)
+        try:
+            await model_request(service.model, asked, model_settings=settings)
+        except (ModelAuthenticationError, ModelNotFoundError) as error:
+            if isinstance(error, ModelAuthenticationError):
+                raise
+        except (ModelRequestRejectedError, ModelHTTPError, UnexpectedModelBehavior):
+            pass  # no such path, or an answer in another form
+        else:
+            found.append(api)
+    return tuple(found)
 
 
 def _provider(name: str, given: Mapping[str, Any]) -> Provider[Any]:

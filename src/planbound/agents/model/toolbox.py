@@ -18,6 +18,8 @@ from planbound.ports.agent import Assignment
 
 SHELL_SECONDS = 120.0
 MOST_SECONDS = 1800.0
+MOST_ALIKE = 3
+"""So many calls in a row that are the same, and the attempt ends before the last one is made."""
 _FILE_SECONDS = 60.0
 _LEAST = 0.5
 _NOTE = 120
@@ -31,6 +33,10 @@ class HaltedError(Exception):
 
 class BlockedError(Exception):
     """The model says that the task cannot be done."""
+
+
+class RepeatedError(Exception):
+    """The model makes the same call again and again."""
 
 
 class Toolbox:
@@ -51,9 +57,12 @@ class Toolbox:
         # A credential is for the model's service, which is asked from outside of the cell.
         self._program = Program(rules._replace(env=names, command=()), environment)
         self._environment = environment
+        self._last = ""
+        self._times = 0
 
     def file(self, call: str | None, note: str, request: Mapping[str, object]) -> str:
         """Run one of the file tools."""
+        self._compare(json.dumps(request, sort_keys=True), note)
         python = os.path.realpath(sys.executable)
         outcome = self._launch(
             note,
@@ -65,6 +74,7 @@ class Toolbox:
 
     def shell(self, call: str | None, command: str, seconds: float) -> str:
         """Run a command line; return how it ended, and the ends of what it printed."""
+        self._compare(json.dumps([command, seconds]), f"runs {command}")
         bash = self._program.find("bash", self.assignment.workspace) or "/bin/sh"
         if "\0" in command:
             return self._done(call, "refused: the command has a zero byte in it")
@@ -85,6 +95,16 @@ class Toolbox:
         """End the attempt, because the model cannot do the task."""
         self._note(f"is blocked: {reason}")
         raise BlockedError(reason)
+
+    def _compare(self, call: str, note: str) -> None:
+        """End the attempt where a call is made for the third time in a row."""
+        self._times = self._times + 1 if call == self._last else 1
+        self._last = call
+        if self._times >= MOST_ALIKE:
+            what = " ".join(note.split())[:_NOTE]
+            raise RepeatedError(
+                f"the model made the same call {self._times} times in a row: {what}"
+            )
 
     def _done(self, call: str | None, answer: str) -> str:
         answer = plain(answer)

@@ -8,6 +8,7 @@ from typing import Any
 from pydantic_ai import RunContext, Tool
 
 from planbound.agents.model.toolbox import SHELL_SECONDS, Toolbox
+from planbound.source.pattern import lazy_pattern
 
 Context = RunContext[Toolbox]
 
@@ -88,11 +89,14 @@ async def shell(ctx: Context, command: str, seconds: float = SHELL_SECONDS) -> s
 
 
 async def blocked(ctx: Context, reason: str) -> str:
-    """Say that the task cannot be done. A person is asked at once, and you are not called again.
+    """Stop, because something is missing that is not in the workspace and that you cannot make.
+
+    A credential, a service, a person's decision. Never because of tests that fail or code that is
+    not there yet: that is the task. You are not called again.
 
     Args:
         ctx: The attempt.
-        reason: What is in the way, so that somebody who was not here understands it.
+        reason: What is missing, so that somebody who was not here understands it.
     """
     ctx.deps.block(reason)
     return ""
@@ -107,6 +111,28 @@ _FUNCTIONS: dict[str, Callable[..., Any]] = {
     "shell": shell,
     "blocked": blocked,
 }
+
+
+_CALL_KEYS = r'["\'](?:name|tool|tool_name|function|action)["\']\s{0,8}:\s{0,8}["\']'
+_MARKS = lazy_pattern(
+    r"</?\|?tool_call|</?function_call|<function=|\[TOOL_CALLS?\]|<\|python_tag\|>|<tools?>\s*\{"
+)
+_CORRECTION = (
+    "Nothing was done: your answer holds the call of a tool as text, which nobody reads. Call the"
+    " tool itself, as the interface for tool calls wants it. If you are done, say so in plain"
+    " words, without the call of a tool."
+)
+
+
+def miswritten_call(text: str) -> str | None:
+    """Return what a model is told that answers with a call as text; None where it does not."""
+    names = "|".join(_FUNCTIONS)
+    arguments = r"[^{}]{0,200}[\"'](?:arguments|parameters|args|input|params)[\"']"
+    as_object = lazy_pattern(rf"\{{\s{{0,20}}{_CALL_KEYS}(?:{names})[\"']{arguments}")
+    as_code = lazy_pattern(rf"\s*(?:`{{3}}\w*\s+)?(?:\w+\.)?(?:{names})\([^\n]*\)\s*(?:`{{3}}\s*)?")
+    if _MARKS.search(text) or as_object.search(text) or as_code.fullmatch(text):
+        return _CORRECTION
+    return None
 
 
 def tools_for(names: Collection[str]) -> list[Tool[Toolbox]]:

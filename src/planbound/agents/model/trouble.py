@@ -6,6 +6,8 @@ import math
 
 from pydantic_ai import exceptions
 
+from planbound.agents.model.toolbox import RepeatedError
+
 _LONGEST = 2000
 _NAMES: tuple[tuple[type[Exception], str], ...] = (
     (exceptions.ModelAuthenticationError, "authentication"),
@@ -21,9 +23,14 @@ _NAMES: tuple[tuple[type[Exception], str], ...] = (
     (exceptions.ModelNotFoundError, "model-not-found"),
     (exceptions.ModelRequestRejectedError, "invalid-request"),
     (exceptions.UsageLimitExceeded, "max-turns"),
+    (exceptions.IncompleteToolCall, "incomplete-tool-call"),
+    (exceptions.UnexpectedModelBehavior, "unexpected-model-behavior"),
+    (RepeatedError, "no-progress"),
 )
 """The first one counts that fits."""
 CONTEXT_LENGTH = "context-length"
+CUT_OFF = (exceptions.ModelConnectionError, exceptions.ModelRequestTimeout)
+"""What ends a request that the service may have worked on."""
 
 
 def error_name(error: Exception) -> str:

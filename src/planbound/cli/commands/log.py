@@ -41,7 +41,7 @@ _BRIEF = {
     "EXECUTION_PAUSED": ("reason",),
     "EXECUTION_COMPLETE": (
         *("status", "reason", "completed", "waived", "skipped", "failed", "postconditions"),
-        *("recoveries", "tokens", "dollars", "unmetered", "duration"),
+        *("recoveries", "tokens", "estimated", "dollars", "unmetered", "duration"),
     ),
 }
 """What a line tells of events that know much more; `--json` has all of it."""

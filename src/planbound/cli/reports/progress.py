@@ -156,7 +156,9 @@ def _spent(details: Mapping[str, Json]) -> str:
     took = spoken(float(duration) if isinstance(duration, int | float) else 0.0)
     known = []
     if isinstance(tokens, int) and tokens:
-        known.append(f"{tokens:,} tokens")
+        guessed = details.get("estimated")
+        how = f" ({guessed:,} of them estimated)" if isinstance(guessed, int) and guessed else ""
+        known.append(f"{tokens:,} tokens{how}")
     if isinstance(dollars, str) and dollars not in {"0", ""}:
         known.append(money(float(dollars)))
     if isinstance(unmetered, int) and unmetered:

@@ -63,6 +63,7 @@ def state_data(slug: str, state: RunState) -> dict[str, object]:
             "tokens": state.spent.tokens,
             "dollars": str(state.spent.dollars),
             "unmetered_attempts": state.spent.unmetered,
+            "estimated_tokens": state.spent.estimated,
             "seconds": round(state.session_seconds(), 3),
         },
     }

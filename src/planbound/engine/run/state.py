@@ -323,14 +323,19 @@ class RunState:
         tokens, dollars = details.get("tokens"), details.get("dollars")
         ending = str(details.get("ending"))
         cost, duration = _decimal(dollars), details.get("duration")
+        estimated = details.get("estimated")
+        guessed = estimated if isinstance(estimated, int) else 0
         if found is not None:
             step = found[1]
             step.ended = ending
             step.tokens += tokens if isinstance(tokens, int) else 0
             step.dollars += cost or Decimal(0)
             step.seconds += duration if isinstance(duration, int | float) else 0.0
-            _follow(step, details, tokens if isinstance(tokens, int) else 0, cost or Decimal(0))
+            # What was estimated may be in what the session reports the next time.
+            told = max(0, (tokens if isinstance(tokens, int) else 0) - guessed)
+            _follow(step, details, told, cost or Decimal(0))
         self.spent = self.spent._replace(
+            estimated=self.spent.estimated + guessed,
             tokens=self.spent.tokens + (tokens if isinstance(tokens, int) else 0),
             dollars=self.spent.dollars + (cost or Decimal(0)),
             unmetered=self.spent.unmetered + (tokens is None or cost is None),

@@ -91,6 +91,8 @@ class Spent(NamedTuple):
     dollars: Decimal = Decimal(0)
     unmetered: int = 0
     """How many attempts did not say."""
+    estimated: int = 0
+    """How many of the tokens are estimated."""
     seconds: float = 0.0
     """How long the run was at work, without the time that it waited for people."""
 

@@ -199,6 +199,7 @@ class Ending:
             "conditions": len(held),
             "recoveries": state.recoveries,
             "tokens": state.spent.tokens,
+            **({"estimated": state.spent.estimated} if state.spent.estimated else {}),
             "dollars": str(state.spent.dollars),
             "unmetered": state.spent.unmetered,
             "duration": round(state.session_seconds(), 3),

@@ -65,6 +65,8 @@ class Notes:
             "output_tail": self.said(worked),
             **extra,
         }
+        if usage.estimated:
+            details["estimated"] = usage.estimated
         if worked.told is not None:
             details["prompt"] = worked.told
         if worked.plan:

@@ -61,6 +61,10 @@ def _breakdown(worked: Worked, clean: Callable[[str], str]) -> str:
     how = outcome.reason or (f"exit {outcome.exit_code}" if outcome.exit_code else "")
     if outcome.signal is not None:
         how = f"signal {outcome.signal}"
-    words = clean(worked.error or last_words(lines_of(printed(worked))))[:_LONGEST]
+    printed_last = last_words(lines_of(printed(worked)))
+    # A name alone, such as `max-turns`, says less than what was printed.
+    is_name = worked.error is None or " " not in worked.error
+    words = (printed_last or worked.error) if is_name else worked.error
+    words = clean(words or "")[:_LONGEST]
     said = "; ".join(part for part in (how, words) if part)
     return f"the agent broke down: {said}" if said else "the agent broke down"
