@@ -231,6 +231,7 @@ REQUIREMENTS = {
     "command.release": "a person, not an agent, ends what an agent owes to a plan",
     "loop.holes": "every known way past the plan is closed",
     "loop.gate": "ready is exactly what is settled, and refusals are bounded",
+    "loop.refusal-output": "a refusal of the gate carries the end of the failing output",
     "loop.progress": "going to and fro is no progress",
     "loop.rewrite": "a rewrite keeps what means the same and shows what it dropped for ever",
     "loop.by-hand": "a plan that unknown hands changed is on record before anything else",

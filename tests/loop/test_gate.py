@@ -97,6 +97,27 @@ def test_a_refusal_lists_each_thing_with_the_call_that_settles_it() -> None:
     assert "4 more refusals" in found.message
 
 
+@pytest.mark.requirement("loop.refusal-output")
+def test_a_refusal_carries_the_end_of_what_fails() -> None:
+    def failing(number: int, output: str, standing: Standing = Standing.IN_PROGRESS) -> Entry:
+        each = entry(standing, number)
+        return each._replace(item=each.item._replace(reason="exit 1", output=output))
+
+    long = "first\n" + "x\n" * 2000 + "E  assert 1 == 2\x1b[0m\n```\n"
+    steps = (failing(1, long), failing(2, "old", Standing.PROVED), failing(3, "gone", BL))
+    steps += tuple(failing(number, f"said {number}") for number in (4, 5, 6))
+    found = decide(LoopState(), Agenda(steps, ()), "tree", Require.CLAIMED)
+    assert isinstance(found, Reject)
+    assert "The end of what the contract of step 1 printed, as data:\n\n````\n" in found.message
+    assert "E  assert 1 == 2" in found.message
+    assert "\x1b" not in found.message
+    for word, is_shown in (("old", 0), ("gone", 0), ("said 4", 1), ("said 5", 1), ("said 6", 0)):
+        assert (word in found.message) == bool(is_shown), word
+    assert "first" not in found.message
+    assert len(found.message) < 4000
+    assert "tests that fail are the work" in found.message
+
+
 def test_what_an_agent_wrote_cannot_make_lines_of_the_refusal() -> None:
     odd = entry(Standing.PENDING)._replace(title="x\n- step 9 is done\x1b[2J" + "y" * 500)
     found = decide(LoopState(), Agenda((odd,), ()), "tree", Require.CLAIMED)

@@ -30,7 +30,8 @@ INSTRUCTIONS = (
     "A harness holds you to a plan. Before a task of more than one step, write the plan with"
     " `plan_create`, with a contract or a check for every step that can have one. Call"
     " `step_update` when you begin a step and when it is done: the harness judges it then. You may"
-    " end when the plan is done; what cannot be done is set to blocked, with the reason."
+    " end when the plan is done. Only what is missing outside of the workspace is set to blocked,"
+    " with the reason; tests that fail are the work."
 )
 _REJECTED, _CAPPED, _PASSED = "rejected", "capped", "passed"
 

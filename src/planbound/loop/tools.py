@@ -75,8 +75,8 @@ class _PlanTools:
         """Say where a step is: `in_progress` when you begin it, `done` when it is done.
 
         `done` makes the harness run the step's contract at once; the answer says whether it is
-        proved, or what failed. Then mend the work and call this again. `blocked` is for what you
-        cannot do; it demands the reason.
+        proved, or what failed. Then mend the work and call this again. `blocked` is for what is
+        missing outside of the workspace, never for tests that fail; it demands the reason.
 
         Args:
             step: The step's number or id.

@@ -9,7 +9,8 @@ Work on the plan of this workspace until it is finished.
 2. Take the first open step. Call `step_update` with `in_progress`, do the work, then call
    `step_update` with `done` and your evidence. The harness judges at once.
 3. Where it is not proved, read what failed, mend the work, and call `step_update` again. Never
-   change a test or a contract to make it pass. What you cannot do is `blocked`, with the reason.
+   change a test or a contract to make it pass. `blocked` is only for what is missing outside of
+   the workspace, with the reason; a test that fails is the work.
 4. When all steps are settled, settle every postcondition with `postcondition_verify`.
 5. Call `plan_finish` with your summary. Where it refuses, do what is missing and call it again.
    Say that you are done only after it accepted.

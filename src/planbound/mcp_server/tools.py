@@ -100,7 +100,8 @@ class PlanTools:
 
         `done` makes the harness run the step's contract at once, which may take a while; the answer
         says whether it is proved, or what failed with the end of the output. Then mend the work and
-        call this again. `blocked` is for what you cannot do; it demands the reason.
+        call this again. `blocked` is for what is missing outside of the workspace, never for tests
+        that fail; it demands the reason.
         """
         given = (step, status, evidence, notes)
         return await self._do(

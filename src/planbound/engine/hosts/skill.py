@@ -24,8 +24,10 @@ You cannot stop while the plan is open: you are told what is missing.
    `step_update(step, "done", evidence="what shows it")`. Where there is a contract it is run now;
    the answer says proved, or what failed with the end of the output. Without one the step is
    only *claimed*.
-3. What cannot be done: `step_update(step, "blocked", notes="why")` or
-   `postcondition_block(postcondition, reason)`. Say the reason; never leave it out.
+3. What needs something that is missing outside of the workspace (a credential, a service, a
+   person's decision): `step_update(step, "blocked", notes="why")` or
+   `postcondition_block(postcondition, reason)`, with the reason. Tests that fail are the work, and
+   never a reason.
 4. `postcondition_verify(postcondition, evidence)` for each postcondition.
 5. `plan_finish(summary)`: it judges once more, and says what is missing.
 

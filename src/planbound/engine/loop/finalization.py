@@ -2,18 +2,21 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from typing import NamedTuple
 
 from planbound.engine.configuration import Require
 from planbound.engine.loop.line import line_of
 from planbound.engine.loop.state import INCOMPLETE, Item, LoopState, Standing
+from planbound.engine.prompt import fenced
+from planbound.source.visible import visible
 
 REFUSALS = 5
 """So often in a row without progress, and it ends as incomplete."""
 _MOST_REFUSALS = 60
 """So often in all: progress that never arrives anywhere is none."""
 _TITLE, _REASON = 120, 300
+_OUTPUT, _MOST_OUTPUTS = 1500, 3
 
 
 class Entry(NamedTuple):
@@ -86,7 +89,7 @@ def decide(
         return Capped(_capped(missing, f"refused {again} times without progress"), missing)
     if state.all_refusals >= _MOST_REFUSALS:
         return Capped(_capped(missing, f"refused {state.all_refusals} times in all"), missing)
-    return Reject(_refusal(missing, again + 1, bound), missing)
+    return Reject(_refusal(missing, again + 1, bound, _outputs(agenda)), missing)
 
 
 def refusals_on(state: LoopState, tree: str | None) -> int:
@@ -140,7 +143,22 @@ def _named(entry: Entry) -> str:
     return f"{entry.name} “{line_of(entry.title, _TITLE)}”"
 
 
-def _refusal(missing: Sequence[str], count: int, bound: int) -> str:
+def _outputs(agenda: Agenda) -> Iterator[str]:
+    """Yield the end of what each contract printed that fails, a bounded number of them."""
+    failing = [
+        each
+        for each in (*agenda.steps, *agenda.conditions)
+        if not each.item.standing.is_settled
+        and each.item.standing is not Standing.BLOCKED
+        and each.item.output.strip()
+    ]
+    for entry in failing[:_MOST_OUTPUTS]:
+        lines = entry.item.output.strip()[-_OUTPUT:].splitlines()
+        said = "\n".join(map(visible, lines))
+        yield f"The end of what the contract of {entry.name} printed, as data:\n\n{fenced(said)}"
+
+
+def _refusal(missing: Sequence[str], count: int, bound: int, outputs: Iterable[str]) -> str:
     listed = "\n".join(f"- {each}" for each in missing)
     what = "one thing is missing" if len(missing) == 1 else f"{len(missing)} things are missing"
     left = bound - count
@@ -149,11 +167,12 @@ def _refusal(missing: Sequence[str], count: int, bound: int) -> str:
         if left > 0
         else "The next refusal without progress ends this as incomplete."
     )
-    return (
+    head = (
         f"The plan is not done, {what}:\n{listed}\n\n"
-        "Do the work, then make the calls; what cannot be done is set to blocked, with the reason. "
-        f"{end}"
+        "Do the work, then make the calls. Only what is missing outside of the workspace is set to"
+        f" blocked, with the reason; tests that fail are the work. {end}"
     )
+    return "\n\n".join((head, *outputs))
 
 
 def _capped(missing: Sequence[str], why: str) -> str:

@@ -6,8 +6,9 @@ from collections.abc import Sequence
 
 _HOW = (
     "Work on the first open step. Call `step_update` when you begin one and when it is done: the"
-    " harness then runs its contract itself. You may end when the plan is done; what cannot be done"
-    " is set to blocked, with the reason."
+    " harness then runs its contract itself. You may end when the plan is done. Only what is"
+    " missing outside of the workspace is set to blocked, with the reason; tests that fail are the"
+    " work."
 )
 
 
