@@ -16,6 +16,7 @@ from planbound.verify.rules import (
     empty_field,
     empty_section,
     empty_title,
+    escaped_in_grep,
     escaping_pattern,
     exit_code_says_nothing,
     field_in_list,
@@ -43,6 +44,7 @@ from planbound.verify.rules import (
     no_target,
     no_task,
     not_a_plan,
+    only_a_definition,
     outside_workspace,
     overlapping_touches,
     parallel_without_touches,
@@ -141,6 +143,8 @@ MODULES = (
     contract_not_fenced,
     contract_language,
     no_effect_expectation,
+    escaped_in_grep,
+    only_a_definition,
 )
 
 RULES: tuple[Rule, ...] = tuple(module.RULE for module in MODULES)
