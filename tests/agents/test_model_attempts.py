@@ -303,7 +303,10 @@ def test_an_answer_has_a_length_at_most_and_a_server_is_asked_for_chat_completio
     assert (desk.asked[0].dialect, desk.asked[0].body["max_tokens"]) == ("chat", 4096)
     desk.works(done, options={"settings": {"max_tokens": 77}})
     assert desk.asked[0].body["max_tokens"] == 77
-    given = {"env": ("SCRIPTED_API_KEY",), "environment": {"SCRIPTED_API_KEY": KEY}}
+    given: dict[str, Any] = {
+        "env": ("SCRIPTED_API_KEY",),
+        "environment": {"SCRIPTED_API_KEY": KEY},
+    }
     desk.works(done, model="openai:scripted", **given)
     assert (desk.asked[0].dialect, desk.asked[0].body["max_completion_tokens"]) == ("chat", 4096)
     for model in ("scripted", "openai:scripted"):

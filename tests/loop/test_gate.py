@@ -104,9 +104,9 @@ def test_a_refusal_carries_the_end_of_what_fails() -> None:
         return each._replace(item=each.item._replace(reason="exit 1", output=output))
 
     long = "first\n" + "x\n" * 2000 + "E  assert 1 == 2\x1b[0m\n```\n"
-    steps = (failing(1, long), failing(2, "old", Standing.PROVED), failing(3, "gone", BL))
-    steps += tuple(failing(number, f"said {number}") for number in (4, 5, 6))
-    found = decide(LoopState(), Agenda(steps, ()), "tree", Require.CLAIMED)
+    first = (failing(1, long), failing(2, "old", Standing.PROVED), failing(3, "gone", BL))
+    more = tuple(failing(number, f"said {number}") for number in (4, 5, 6))
+    found = decide(LoopState(), Agenda((*first, *more), ()), "tree", Require.CLAIMED)
     assert isinstance(found, Reject)
     assert "The end of what the contract of step 1 printed, as data:\n\n````\n" in found.message
     assert "E  assert 1 == 2" in found.message
