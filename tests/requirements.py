@@ -23,6 +23,8 @@ REQUIREMENTS = {
     "verify.exit-codes": "0 clean or warnings, 1 errors, 2 usage",
     "verify.explain": "every code has a page with the fixed headings",
     "command.init": "init makes what a workspace needs and never overwrites",
+    "init.looks": "init proposes environment and test command by the files that are there",
+    "init.tries": "init tries the tests once in a cell, and writes what came of it",
     "command.new": "new writes a draft and never overwrites",
     "command.show": "show tells what a plan says, to people and programs",
     "command.list": "list has a line for every plan, readable or not",

@@ -19,7 +19,7 @@ if TYPE_CHECKING:
     import argparse
 
 COMMANDS = {
-    "init": "make `.harness/`, a first plan and a configuration",
+    "init": "find out how the repository is tested; make `.harness/`, a plan, a configuration",
     "new": "begin a new named plan",
     "draft": "let a model write a plan for a goal; it stays a draft",
     "redraft": "let a model write a plan anew, for a reason; what is proved stays",

@@ -2,16 +2,34 @@
 
 from __future__ import annotations
 
+from typing import NamedTuple
+
 from planbound.errors import UsageError
 from planbound.plan.slug import UNNAMED
 from planbound.source.visible import INVISIBLE
+
+
+class Known(NamedTuple):
+    """What is known of a project before its first plan is written."""
+
+    command: str
+    """What the first step is judged by."""
+    expected: tuple[str, ...]
+    """What is expected of it."""
+    conditions: tuple[tuple[str, str, tuple[str, ...]], ...]
+    """What is true at the end: a statement, a command, and what is expected of it."""
+    touches: tuple[str, ...]
+    context: str
+    notes: tuple[str, ...]
+    """Lines of Markdown, for people."""
+
 
 _STEP = """\
 ### {number}. {title}
 
 **target:** coder
 **touches:**
-- {touches}
+{touches}
 
 **task:**
 {task}
@@ -20,10 +38,23 @@ _STEP = """\
 ```shell
 {contract}
 ```
-exit_code == 0
+{expected}
 **on_fail:** retry(2), then escalate
 
 """
+
+_CONDITION = """\
+{number}. {statement}
+   ```shell
+   {command}
+   ```
+   {expected}
+"""
+_UNKNOWN = (
+    "TODO: what is true at the end, whatever the steps did",
+    "TODO: a command that shows it",
+    ("exit_code == 0",),
+)
 
 _PLACEHOLDERS = (
     (
@@ -50,15 +81,20 @@ _PLACEHOLDERS = (
 def step_skeleton(number: str) -> str:
     """Return a step to fill in."""
     _, touches, task, contract = _PLACEHOLDERS[0]
-    return (
-        _STEP.format(
-            number=number,
-            title="TODO: what is done",
-            touches=touches,
-            task=task,
-            contract=contract,
-        ).rstrip()
-        + "\n"
+    return _step(number, "TODO: what is done", touches, task, contract).rstrip() + "\n"
+
+
+def _step(
+    number: str, title: str, touches: str, task: str, contract: str, known: Known | None = None
+) -> str:
+    patterns = (known and known.touches) or (touches,)
+    return _STEP.format(
+        number=number,
+        title=title,
+        touches="\n".join(f"- {pattern}" for pattern in patterns),
+        task=task,
+        contract=known.command if known else contract,
+        expected="\n".join(known.expected) if known else "exit_code == 0",
     )
 
 
@@ -73,12 +109,22 @@ def objective_line(objective: str | None, slug: str) -> str:
     return text
 
 
-def skeleton(objective: str, *, owner: str = "orchestrator") -> str:
+def skeleton(objective: str, *, owner: str = "orchestrator", known: Known | None = None) -> str:
     """Return a draft with three steps to fill in; it does not verify until they are."""
     steps = "".join(
-        _STEP.format(number=number, title=title, touches=touches, task=task, contract=contract)
-        for number, (title, touches, task, contract) in enumerate(_PLACEHOLDERS, 1)
+        _step(str(number), *words, known if number == 1 else None)
+        for number, words in enumerate(_PLACEHOLDERS, 1)
     )
+    conditions = "".join(
+        _CONDITION.format(
+            number=number, statement=statement, command=command, expected="\n   ".join(expected)
+        )
+        for number, (statement, command, expected) in enumerate(
+            (known.conditions if known else ()) or (_UNKNOWN,), 1
+        )
+    )
+    context = "TODO: why this is needed, and what somebody who does it has to know."
+    notes = "\n## Notes\n\n" + "\n".join(known.notes) + "\n" if known else ""
     return f"""\
 ---
 type: plan
@@ -88,7 +134,7 @@ owner: {owner}
 
 # {objective}
 
-**Context:** TODO: why this is needed, and what somebody who does it has to know.
+**Context:** {context}{f" {known.context}" if known else ""}
 **Budget:** max 200k tokens, $2.00, 60 minutes wall clock
 
 ## Steps
@@ -96,9 +142,4 @@ owner: {owner}
 {steps}\
 ## Postconditions
 
-1. TODO: what is true at the end, whatever the steps did
-   ```shell
-   TODO: a command that shows it
-   ```
-   exit_code == 0
-"""
+{conditions}{notes}"""

@@ -2,13 +2,16 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
+from typing import NamedTuple
+
 from planbound.errors import AlreadyExists, NothingToDo
 from planbound.plan.skeleton import objective_line, skeleton
 from planbound.plan.slug import UNNAMED
 from planbound.ports.files import Files, Folders, PlanFile, Shelf, Workspace
 from planbound.usecases.stage import refuse_taken
 
-CONFIGURATION = """\
+_CONFIGURATION = """\
 # Configuration of Planbound for this repository. Everything here has a default.
 
 # profile = "strict"      # warnings about the shape of a plan become errors
@@ -17,15 +20,18 @@ CONFIGURATION = """\
 # command = ["my-agent", "--prompt", "{prompt}"]   # without {prompt} it is on standard input
 # env = ["MY_AGENT_KEY"]  # names of variables that it gets; everything else stays out
 
-# [contracts]             # how contracts are run
-# path = [".venv/bin"]    # where they find their tools, before the system's folders
-# env = []                # names of variables that they get; everything else stays out
-# network = false
+{contracts}
 
 # [judging]               # what a pass must rest on
 # isolation = "I2"        # with less nothing runs; `planbound selftest` says what there is
 # evidence = "E3"
 """
+
+_CONTRACTS = """\
+# [contracts]             # how contracts are run
+# path = ["tools/bin"]    # where they find their tools, before what is found by itself
+# env = []                # names of variables that they get; everything else stays out
+# network = false"""
 
 FOLDERS = ("topics", "queued-plans", "archive")
 
@@ -49,14 +55,54 @@ def write_plan(
     return planned
 
 
-def initialise(root: str, *, workspace: Workspace, files: Files, folders: Folders) -> list[str]:
-    """Make the harness folder, a first plan and a configuration; return what was made."""
+def configuration_text(path: Sequence[str], timeout: str | None) -> str:
+    """Return a first configuration: what was found out, and the rest as comments."""
+    import json  # noqa: PLC0415 - a text of JSON is one of TOML
+
+    found: list[str] = []
+    if path:
+        found.append(
+            f"path = {json.dumps(list(path))}".ljust(23) + " # where they find their tools"
+        )
+    if timeout:
+        found.append(f'timeout = "{timeout}"'.ljust(23) + " # the tests take their time")
+    contracts = _CONTRACTS
+    if found:
+        lines = ["[contracts]             # how contracts are run", *found]
+        rest = [line for line in _CONTRACTS.split("\n")[1:] if not (path and " path =" in line)]
+        contracts = "\n".join([*lines, *rest])
+    return _CONFIGURATION.replace("{contracts}", contracts)
+
+
+class Lacking(NamedTuple):
+    """What a workspace does not have yet."""
+
+    plan: bool
+    configuration: bool
+
+
+def lacking(root: str, *, workspace: Workspace, files: Files, configured: bool) -> Lacking:
+    """Say what is to be made; `configured` where another file holds the configuration."""
+    own = files.stamp(f"{root}/planbound.toml") is not None
+    return Lacking(plan=not workspace.plans(), configuration=not own and not configured)
+
+
+def initialise(
+    root: str,
+    *,
+    workspace: Workspace,
+    files: Files,
+    folders: Folders,
+    plan: str | None,
+    configuration: str | None,
+) -> list[str]:
+    """Make the harness folder and the texts that are given; return what was made."""
     harness = workspace.planned_path(UNNAMED).path.rsplit("/", 1)[0]
     made = [f".harness/{name}/" for name in FOLDERS if folders.make_folder(f"{harness}/{name}")]
-    if not workspace.plans():
-        create_plan(UNNAMED, None, workspace=workspace, files=files, folders=folders)
+    if plan is not None:
+        write_plan(UNNAMED, plan.encode(), workspace=workspace, files=files, folders=folders)
         made.append(".harness/PLAN.md")
-    if _create_absent(files, f"{root}/planbound.toml", CONFIGURATION):
+    if configuration is not None and _create_absent(files, f"{root}/planbound.toml", configuration):
         made.append("planbound.toml")
     if not made:
         raise NothingToDo("everything is there already")

@@ -1,0 +1,74 @@
+"""Run the tests of a project once, in a cell, before anything is written about them."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+
+from planbound.engine.judging.case import cases
+from planbound.engine.judging.verdict import Subject, Verdict, VerdictKind
+from planbound.engine.project import Suite
+from planbound.engine.project.trial import Trial, known
+from planbound.plan.parse import parse
+from planbound.plan.skeleton import skeleton
+from planbound.usecases.baseline import observe
+from planbound.usecases.bench import Bench
+
+_LINES = 5
+
+
+def try_suite(bench: Bench, suite: Suite, plain: Callable[[str], str]) -> Trial:
+    """Return what came of a suite: of the first of its commands that starts.
+
+    `plain` takes out of a text from outside what must not be written down.
+    """
+    first: Trial | None = None
+    for command in suite.commands:
+        trial = _trial(bench, suite, command, plain)
+        if trial.kind is not VerdictKind.UNRUNNABLE:
+            return trial
+        first = first or trial
+    assert first is not None, "a suite without a command is not tried"
+    return first
+
+
+def _trial(bench: Bench, suite: Suite, command: str, plain: Callable[[str], str]) -> Trial:
+    untried = Trial(suite, command)
+    # What is tried is a contract as it will stand in the plan, read from the plan's text.
+    plan = parse(skeleton("TODO", known=known([untried], ())).encode(), path="PLAN.md")
+    case = next(case for case in cases(plan) if case.subject is Subject.STEP)
+    (verdict,) = observe(bench, [case])
+    outcome = verdict.outcome
+    return untried._replace(
+        kind=verdict.kind,
+        reason=plain(verdict.reason),
+        summary=verdict.summary,
+        failing=tuple(plain(name) for name in _failing(verdict)),
+        seconds=outcome.duration if outcome else 0.0,
+        cure=_cure(verdict, suite),
+        tail=tuple(plain(line) for line in _tail(verdict)),
+    )
+
+
+def _failing(verdict: Verdict) -> tuple[str, ...]:
+    del verdict
+    return ()
+
+
+def _cure(verdict: Verdict, suite: Suite) -> str:
+    if verdict.kind is VerdictKind.TIMEOUT:
+        return "name a smaller part of the tests, or try again with more time: `--limit 20m`"
+    if verdict.kind is not VerdictKind.UNRUNNABLE:
+        return ""
+    if suite.setup and not suite.is_set_up:
+        return f"make its environment: `{suite.setup}`"
+    return (
+        "install what is missing into the project's environment, or name it in `[contracts] path`"
+    )
+
+
+def _tail(verdict: Verdict) -> list[str]:
+    """Return the end of what was printed, where nothing else says what went wrong."""
+    if verdict.outcome is None or verdict.kind is VerdictKind.PASS or verdict.summary is not None:
+        return []
+    printed = verdict.outcome.stderr.text().strip() or verdict.outcome.stdout.text().strip()
+    return printed.split("\n")[-_LINES:] if printed else []
