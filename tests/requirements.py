@@ -285,5 +285,6 @@ REQUIREMENTS = {
     "gate.record-not-whole": "an approval whose record lost a digest says so, and its cure",
     "disk.no-bug": "a full, read-only or failing disk is told as such; nothing is half-written",
     "gate.all-or-nothing": "an approval that cannot be shown in the plan's file does not count",
+    "state.swept": "what a kill left goes with the next command; what is needed to go on stays",
     "tests.bare-machine": "the tests pass on a bare machine; CI leaves none out for a program",
 }

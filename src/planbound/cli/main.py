@@ -74,6 +74,10 @@ COMMANDS = {
     "doctor": "say what is wrong with this workspace, and the cure",
 }
 _SUGGESTED, _SHOWN = 3, 60
+_LOOKING = frozenset({"doctor", "gc"})
+"""What shows what is left behind, instead of removing it unasked."""
+_PASSING = ("cells", "cells-probe", "copies", "homes", "scratch")
+"""The folders of a state home in which nothing is when nobody works."""
 
 
 class CommandModule(Protocol):
@@ -157,7 +161,32 @@ def _run(argv: list[str], terminal: Terminal) -> int:
     module.configure(parser)
     place = argv.index(name)
     arguments = parser.parse_args(argv[:place] + argv[place + 1 :])
-    return module.run(arguments, terminal)
+    try:
+        return module.run(arguments, terminal)
+    finally:
+        if name not in _LOOKING:
+            _tidy()
+
+
+def _tidy() -> None:
+    """Remove what killed processes left in a state home that this command looked into."""
+    parts = sys.modules.get("planbound.wiring.parts")
+    for home, opened in parts.USED.items() if parts is not None else ():
+        if not any(_holds_anything(os.path.join(home, name)) for name in _PASSING):
+            continue
+        from planbound.wiring.sweeping import sweep  # noqa: PLC0415 - most find nothing
+
+        with contextlib.suppress(Exception):  # whatever it is, the command did its work
+            sys.stdout.flush()
+            sweep(opened)
+
+
+def _holds_anything(folder: str) -> bool:
+    try:
+        with os.scandir(folder) as entries:
+            return next(entries, None) is not None
+    except OSError:
+        return False
 
 
 def module_of(command: str) -> str:

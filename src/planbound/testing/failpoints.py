@@ -2,13 +2,15 @@
 
 `PLANBOUND_FAILPOINT` says when: `before:7` and `after:7` are about the seventh append of the
 process, `before:CONTRACT_EVALUATED:2` is about the append that holds the second event of that kind.
-"After" is when the events are durable, and nothing else was done about them.
+"After" is when the events are durable, and nothing else was done about them. `change:40` is about
+the fortieth time that the process makes, moves or removes a file or folder.
 """
 
 from __future__ import annotations
 
 import os
 import signal
+import sys
 from collections.abc import Iterator, Sequence
 from typing import NamedTuple
 
@@ -21,6 +23,9 @@ from planbound.ports.journal import Journal, Query
 VARIABLE = "PLANBOUND_FAILPOINT"
 
 
+_CHANGES = frozenset({"os.mkdir", "os.rename", "os.remove", "os.rmdir", "os.link", "os.symlink"})
+
+
 class Failpoint(NamedTuple):
     """When a process dies."""
 
@@ -28,11 +33,15 @@ class Failpoint(NamedTuple):
     place: int
     """At which append, or at which event of the kind; from 1."""
     kind: EventKind | None = None
+    changes: bool = False
+    """Whether changes of the file system are counted, and not appends."""
 
 
 def parse_failpoint(text: str) -> Failpoint:
     """Return what `PLANBOUND_FAILPOINT` says."""
     when, _, rest = text.partition(":")
+    if when == "change" and rest.isdecimal():
+        return Failpoint(before=True, place=int(rest), changes=True)
     name, _, count = rest.rpartition(":")
     kinds = {kind.value: kind for kind in EventKind}
     if when not in {"before", "after"} or not count.isdecimal() or (name and name not in kinds):
@@ -49,6 +58,15 @@ class FailingJournal:
         self.journal = journal
         self.failpoint = failpoint
         self._seen = 0
+        if failpoint.changes:
+            sys.addaudithook(self._changes)
+
+    def _changes(self, event: str, arguments: tuple[object, ...]) -> None:
+        # What Python compiles depends on what was run before.
+        if event in _CHANGES and "__pycache__" not in str(arguments[0]):
+            self._seen += 1
+            if self._seen == self.failpoint.place:
+                _die()
 
     def append(
         self, drafts: Sequence[Draft], *, expected: Head | None = None, fence: Fence | None = None
@@ -63,6 +81,8 @@ class FailingJournal:
         return records
 
     def _reaches(self, drafts: Sequence[Draft]) -> bool:
+        if self.failpoint.changes:
+            return False
         kind = self.failpoint.kind
         before = self._seen
         self._seen += 1 if kind is None else sum(draft.event is kind for draft in drafts)

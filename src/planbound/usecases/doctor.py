@@ -72,6 +72,8 @@ class Probes(NamedTuple):
     """Looks at the worktrees of plans."""
     disks: Callable[[], Sequence[Finding]] | None = None
     """Looks at the disks that are written to."""
+    left: Callable[[], Sequence[Finding]] | None = None
+    """Looks for what killed processes left behind."""
 
 
 _TOOL_USES = {
@@ -111,7 +113,7 @@ def doctor(
     checks += _journal(journal, probes, readable=readable)
     checks += _worktrees(probes, readable=readable)
     checks.append(_state(probes))
-    checks += _disks(probes)
+    checks += _storage(probes)
     checks.append(_configuration(probes))
     checks += _receivers(probes)
     checks += _tools(probes)
@@ -329,15 +331,17 @@ def _permissions(name: str, folder: StateFolder) -> Check:
     return Check(name, Health.OK, f"{folder.path} is private")
 
 
-def _disks(probes: Probes) -> Iterator[Check]:
-    try:
-        found = probes.disks() if probes.disks is not None else ()
-    except PlanboundError as error:
-        yield _failed("disk", error)
-        return
-    for finding in found:
-        health = Health.OK if finding.cure is None else Health.FAIL
-        yield Check("disk", health, finding.message, finding.cure)
+def _storage(probes: Probes) -> Iterator[Check]:
+    looks = (("disk", Health.FAIL, probes.disks), ("left behind", Health.WARN, probes.left))
+    for name, bad, look in looks:
+        try:
+            found = look() if look is not None else ()
+        except PlanboundError as error:
+            yield _failed(name, error)
+            continue
+        for finding in found:
+            health = Health.OK if finding.cure is None else bad
+            yield Check(name, health, finding.message, finding.cure)
 
 
 def _configuration(probes: Probes) -> Check:

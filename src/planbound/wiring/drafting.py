@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import contextlib
 import os
-import secrets
 from collections.abc import Callable, Iterator
 from functools import partial
 
@@ -16,10 +15,10 @@ from planbound.usecases.conversation import Conversation, Room
 from planbound.wiring.agents import make_agents
 from planbound.wiring.judging import make_bench
 from planbound.wiring.parts import Parts
+from planbound.wiring.sweeping import talk_at, talk_name
 from planbound.workspace.homes import FolderHomes
 
 _SECONDS = 600.0
-_TALK = "talk-"
 
 
 @contextlib.contextmanager
@@ -44,17 +43,16 @@ def open_drafter(
     folder = parts.state.folder
     copies = WorkspaceCopies(os.path.join(folder, "copies"))
     homes = FolderHomes(os.path.join(folder, "homes"))
-    _sweep(copies, homes)
-    mark = f"{_TALK}{os.getpid()}-{secrets.token_hex(4)}"
-    copy = copies.make(bench.tree.root, mark)
-    try:
+    name = talk_name()
+    copy = copies.make(bench.tree.root, name)
+    with talk_at(copies, homes, copy):
         yield Conversation(
             agent,
             Room(
                 cell=bench.cell,
                 copy=copy,
                 shown_at=bench.tree.root,
-                home=partial(homes.of, mark),
+                home=partial(homes.of, name),
                 masked=bench.masked,
                 exposed=bench.exposed,
                 seconds=rules.seconds or _SECONDS,
@@ -63,18 +61,6 @@ def open_drafter(
                 clean=lambda text: parts.redactor.redact(text).text,
             ),
         )
-    finally:
-        homes.remove(mark)
-        copies.remove(copy)
-
-
-def _sweep(copies: WorkspaceCopies, homes: FolderHomes) -> None:
-    """Remove what talks left whose process was killed."""
-    for name in copies.names():
-        number = name.removeprefix(_TALK).partition("-")[0]
-        if name.startswith(_TALK) and not os.path.exists(f"/proc/{number}"):
-            copies.remove(os.path.join(copies.root, name))
-            homes.remove(name)
 
 
 def find_agent(configuration: Configuration, role: str) -> str | None:

@@ -4,6 +4,8 @@ from __future__ import annotations
 
 import contextlib
 import os
+from collections.abc import Callable
+from functools import partial
 
 from planbound.errors import AlreadyExists, FileProblem, GitProblem, Refused
 from planbound.ports.git import Repository
@@ -12,7 +14,7 @@ from planbound.usecases.bench import Bench
 from planbound.usecases.run.control import Control, ControlledCell
 from planbound.wiring.judging import make_bench
 from planbound.wiring.parts import Parts
-from planbound.wiring.team import git_place, run_setup
+from planbound.wiring.team import git_place, make_repository, run_setup
 from planbound.workspace.slots import RealSlots
 from planbound.workspace.tree import plans_root
 
@@ -52,26 +54,28 @@ class MergeScratch:
     def close(self) -> None:
         """Remove it, if it was made."""
         if os.path.lexists(f"{self.path}{_OWNER}"):
-            self._remove(self.path)
+            self.remove(self.path)
         self._shown = None
 
     def sweep(self) -> None:
         """Remove what processes left that are dead by now."""
+        for path in self.abandoned():
+            # One that cannot be removed is in nobody's way.
+            with contextlib.suppress(OSError, GitProblem):
+                self.remove(path)
+
+    def abandoned(self) -> list[str]:
+        """Return the worktrees of processes that are dead by now."""
         try:
             names = sorted(os.listdir(self._folder))
         except FileNotFoundError:
-            return
-        for name in names:
-            if name.startswith(_NAME) and name.endswith(_OWNER):
-                # One that cannot be removed is in nobody's way.
-                with contextlib.suppress(OSError, GitProblem):
-                    self._sweep(os.path.join(self._folder, name))
-
-    def _sweep(self, owner: str) -> None:
-        with open(owner, encoding="utf-8", errors="replace") as file:
-            mark = file.read(_LONGEST_MARK)
-        if is_gone(mark):
-            self._remove(owner.removesuffix(_OWNER))
+            return []
+        owners = [
+            os.path.join(self._folder, name)
+            for name in names
+            if name.startswith(_NAME) and name.endswith(_OWNER)
+        ]
+        return [owner.removesuffix(_OWNER) for owner in owners if _is_gone(owner)]
 
     def _make(self, commit: str) -> None:
         try:
@@ -106,7 +110,8 @@ class MergeScratch:
                     hint="mend `[worktrees] setup`",
                 )
 
-    def _remove(self, path: str) -> None:
+    def remove(self, path: str) -> None:
+        """Remove a worktree and the trace of whose it is."""
         registered = {each.path for each in self._repository.registered()}
         if path in registered:
             self._repository.remove(path, force=True)
@@ -115,6 +120,20 @@ class MergeScratch:
         if not os.path.lexists(path):
             with contextlib.suppress(FileNotFoundError):
                 os.unlink(f"{path}{_OWNER}")
+
+
+def _is_gone(owner: str) -> bool:
+    try:
+        with open(owner, encoding="utf-8", errors="replace") as file:
+            return is_gone(file.read(_LONGEST_MARK))
+    except OSError:
+        return False
+
+
+def abandoned_merges(parts: Parts) -> list[tuple[str, Callable[[], None]]]:
+    """Return the scratch worktrees that nobody needs any more, each with what removes it."""
+    scratch = MergeScratch(parts, make_repository(parts), Control())
+    return [(path, partial(scratch.remove, path)) for path in scratch.abandoned()]
 
 
 def quietly_close(scratch: MergeScratch) -> str | None:

@@ -28,6 +28,10 @@ if TYPE_CHECKING:
     from planbound.workspace.state_home import StateHome
 
 
+USED: dict[str, Parts] = {}
+"""The state homes whose journal this process looked into."""
+
+
 class Parts:
     """The parts for one workspace, each made when it is first asked for."""
 
@@ -190,6 +194,7 @@ class Parts:
             self._opened.pop().close()
 
     def _bare_journal(self) -> PostgresJournal | SqliteJournal:
+        USED.setdefault(self.state.folder, self)
         journal = self._new_journal()
         self._opened.append(journal)
         return journal

@@ -23,6 +23,7 @@ from planbound.usecases.probe import FILE, Finding, Probed, probe
 from planbound.wiring.agents import all_kinds, find_kind, make_agent
 from planbound.wiring.judging import make_bench
 from planbound.wiring.parts import Parts
+from planbound.wiring.sweeping import talk_at, talk_name
 from planbound.workspace.homes import FolderHomes
 from planbound.workspace.project_environment import agent_variables
 
@@ -95,9 +96,9 @@ def _probe(parts: Parts, rules: AgentRules) -> Probed:
     folder = parts.state.folder
     copies = WorkspaceCopies(os.path.join(folder, "copies"))
     homes = FolderHomes(os.path.join(folder, "homes"))
-    mark = f"talk-{os.getpid()}-{secrets.token_hex(4)}"
-    scratch = copies.make_empty(mark)
-    try:
+    name = talk_name()
+    scratch = copies.make_empty(name)
+    with talk_at(copies, homes, scratch):
         git = shutil.which("git", path=os.environ.get("PATH"))
         if git is not None:
             environment = {"HOME": "{home}", "PATH": os.path.dirname(git)}
@@ -107,7 +108,7 @@ def _probe(parts: Parts, rules: AgentRules) -> Probed:
             cell=bench.cell,
             copy=scratch,
             shown_at=scratch,
-            home=partial(homes.of, mark),
+            home=partial(homes.of, name),
             masked=bench.masked,
             exposed=bench.exposed,
             seconds=rules.seconds or _PROBE_SECONDS,
@@ -117,9 +118,6 @@ def _probe(parts: Parts, rules: AgentRules) -> Probed:
         word = f"probe-{secrets.token_hex(4)}"
         found = probe(agent, room, word, partial(_read, os.path.join(scratch, FILE)))
         return found if seen is None else found._replace(findings=(seen, *found.findings))
-    finally:
-        homes.remove(mark)
-        copies.remove(scratch)
 
 
 def _read(path: str) -> bytes | None:

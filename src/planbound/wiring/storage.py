@@ -36,3 +36,17 @@ def _finding(disk: Disk, names: str) -> Finding:
     if disk.is_read_only:
         cure = f"mount {disk.mount} so that it can be written"
     return Finding(f"{message}: {disk.trouble}", cure)
+
+
+def left_findings(parts: Parts) -> list[Finding]:
+    """Return what killed processes left in the state home."""
+    from planbound.wiring.sweeping import leftovers  # noqa: PLC0415 - knows cells
+
+    kinds: dict[str, int] = {}
+    for each in leftovers(parts):
+        kinds[each.kind] = kinds.get(each.kind, 0) + 1
+    if not kinds:
+        return [Finding("nothing that nobody needs")]
+    listed = ", ".join(f"{count} × {kind}" for kind, count in kinds.items())
+    cure = "the next command that opens the state home removes it, as `planbound gc` does"
+    return [Finding(f"{listed}, of processes that are no more", cure)]

@@ -55,6 +55,7 @@ def _probes(parts: Parts) -> Probes:
         hooks=lambda: _hooks(parts),
         worktrees=lambda: _worktrees(parts),
         disks=lambda: _disks(parts),
+        left=lambda: _left(parts),
     )
 
 
@@ -87,6 +88,12 @@ def _disks(parts: Parts) -> list[Finding]:
     from planbound.wiring.storage import disk_findings  # noqa: PLC0415 - only here
 
     return disk_findings(parts)
+
+
+def _left(parts: Parts) -> list[Finding]:
+    from planbound.wiring.storage import left_findings  # noqa: PLC0415 - only here
+
+    return left_findings(parts)
 
 
 def _is_there(tool: str) -> bool:

@@ -4,13 +4,16 @@ from __future__ import annotations
 
 import contextlib
 import os
-from collections.abc import Container
+import stat
+from collections.abc import Container, Iterator
 
 from planbound.errors import AlreadyExists, FileProblem, Refused
 from planbound.shell.cell.copy import copy_exactly
+from planbound.shell.cell.holding import held, is_abandoned, mark
 from planbound.shell.cell.inside.tree import remove_entry
 
 _UNFINISHED = ".unfinished-"
+_TREE = "tree"
 
 
 class WorkspaceCopies:
@@ -24,22 +27,19 @@ class WorkspaceCopies:
         path = self._path(name)
         if os.path.lexists(path):
             raise AlreadyExists(f"there is a copy called `{name}`")
-        unfinished = os.path.join(self.root, f"{_UNFINISHED}{os.getpid()}-{name}")
         source = os.path.realpath(source)
         try:
-            os.makedirs(self.root, mode=0o700, exist_ok=True)
-            remove_entry(unfinished)
-            copy_exactly(source, unfinished, hidden=frozenset({os.path.realpath(self.root)}))
-            os.rename(unfinished, path)
+            with self._room(name) as room:
+                made = os.path.join(room, _TREE)
+                copy_exactly(source, made, hidden=frozenset({os.path.realpath(self.root)}))
+                # A folder that may not be written cannot be given another parent.
+                mode = stat.S_IMODE(os.stat(made).st_mode)
+                os.chmod(made, mode | 0o700)
+                os.rename(made, path)
+                os.chmod(path, mode)
         except OSError as error:
-            with contextlib.suppress(OSError):
-                remove_entry(unfinished)
             what = str(error.filename or source)[-200:]
             raise FileProblem(f"`{source}` cannot be copied: {what}: {error.strerror}") from error
-        except BaseException:
-            with contextlib.suppress(OSError):
-                remove_entry(unfinished)
-            raise
         return path
 
     def make_empty(self, name: str) -> str:
@@ -71,14 +71,24 @@ class WorkspaceCopies:
 
     def sweep(self, keep: Container[str]) -> list[str]:
         """Remove every copy whose path is not to be kept, and what a crash left half-made."""
-        paths = [
-            os.path.join(self.root, name)
-            for name in self.names()
-            if os.path.join(self.root, name) not in keep and not _is_being_made(name)
-        ]
+        whole = [os.path.join(self.root, name) for name in self.names() if not _is_room(name)]
+        paths = sorted([*(path for path in whole if path not in keep), *self.abandoned()])
         for path in paths:
             self._remove(path)
         return paths
+
+    def abandoned(self) -> list[str]:
+        """Return what was being made or removed by processes that are no more."""
+        return [
+            os.path.join(self.root, name)
+            for name in self.names()
+            if _is_room(name)
+            and is_abandoned(os.path.join(self.root, name), _owner(name.removeprefix(_UNFINISHED)))
+        ]
+
+    def clear(self, path: str) -> None:
+        """Remove a copy, or what is left of one."""
+        self._remove(path)
 
     def _path(self, name: str) -> str:
         if not name or "/" in name or name.startswith("."):
@@ -86,20 +96,40 @@ class WorkspaceCopies:
         return os.path.join(self.root, name)
 
     def _remove(self, path: str) -> None:
-        # Half a copy must not be taken for one, when this is interrupted.
-        dying = os.path.join(self.root, f"{_UNFINISHED}{os.getpid()}-{os.path.basename(path)}")
         try:
-            if dying != path and os.path.lexists(path):
-                remove_entry(dying)
-                os.rename(path, dying)
-            remove_entry(dying)
+            if _is_room(os.path.basename(path)):
+                remove_entry(path)
+            elif os.path.lexists(path):
+                # Half a copy must not be taken for one, when this is interrupted.
+                with self._room(os.path.basename(path)) as room:
+                    _move(path, os.path.join(room, _TREE))
         except OSError as error:
             raise FileProblem(f"`{path}` cannot be removed: {error.strerror}") from error
 
+    @contextlib.contextmanager
+    def _room(self, name: str) -> Iterator[str]:
+        """Yield an empty folder that is gone afterwards, with all that is in it then."""
+        room = os.path.join(self.root, f"{_UNFINISHED}{mark()}-{name}-{os.urandom(4).hex()}")
+        os.makedirs(self.root, mode=0o700, exist_ok=True)
+        os.mkdir(room, 0o700)
+        try:
+            with held(room):
+                yield room
+        finally:
+            remove_entry(room)
 
-def _is_being_made(name: str) -> bool:
-    """Say whether another process that is alive works on it."""
-    if not name.startswith(_UNFINISHED):
-        return False
-    number = name.removeprefix(_UNFINISHED).partition("-")[0]
-    return number != str(os.getpid()) and os.path.exists(f"/proc/{number}")
+
+def _move(path: str, to: str) -> None:
+    """Give a folder another place, whatever may be written in it."""
+    with contextlib.suppress(FileNotFoundError):
+        if stat.S_ISDIR(os.lstat(path).st_mode):
+            os.chmod(path, 0o700)
+        os.rename(path, to)
+
+
+def _is_room(name: str) -> bool:
+    return name.startswith(_UNFINISHED)
+
+
+def _owner(name: str) -> str:
+    return name.partition("-")[0]

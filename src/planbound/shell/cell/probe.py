@@ -16,7 +16,9 @@ from planbound.engine.judging.level import Isolation
 from planbound.engine.judging.outcome import Ending
 from planbound.errors import FileProblem
 from planbound.ports.cell import Cell, Limits, Request
+from planbound.shell.cell.holding import held, mark
 
+PROBE = "probe-"
 _BASH = "/bin/bash"
 _PATH = "/usr/local/sbin:/usr/local/bin:/usr/sbin:/usr/bin:/sbin:/bin"
 
@@ -183,13 +185,13 @@ def _script(probes: tuple[Probe, ...]) -> str:
 def _world(folder: str) -> Iterator[_World]:
     try:
         os.makedirs(folder, mode=0o700, exist_ok=True)
-        temporary = tempfile.TemporaryDirectory(prefix="probe-", dir=folder)
+        temporary = tempfile.TemporaryDirectory(prefix=f"{PROBE}{mark()}-", dir=folder)
     except OSError as error:
         raise FileProblem(
             f"cells cannot be tried out in `{folder}`: {error.strerror}",
             hint="the state home must be writable; `--state` names another one",
         ) from error
-    with temporary as made:
+    with temporary as made, held(made):
         world = _World(os.path.realpath(made))
         world.make()
         with socket.socket() as listener, _decoy() as decoy:

@@ -8,9 +8,11 @@ import stat
 from collections.abc import Iterator
 
 from planbound.errors import CellProblem
+from planbound.shell.cell.holding import held, is_abandoned, mark
 from planbound.shell.cell.inside.tree import remove_entry
 
 _PLACEHOLDERS = "placeholders"
+_ROOM = "planbound-cell-"
 
 
 class Scratch:
@@ -39,13 +41,14 @@ class Scratch:
     def _made(self, parent: str) -> Iterator[str]:
         try:
             os.makedirs(parent, mode=0o700, exist_ok=True)
-            name = f"planbound-cell-{os.getpid()}-{os.urandom(6).hex()}"
+            name = f"{_ROOM}{mark().replace('.', '-')}-{os.urandom(6).hex()}"
             path = os.path.join(parent, name)
             os.mkdir(path, 0o700)
         except OSError as error:
             raise CellProblem(f"no folder for a cell in `{parent}`: {error.strerror}") from error
         try:
-            yield os.path.realpath(path)
+            with held(path):
+                yield os.path.realpath(path)
         finally:
             with contextlib.suppress(OSError):
                 remove_entry(path)
@@ -76,16 +79,33 @@ class Scratch:
         if self._swept:
             return
         self._swept = True
+        for path in self.abandoned():
+            with contextlib.suppress(OSError):
+                clear(path)
+
+    def abandoned(self) -> list[str]:
+        """Return the rooms of harnesses that are no more."""
+        found: list[str] = []
         for parent in {self.folder, _memory() or self.folder}:
             with contextlib.suppress(OSError):
-                for name in os.listdir(parent):
-                    if name.startswith("planbound-cell-") and not _is_alive(name.split("-")[2]):
-                        _clear(os.path.join(parent, name))
+                found += [
+                    os.path.join(parent, name)
+                    for name in os.listdir(parent)
+                    if name.startswith(_ROOM)
+                    and is_abandoned(os.path.join(parent, name), _owner(name))
+                    and os.lstat(os.path.join(parent, name)).st_uid == os.getuid()
+                ]
+        return found
 
 
-def _clear(room: str) -> None:
-    if os.lstat(room).st_uid != os.getuid():
-        return
+def _owner(name: str) -> str:
+    """Return the mark in the name of a room; one of an earlier version has only the number."""
+    parts = name.removeprefix(_ROOM).split("-")
+    return ".".join(parts[:2]) if len(parts) > 2 else parts[0]
+
+
+def clear(room: str) -> None:
+    """Remove a room, and what its cell put into the workspace."""
     with contextlib.suppress(OSError), open(os.path.join(room, _PLACEHOLDERS), "rb") as note:
         _take_away([os.fsdecode(path) for path in note.read().split(b"\0") if path])
     remove_entry(room)
@@ -116,10 +136,6 @@ def _moved(workspace: str, made: dict[int, str]) -> list[str]:
         for name in names.intersection(files)
         if os.lstat(os.path.join(folder, name)).st_ino in lost
     ]
-
-
-def _is_alive(number: str) -> bool:
-    return number.isdigit() and os.path.exists(f"/proc/{number}")
 
 
 def _memory() -> str | None:

@@ -1,0 +1,117 @@
+"""What a kill leaves in the state home goes with the next command, and nothing else does."""
+
+from __future__ import annotations
+
+import os
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+from planbound.engine.run.runs import runs_that_are_over
+from planbound.journal.event import EventKind
+from planbound.journal.record import Record
+from planbound.shell.cell.holding import held, is_abandoned, mark
+from tests.run.matrix import GUIDANCE, RUN, Rig, left_in
+from tests.store.child import draft
+
+pytestmark = pytest.mark.requirement("state.swept")
+
+
+@pytest.fixture(scope="module")
+def cell(tmp_path_factory: pytest.TempPathFactory) -> Rig:
+    return Rig(tmp_path_factory.mktemp("cell"), "cell")
+
+
+def test_what_a_killed_run_can_go_on_with_stays_and_the_rest_goes(cell: Rig) -> None:
+    with cell.approved() as bench:
+        # In the middle of a copy: another step has its own already.
+        bench.goes(*RUN, code=-9, PLANBOUND_FAILPOINT="change:120")
+        left = left_in(bench)
+        half = [name for name in left if "unfinished" in name]
+        assert half
+        shown = bench.run("doctor", "--json").json["checks"]
+        (check,) = [each for each in shown if each["name"] == "left behind"]
+        assert (check["health"], "copy of the workspace" in check["message"]) == ("WARN", True)
+        assert left_in(bench) == left, "doctor repairs nothing"
+        bench.goes("status", "PLAN")
+        assert left_in(bench) == [name for name in left if name.startswith("copies/") and name
+                                  not in half]  # fmt: skip
+        bench.goes(*RUN, code=4)
+        (copy,) = left_in(bench)
+        bench.goes("list")
+        assert left_in(bench) == [copy], "the step that waits for a person goes on in it"
+        bench.answer("retry", *GUIDANCE)
+        # The end is on record, and nothing was cleared away.
+        bench.goes(*RUN, code=-9, PLANBOUND_FAILPOINT="after:EXECUTION_COMPLETE:1")
+        for name in (copy, copy.replace("copies", "homes"), "homes/01234567-1"):
+            (bench.folder / "state" / name).mkdir(parents=True, exist_ok=True)
+        bench.goes("log")
+        assert left_in(bench) == ["homes/01234567-1"], "nobody knows whose that is"
+        assert bench.status()["ended"] == "done"
+
+
+def test_a_folder_is_abandoned_only_when_nobody_can_have_it(tmp_path: Path) -> None:
+    number, _, realm = mark().partition(".")
+    with subprocess.Popen(["true"]) as process:
+        process.wait()
+    dead = str(process.pid)
+    folder = str(tmp_path)
+    assert not is_abandoned(folder, number)
+    assert not is_abandoned(folder, mark())
+    assert is_abandoned(folder, dead)
+    assert is_abandoned(folder, f"{dead}.{realm}")
+    # A process of another container: its number says nothing, and it may be about to lock.
+    assert not is_abandoned(folder, f"{dead}.1")
+    assert not is_abandoned(folder, "x")
+
+
+def test_a_folder_of_another_container_is_told_by_its_lock(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr("planbound.shell.cell.holding._YOUNG", -1.0)
+    folder = str(tmp_path)
+    assert is_abandoned(folder, "1.1")
+    with held(folder):
+        assert not is_abandoned(folder, "1.1")
+    script = f"import os; from planbound.shell.cell.holding import held\nwith held({folder!r}): "
+    with subprocess.Popen(
+        [sys.executable, "-c", f"{script}os.write(1, b'x'); os.read(0, 1)"],
+        stdin=subprocess.PIPE,
+        stdout=subprocess.PIPE,
+    ) as holder:
+        assert holder.stdout is not None
+        assert holder.stdout.read(1) == b"x"
+        assert not is_abandoned(folder, "1.1")
+        holder.kill()
+        holder.wait()
+    assert is_abandoned(folder, "1.1")
+    assert os.path.isdir(folder)
+
+
+def events(*said: tuple[EventKind, str, str, str | None]) -> list[Record]:
+    return [
+        Record(number, number, draft(
+            str(number), event=kind, plan=plan, run=run, status=status), 1, "", "")
+        for number, (kind, plan, run, status) in enumerate(said, 1)
+    ]  # fmt: skip
+
+
+def test_a_run_is_over_when_nobody_can_go_on_with_it() -> None:
+    begun, ended = EventKind.EXECUTION_STARTED, EventKind.EXECUTION_COMPLETE
+    told = events(
+        (begun, "a", "a1", None),
+        (ended, "a", "a1", "cancelled"),
+        (begun, "a", "a2", None),
+        (begun, "b", "b1", None),
+        (ended, "b", "b1", "failed"),
+        (begun, "c", "c1", None),
+        (ended, "c", "c1", "done"),
+        (begun, "d", "d1", None),
+        (begun, "d", "d2", None),
+        (begun, "e", "e1", None),
+        (EventKind.PLAN_CREATED, "e", "", None),
+    )
+    assert runs_that_are_over(told, ()) == {"a1", "c1", "d1", "e1"}
+    assert runs_that_are_over(told, {"c", "a"}) == {"d1", "e1"}
