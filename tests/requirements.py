@@ -139,6 +139,8 @@ REQUIREMENTS = {
     "environment.none-of-ours": "contracts and agents get nothing of Planbound's environment",
     "environment.found": "contracts and agents get the project's own environment",
     "environment.broken": "an environment that cannot be used is said, and no other is taken",
+    "environment.tools": "which programs contracts use is said, and an approval is bound to it",
+    "environment.unset": "what contracts were to get and will not is said",
     "cell.walls": "each kind of cell withstands what its level promises, or is not chosen",
     "cell.fails-closed": "less isolation than demanded runs nothing",
     "cell.agent": "an agent writes its workspace and nothing that judges it",

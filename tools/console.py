@@ -4,7 +4,7 @@ Every ```console fence is run, the fences of one page in order and in one scratc
 that begins with `$ ` is a command, lines with `> ` right behind it carry it on, and the rest is
 what it prints on either stream. A line `...` stands for any number of lines. Times such as `0.3 s`
 and ids of eight hexadecimal digits, which are others each time, stand for any of their kind, and
-so do the commits of merges.
+so do the commits of merges, and the version and place of a program.
 
 Two comments, each right before a fence, steer this:
 
@@ -45,8 +45,10 @@ _SLOW = re.compile(r"(?m)^judging(?: \d+/\d+)?: .*, \d[\d.]* (?:s|min)\b.*\n")
 """What is only said where a machine is slow."""
 _VARYING = re.compile(
     r"\b(?:[0-9]+\.[0-9] s|[0-9a-f]{8}|(?<=merged as )[0-9a-f]{12}|(?<=is at )[0-9a-f]{12})\b"
+    r"|(?<= )[0-9]+(?:\.[0-9]+)+ \([^)]*\)"
 )
-"""What is another one each time: how long it took, the id of a question, a commit."""
+"""What is another one each time: how long it took, the id of a question, a commit; or on another
+machine: the version of a program, and where it is."""
 _END = "\x1e"
 """What the shell prints behind the output of each command."""
 

@@ -77,6 +77,13 @@ def cases() -> Iterator[Case]:
 CASES = list(cases())
 
 
+@pytest.fixture(autouse=True)
+def no_environment(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Let no environment that somebody activated count for the project's."""
+    for name in ("VIRTUAL_ENV", "CONDA_PREFIX", "UV_PROJECT_ENVIRONMENT"):
+        monkeypatch.delenv(name, raising=False)
+
+
 def lay_out(case: Case, root: Path) -> None:
     for line in case.fences.get("files", "").splitlines():
         name, _, target = line.strip().partition(" -> ")

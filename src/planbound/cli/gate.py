@@ -44,6 +44,7 @@ from planbound.usecases.verify import Verified, verify
 from planbound.wiring.judging import make_bench, refuse_in_cell
 from planbound.wiring.parts import Parts
 from planbound.wiring.people import stillness
+from planbound.wiring.tools import cautions, contract_tools, said_tools
 
 _TYPED = 6
 
@@ -126,6 +127,7 @@ class Gate:
             judges=gate.judge_digests(found, tree.manifest, bench.vault),
             configuration=configuration_digest(self.parts.configuration),
             baseline=(),
+            tools=contract_tools(self.parts, bench, found, tree.manifest),
         )
         self._refuse_again(sheet)
         self.frozen = tree
@@ -134,6 +136,8 @@ class Gate:
         if not self.given.statement:
             for line in gate_sheet.lines(self._view(sheet, skipped), self.terminal):
                 self.terminal.out(line)
+            for caution in cautions(self.parts):
+                self.terminal.note(f"note: {caution}")
         return sheet
 
     def _view(self, sheet: gate.Sheet, skipped: Sequence[str]) -> gate_sheet.View:
@@ -162,8 +166,11 @@ class Gate:
             self.parts.now(),
             project=self.parts.state.project,
             used=gate.consumer(journal, sheet.slug, approval.nonce),
+            tools=said_tools(sheet.tools),
         )
-        if standing.used is not None and mismatch(approval, standing._replace(used=None)) is None:
+        # A run that is under way may have made the environment itself.
+        meanwhile = standing._replace(used=None, tools=None)
+        if standing.used is not None and mismatch(approval, meanwhile) is None:
             self._refuse_under_way(sheet.slug, standing.used)
         reason = mismatch(approval, standing)
         if reason is None:
@@ -223,6 +230,7 @@ class Gate:
             modifications=modifications,
             project=self.parts.state.project,
             policy=self.given.policy,
+            tools=said_tools(sheet.tools),
         )
         recorder = self.parts.recorder()
         with stillness(self.parts, sheet.slug):

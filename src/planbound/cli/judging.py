@@ -9,12 +9,17 @@ from typing import NamedTuple
 from planbound.cli.inputs import read_bound_plan
 from planbound.cli.terminal import Terminal
 from planbound.engine.judging.case import Case, cases
+from planbound.engine.judging.programs import Tool
 from planbound.engine.judging.verdict import Subject
+from planbound.engine.manifest import Manifest
 from planbound.errors import UsageError
 from planbound.plan.model import Command, Plan
 from planbound.ports.files import PlanFile
+from planbound.source.visible import visible
+from planbound.usecases.bench import Bench
 from planbound.usecases.verify import verify
 from planbound.wiring.parts import Parts
+from planbound.wiring.tools import cautions, contract_tools
 
 
 class Asked(NamedTuple):
@@ -70,6 +75,18 @@ def ask(arguments: argparse.Namespace, parts: Parts, terminal: Terminal) -> Aske
         count = f"{verified.errors} error{'' if verified.errors == 1 else 's'}"
         terminal.note(f"note: the plan has {count}; `planbound verify` says which")
     return Asked(file, verified.plan, chosen, parts.holds(file.path), parts)
+
+
+def tell_tools(
+    asked: Asked, bench: Bench, tree: Manifest | None, terminal: Terminal, *, silent: bool
+) -> tuple[Tool, ...]:
+    """Say which programs the contracts will use, and what they were to get and will not."""
+    tools = contract_tools(asked.parts, bench, asked.judged, tree)
+    if tools and not silent:
+        terminal.out(f"contracts use {visible(', '.join(map(str, tools)))}")
+    for caution in cautions(asked.parts):
+        terminal.note(f"note: {caution}")
+    return tools
 
 
 def _chosen(plan: Plan, arguments: argparse.Namespace) -> tuple[Case, ...]:

@@ -172,6 +172,7 @@ EVENTS: dict[EventKind, EventSpec] = {
         may("project", _EXACT, "the id of the repository that it was given in"),
         may("configuration", _EXACT, "the digest of the configuration that contracts run under"),
         may("expires", _EXACT, "until when it holds"),
+        may("tools", _EXACT_OBJECT, "for each program of a contract its version and place"),
         may("text", _EXACT, "where the plan's text is kept: the SHA-256 in the vault"),
     ),
     EventKind.GATE_REJECTED: spec(

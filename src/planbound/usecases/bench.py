@@ -46,3 +46,5 @@ class Bench(NamedTuple):
     """Whether there is no cell: the tree is not looked at, and nothing is protected."""
     fault: tuple[str, str] | None = None
     """Why the project's own programs cannot be used, and what to do about it."""
+    cure: str = "name its folder in `[contracts] path`"
+    """What to do about a program or module that contracts do not find."""

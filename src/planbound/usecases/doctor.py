@@ -52,6 +52,16 @@ class StateFolder(NamedTuple):
     """Whether it belongs to who asks."""
 
 
+class ContractTools(NamedTuple):
+    """What contracts will use, and what they were to get and will not."""
+
+    tools: str
+    """Programs with their versions and places; empty where none has any."""
+    cautions: tuple[str, ...] = ()
+    fault: tuple[str, str] | None = None
+    """Why the project's own programs cannot be used, and what to do about it."""
+
+
 class Probes(NamedTuple):
     """What the use case cannot look at by itself; None: not checked."""
 
@@ -66,6 +76,8 @@ class Probes(NamedTuple):
     """Returns what is wrong with those who are told of events."""
     tools: Mapping[str, bool] | None = None
     """For each tool whether it is there."""
+    environment: Callable[[Sequence[Plan]], ContractTools] | None = None
+    """Looks at what the contracts of plans will use."""
     hooks: Callable[[], HookReport] | None = None
     """Looks at the hooks in the settings of agent hosts, and asks them."""
     worktrees: Callable[[], Sequence[Finding]] | None = None
@@ -98,6 +110,7 @@ def doctor(
     """Return every check; one that breaks down is a FAIL, and the others go on."""
     checks: list[Check] = []
     journal, opened = _open(open_journal)
+    plans: list[Plan] = []
     try:
         seen = overview(workspace, files, lambda: journal)
     except PlanboundError as error:
@@ -107,6 +120,7 @@ def doctor(
         checks += _dependencies(seen)
         checks += _conflicts(seen, _folder(workspace))
         checks += _drift(seen)
+        plans += (line.plan for line in seen.lines if line.plan is not None)
     checks.insert(len([c for c in checks if c.name == "plans"]), _binding(workspace))
     checks.append(opened)
     readable = opened.health is Health.OK
@@ -117,6 +131,7 @@ def doctor(
     checks.append(_configuration(probes))
     checks += _receivers(probes)
     checks += _tools(probes)
+    checks += _environment(probes, plans)
     checks += _hooks(probes)
     return checks
 
@@ -385,6 +400,23 @@ def _tools(probes: Probes) -> Iterator[Check]:
         else:
             message = f"`{tool}` is not on the PATH; it is for {use}" if use else f"no `{tool}`"
             yield Check("tools", Health.WARN, message, cure)
+
+
+def _environment(probes: Probes, plans: Sequence[Plan]) -> Iterator[Check]:
+    name = "contracts"
+    if probes.environment is None:
+        return
+    try:
+        found = probes.environment(plans)
+    except PlanboundError as error:
+        yield Check(name, Health.WARN, error.message, error.hint or "mend what it names")
+        return
+    if found.fault is not None:
+        yield Check(name, Health.WARN, *found.fault)
+    elif found.tools:
+        yield Check(name, Health.OK, f"they use {found.tools}")
+    for caution in found.cautions:
+        yield Check(name, Health.WARN, caution, "set it, or take it out of the configuration")
 
 
 def _hooks(probes: Probes) -> Iterator[Check]:

@@ -10,6 +10,7 @@ from typing import NamedTuple
 
 from planbound.engine.gate.approval import Approval, Method, approval_of
 from planbound.engine.judging.case import Case
+from planbound.engine.judging.programs import Tool
 from planbound.engine.judging.verdict import Verdict
 from planbound.engine.manifest import Manifest
 from planbound.journal.event import EventKind
@@ -43,6 +44,8 @@ class Sheet(NamedTuple):
     judges: Mapping[str, str]
     configuration: str
     baseline: tuple[Verdict, ...]
+    tools: tuple[Tool, ...] = ()
+    """The programs that contracts call."""
 
 
 NAMESPACE = "planbound-approval@v1"
@@ -62,6 +65,8 @@ def statement(sheet: Sheet, project: str) -> bytes:
         "project": project,
         "tree": sheet.tree,
     }
+    if sheet.tools:
+        said["tools"] = ", ".join(str(tool) for tool in sheet.tools)
     return json.dumps(said, sort_keys=True, indent=2).encode("ascii") + b"\n"
 
 
@@ -134,6 +139,8 @@ def approve(
         "strength": Method(approval.method).strength.value,
         "configuration": approval.configuration,
     }
+    if approval.tools:
+        details["tools"] = dict(approval.tools)
     optional = {
         "expires": approval.expires,
         "project": approval.project,

@@ -16,7 +16,7 @@ from planbound.engine.judging.outcome import Ending, Outcome
 from planbound.engine.judging.protection import Protection, new_caches, protect
 from planbound.engine.judging.scope import Scope, covers
 from planbound.engine.judging.summary import Summary, read_summary
-from planbound.engine.judging.unrunnable import may_use_python
+from planbound.engine.judging.unrunnable import Surroundings, examined, may_use_python
 from planbound.engine.judging.verdict import CanaryRun, Finding, Tampering, Verdict, VerdictKind
 from planbound.engine.manifest import EntryType, Manifest, changes, path_text
 from planbound.errors import CellProblem
@@ -235,6 +235,7 @@ class _Judgement:
             outcome = self.bench.cell.run(self.request)
             summary = read_summary(_said(outcome))
             finding = self._parsed(meaning(outcome, self.expectations, summary), outcome)
+            finding = examined(finding, outcome, summary, self._around())
             kinds.append(finding.kind)
             if finding.kind is not VerdictKind.PASS and number and VerdictKind.PASS in kinds:
                 break
@@ -248,6 +249,15 @@ class _Judgement:
             if VerdictKind.FAIL.value in earlier:
                 finding = Finding(VerdictKind.FLAKY, "passed, and failed before on the same tree")
         return outcome, finding, summary, len(kinds)
+
+    def _around(self) -> Surroundings:
+        return Surroundings(
+            network=self.bench.configuration.contracts.network,
+            cure=self.bench.cure,
+            scope=self.setting.scope,
+            files=frozenset(self.before.files()),
+            read=self._read,
+        )
 
     def _parsed(self, finding: Finding, outcome: Outcome) -> Finding:
         """Return the finding, or that bash could not parse the contract, where nobody asked it."""
@@ -417,8 +427,6 @@ class _Judgement:
     def _notes(self, finding: Finding) -> Iterator[str]:
         if self.bench.fault is not None and finding.reason == self.bench.fault[0]:
             yield self.bench.fault[1]
-        if finding.kind is VerdictKind.UNRUNNABLE and "not found" in finding.reason:
-            yield "contracts have a PATH of their own: `[contracts] path` names more folders"
         open_ = sorted(path for path in self.judges.files if covers(self.setting.scope, path))
         if open_:
             yield f"`touches` lets the step edit its own judges: {_listed(open_)}"

@@ -69,3 +69,11 @@ class Facts(NamedTuple):
     profile: str = "default"
     claims: bool = False
     """Whether a step may be claimed with evidence, where it has no contract."""
+    network: bool = True
+    """Whether contracts have one."""
+    has_environment: bool = False
+    """Whether the project has a Python environment already."""
+    node_programs: frozenset[str] = frozenset()
+    """What is in `node_modules/.bin`."""
+    elsewhere: Mapping[str, str] = MappingProxyType({})
+    """For missing tools where the caller's PATH has them."""

@@ -25,6 +25,7 @@ from planbound.usecases.verify import verify
 from planbound.wiring.judging import make_bench, refuse_in_cell
 from planbound.wiring.parts import Parts
 from planbound.wiring.people import stillness
+from planbound.wiring.tools import contract_tools, said_tools
 
 TYPED = 6
 """How many characters of the digest a person types."""
@@ -81,6 +82,7 @@ class ElicitedApprovals:
             judges=gate.judge_digests(found, tree.manifest, bench.vault),
             configuration=configuration_digest(self._parts.configuration),
             baseline=tuple(observe(bench, found)),
+            tools=contract_tools(self._parts, bench, found, tree.manifest),
         )
         self._parts.real_files.refuse_unwritable(file.path)
         recorder = self._parts.recorder()
@@ -101,6 +103,7 @@ class ElicitedApprovals:
             by=by,
             method=Method.ELICITATION.value,
             project=self._parts.state.project,
+            tools=said_tools(sheet.tools),
         )
 
     def _read(self, slug: str) -> tuple[PlanFile, bytes, Plan]:

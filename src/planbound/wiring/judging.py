@@ -25,6 +25,7 @@ from planbound.workspace.held_out import held_out_files
 from planbound.workspace.project_environment import (
     SYSTEM_PATH,
     ProjectEnvironment,
+    cure_of,
     find_environment,
     hidden_fault,
     without_ours,
@@ -89,6 +90,7 @@ def make_bench(parts: Parts, cell: Cell | None = None) -> Bench:
         held_out=held_out_files(tree.root, configuration.judging.held_out),
         told=parts.told,
         bare=bare,
+        cure=cure_of(project),
         fault=project.fault or (None if bare else hidden_fault(project, masked)),
     )
 

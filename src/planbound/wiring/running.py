@@ -35,6 +35,7 @@ from planbound.wiring.judging import make_bench
 from planbound.wiring.motors import Motors, make_motors
 from planbound.wiring.notify import make_courier
 from planbound.wiring.parts import Parts
+from planbound.wiring.tools import contract_tools, said_tools
 from planbound.workspace.frozen_tree import RealTree
 from planbound.workspace.homes import FolderHomes
 from planbound.workspace.stamp import stamp_of
@@ -221,6 +222,7 @@ def make_desk(parts: Parts, file: PlanFile) -> Desk:
         jitter=_jitter,
         nonce=lambda: os.urandom(4).hex(),
         worktree=WorktreeLock(os.path.join(parts.state.locks, _worktree_name(parts.root))),
+        tools=lambda cases, manifest: said_tools(contract_tools(parts, bench, cases, manifest)),
         place=make_place(parts, file.slug),
     )
 

@@ -40,6 +40,8 @@ class Found(NamedTuple):
     """Its folder, as it was named: the one with `bin` in it."""
     origin: str
     """How people call it: `.venv`, `$VIRTUAL_ENV`, `[contracts] path`."""
+    is_of_main: bool = False
+    """Whether it is the main worktree's, and this is another one."""
 
 
 class ProjectEnvironment(NamedTuple):
@@ -104,6 +106,24 @@ def hidden_fault(environment: ProjectEnvironment, masked: Iterable[str]) -> Faul
                     " `[contracts] path`",
                 )
     return None
+
+
+def cure_of(environment: ProjectEnvironment) -> str:
+    """Return what to do about a program or module that contracts do not find."""
+    if environment.found is not None:
+        return (
+            f"install it into the project's environment {environment.found.origin},"
+            " or name another folder in `[contracts] path`"
+        )
+    if environment.passed_over is not None:
+        return (
+            f"the active environment `{environment.passed_over}` is Planbound's own: where it is"
+            f' the project\'s, too, say `[contracts] path = ["{_bin(environment.passed_over)}"]`'
+        )
+    return (
+        "install it where the project has its environment (`.venv`),"
+        " or name its folder in `[contracts] path`"
+    )
 
 
 def without_ours(variables: Mapping[str, str], root: str) -> dict[str, str]:
@@ -180,7 +200,7 @@ def _of_folders(folders: Iterable[str]) -> Found | None:
     """Return the environment that a configured folder belongs to."""
     for folder in folders:
         prefix = os.path.dirname(os.path.normpath(folder))
-        if _is_environment(prefix) and os.path.basename(os.path.normpath(folder)) == "bin":
+        if is_environment(prefix) and os.path.basename(os.path.normpath(folder)) == "bin":
             return Found(prefix, "`[contracts] path`")
     return None
 
@@ -204,7 +224,7 @@ def _candidates(root: str, given: Mapping[str, str]) -> Iterator[Found]:
             yield Found(os.path.normpath(active), origin)
     if (main := _main_of(root)) is not None:
         for name in _IN_WORKSPACE:
-            yield Found(os.path.join(main, name), f"`{name}` of the main worktree")
+            yield Found(os.path.join(main, name), f"`{name}` of the main worktree", is_of_main=True)
 
 
 def _of_hatch(root: str) -> Iterator[Found]:
@@ -214,7 +234,7 @@ def _of_hatch(root: str) -> Iterator[Found]:
         names = sorted(os.listdir(folder))
     except OSError:
         return
-    made = [name for name in names if _is_environment(os.path.join(folder, name))]
+    made = [name for name in names if is_environment(os.path.join(folder, name))]
     usual = [name for name in made if name in {"default", os.path.basename(root)}]
     for name in usual or (made if len(made) == 1 else []):
         yield Found(os.path.join(folder, name), f"`{_HATCH}/{name}`")
@@ -237,13 +257,14 @@ def _main_of(root: str) -> str | None:
 
 def _is_meant(found: Found) -> bool:
     """Say whether there is an environment, or what is left of one."""
-    if _is_environment(found.prefix) or found.origin == _ACTIVE:
+    if is_environment(found.prefix) or found.origin == _ACTIVE:
         return True
     dangling = os.path.islink(found.prefix) and not os.path.exists(found.prefix)
     return dangling or os.path.lexists(os.path.join(_bin(found.prefix), "python"))
 
 
-def _is_environment(prefix: str) -> bool:
+def is_environment(prefix: str) -> bool:
+    """Say whether a folder is a virtual environment, or one of conda."""
     return os.path.isfile(os.path.join(prefix, "pyvenv.cfg")) or os.path.isdir(
         os.path.join(prefix, "conda-meta")
     )

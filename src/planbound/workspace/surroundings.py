@@ -12,7 +12,7 @@ from planbound.plan.slug import slug_of
 from planbound.ports.files import Shelf
 from planbound.ports.surroundings import ShellSyntax
 from planbound.verify.facts import Facts, Neighbours, PathKind, Questions
-from planbound.workspace.contract_path import contract_path
+from planbound.workspace.project_environment import find_environment, without_ours
 
 _STANDARD_INPUT = "<stdin>"
 """How a plan is shown that has no file."""
@@ -39,7 +39,9 @@ class RealSurroundings:
 
     def answer(self, questions: Questions) -> Facts:
         """Return what is known about what was asked."""
-        search = contract_path(self.configuration, self.root)
+        project = find_environment(self.configuration, self.root)
+        missing = frozenset(tool for tool in questions.tools if not _find(tool, project.path))
+        callers = without_ours(os.environ, self.root).get("PATH", "").split(os.pathsep)
         gate = self.configuration.gate
         return Facts(
             roles=self.configuration.roles,
@@ -47,14 +49,16 @@ class RealSurroundings:
             missing_topics=frozenset(
                 topic for topic in questions.topics if not self._has_topic(topic)
             ),
-            missing_tools=frozenset(
-                tool for tool in questions.tools if not _is_on_path(tool, search)
-            ),
+            missing_tools=missing,
+            elsewhere={tool: found for tool in missing if (found := _find(tool, callers))},
             syntax=self.syntax.faults(questions.commands),
             plans=self._neighbours(questions) if questions.plans else None,
             profile=self.configuration.profile,
             # Where people approve what agents in the loop want to do, they see what is claimed.
             claims=gate.approval and gate.require is Require.CLAIMED,
+            network=self.configuration.contracts.network,
+            has_environment=project.found is not None,
+            node_programs=frozenset(_listed(os.path.join(self.root, "node_modules", ".bin"))),
         )
 
     def _neighbours(self, questions: Questions) -> Neighbours | None:
@@ -98,11 +102,17 @@ class RealSurroundings:
             return False
 
 
-def _is_on_path(tool: str, search: list[str]) -> bool:
+def _find(tool: str, folders: Iterable[str]) -> str | None:
+    """Return where a program is, along folders."""
     try:
-        return any(
-            os.path.isfile(path) and os.access(path, os.X_OK)
-            for path in (os.path.join(folder, tool) for folder in search if folder)
-        )
+        paths = (os.path.join(folder, tool) for folder in folders if folder)
+        return next((p for p in paths if os.path.isfile(p) and os.access(p, os.X_OK)), None)
     except ValueError:
-        return False
+        return None
+
+
+def _listed(folder: str) -> list[str]:
+    try:
+        return os.listdir(folder)
+    except OSError:
+        return []

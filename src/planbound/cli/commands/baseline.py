@@ -44,6 +44,7 @@ def run(arguments: argparse.Namespace, terminal: Terminal) -> ExitCode:
     bench = make_bench(parts)
     redactor = parts.redactor
     tree = freeze(bench.tree, bench.vault, bench.rules)
+    tools = judging.tell_tools(asked, bench, tree.manifest, terminal, silent=arguments.json)
     found: list[Verdict] = []
     for verdict in observe(bench, asked.judged):
         found.append(verdict)
@@ -58,6 +59,7 @@ def run(arguments: argparse.Namespace, terminal: Terminal) -> ExitCode:
                 "digest": digest(asked.plan),
                 "tree": tree.manifest.digest,
                 "isolation": bench.cell.isolation.value,
+                "tools": [tool._asdict() for tool in tools],
                 "verdicts": [
                     {**reports.as_data(item, redactor), "colour": _colour(item)} for item in found
                 ],

@@ -5,12 +5,22 @@ from __future__ import annotations
 import argparse
 import os
 import stat
+from collections.abc import Sequence
 
 from planbound.cli.terminal import Terminal
 from planbound.errors import ExitCode, FileProblem, PlanboundError
+from planbound.plan.model import Plan
 from planbound.source.visible import visible
 from planbound.store.files import RealFiles
-from planbound.usecases.doctor import Check, Health, Probes, StateFolder, doctor, is_well
+from planbound.usecases.doctor import (
+    Check,
+    ContractTools,
+    Health,
+    Probes,
+    StateFolder,
+    doctor,
+    is_well,
+)
 from planbound.usecases.hosts.health import HookReport
 from planbound.usecases.team.health import Finding
 from planbound.wiring.parts import Parts
@@ -52,6 +62,7 @@ def _probes(parts: Parts) -> Probes:
         configuration=lambda: parts.configuration.path,
         receivers=(lambda: _troubles(parts)) if _has_receivers(parts) else None,
         tools={tool: _is_there(tool) for tool in TOOLS},
+        environment=lambda plans: _environment(parts, plans),
         hooks=lambda: _hooks(parts),
         worktrees=lambda: _worktrees(parts),
         disks=lambda: _disks(parts),
@@ -70,6 +81,12 @@ def _troubles(parts: Parts) -> list[str]:
     from planbound.wiring.notify import receiver_troubles  # noqa: PLC0415 - most have no receivers
 
     return receiver_troubles(parts)
+
+
+def _environment(parts: Parts, plans: Sequence[Plan]) -> ContractTools:
+    from planbound.wiring.tools import tools_of_plans  # noqa: PLC0415 - only here
+
+    return tools_of_plans(parts, plans)
 
 
 def _hooks(parts: Parts) -> HookReport:

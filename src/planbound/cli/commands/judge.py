@@ -45,6 +45,10 @@ def run(arguments: argparse.Namespace, terminal: Terminal) -> ExitCode:
     redactor = parts.redactor
     found: list[Verdict] = []
     setting = _setting(asked, parts, bench)
+    frozen = setting.frozen
+    tools = judging.tell_tools(
+        asked, bench, frozen.manifest if frozen else None, terminal, silent=arguments.json
+    )
     for verdict in judge(bench, asked.judged, setting):
         found.append(verdict)
         if asked.held:
@@ -61,7 +65,8 @@ def run(arguments: argparse.Namespace, terminal: Terminal) -> ExitCode:
                 "digest": digest(asked.plan),
                 "isolation": bench.cell.isolation.value,
                 "cell": bench.cell.name,
-                "baseline": setting.frozen.id if setting.frozen else None,
+                "baseline": frozen.id if frozen else None,
+                "tools": [tool._asdict() for tool in tools],
                 "passed": passed,
                 "hint": cure,
                 "verdicts": [reports.as_data(item, redactor) for item in found],

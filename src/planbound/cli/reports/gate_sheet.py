@@ -60,6 +60,8 @@ def lines(view: View, terminal: Terminal) -> Iterator[str]:
     yield from _conditions("at the end", "postcondition", plan.postconditions, found, terminal)
     yield ""
     yield _judges(sheet)
+    if sheet.tools:
+        yield f"contracts use {visible(', '.join(map(str, sheet.tools)))}"
     contracts = view.configuration.contracts
     yield f"passed to contracts: {_names(contracts.env)}; network {_switch(on=contracts.network)}"
     yield from _agents(plan, view.configuration)

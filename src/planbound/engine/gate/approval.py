@@ -76,6 +76,8 @@ class Approval(NamedTuple):
     project: str | None = None
     """The repository that it was given in; None in records that are older than that."""
     policy: str | None = None
+    tools: Mapping[str, str] | None = None
+    """The programs that contracts call, with version and place; None in older records."""
 
 
 class Standing(NamedTuple):
@@ -88,6 +90,8 @@ class Standing(NamedTuple):
     project: str | None = None
     used: str | None = None
     """The run that consumed the approval, unless it is the one that asks."""
+    tools: Mapping[str, str] | None = None
+    """None: not looked at."""
 
 
 def approval_of(details: Mapping[str, object]) -> Approval | None:
@@ -100,6 +104,7 @@ def approval_of(details: Mapping[str, object]) -> Approval | None:
         return None
     nonce, digest, configuration, by, method = map(str, texts)
     expires, project, policy = (details.get(name) for name in ("expires", "project", "policy"))
+    tools = details.get("tools")
     return Approval(
         nonce=nonce,
         digest=digest,
@@ -111,6 +116,7 @@ def approval_of(details: Mapping[str, object]) -> Approval | None:
         modifications=tuple(str(change) for change in changes),
         project=project if isinstance(project, str) else None,
         policy=policy if isinstance(policy, str) else None,
+        tools={str(name): str(tools[name]) for name in tools} if isinstance(tools, dict) else None,
     )
 
 
@@ -138,6 +144,10 @@ def _mismatches(approval: Approval, standing: Standing) -> Iterator[str]:
     for path in sorted({*approval.judges, *standing.judges}):
         if approval.judges.get(path) != standing.judges.get(path):
             yield f"judge changed: {path}"
+    if approval.tools is not None and standing.tools is not None:
+        changed = list(_changed_tools(approval.tools, standing.tools))
+        if changed:
+            yield f"judge changed: {', '.join(changed)}"
     # Both are in UTC and written alike.
     if approval.expires is not None and approval.expires <= standing.now:
         yield f"expired: it held until {approval.expires}"
@@ -153,3 +163,13 @@ def _lost(approval: Approval, standing: Standing) -> str | None:
         if was_redacted(getattr(approval, name)):
             return f"the digest of the {'plan' if name == 'digest' else name}"
     return None
+
+
+def _changed_tools(approved: Mapping[str, str], now: Mapping[str, str]) -> Iterator[str]:
+    """Yield the programs that are not those which were approved, and how they changed."""
+    for name in sorted(approved):
+        before, after = approved[name], now.get(name, "gone")
+        if before != after:
+            versions = [text.partition(" ")[0] for text in (before, after)]
+            shown = versions if versions[0] != versions[1] else [before, after]
+            yield f"{name} {shown[0]} → {shown[1]}"

@@ -77,6 +77,8 @@ class Finder:
         self.files: set[str] = set()
         self.directories: set[str] = set()
         self.names: set[str] = set()
+        self.calls: list[Call] = []
+        """Every call on the way, also in recipes and scripts."""
         self._listing = listing
         self._read = read
         self._done: set[tuple[str, ...]] = set()
@@ -119,6 +121,7 @@ class Finder:
     # -- calls ---------------------------------------------------------------------------------
 
     def _call(self, call: Call, depth: int) -> None:
+        self.calls.append(call)
         base = call.directory or ""
         if (made := making(call)) is not None:
             self._make(made, depth)

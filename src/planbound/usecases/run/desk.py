@@ -2,10 +2,12 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from typing import NamedTuple
 
 from planbound.engine.configuration import Configuration
+from planbound.engine.judging.case import Case
+from planbound.engine.manifest import Manifest
 from planbound.ports.agent import Agent
 from planbound.ports.copies import Copies
 from planbound.ports.files import Files, PlanFile
@@ -49,6 +51,8 @@ class Desk(NamedTuple):
     nonce: Callable[[], str]
     """Returns something that was never there before."""
     homes: Homes
+    tools: Callable[[Sequence[Case], Manifest], Mapping[str, str]] = lambda _cases, _manifest: {}
+    """Returns the programs that contracts call, with version and place."""
     worktree: Worktree = OwnWorktree()
     place: Place = AnyPlace()
 

@@ -117,9 +117,11 @@ def make_ready(desk: Desk, state: RunState, fence: Fence, data: bytes) -> Ready:
         frozen = relocated(frozen, whole)
     session.approve_tree(frozen)
     edited = _edited(session, manifest) if resumed else ()
-    judges = approval.judges
+    judges, tools = approval.judges, None
     if not resumed:
-        judges = judge_digests(tuple(cases(plan)), whole, desk.bench.vault)
+        found = tuple(cases(plan))
+        judges = judge_digests(found, whole, desk.bench.vault)
+        tools = desk.tools(found, whole)
     standing = Standing(
         digest=session.digest,
         judges=judges,
@@ -127,6 +129,7 @@ def make_ready(desk: Desk, state: RunState, fence: Fence, data: bytes) -> Ready:
         # An approval that expires does not end a run that has begun.
         now="" if resumed else session.now(),
         project=desk.project,
+        tools=tools,
     )
     reason = mismatch(approval, standing) or _edited_judge(session, manifest, edited)
     if reason is not None:

@@ -36,6 +36,7 @@ from planbound.verify.rules import (
     missing_section,
     missing_step_number,
     missing_tool,
+    needs_network,
     nested_fence,
     no_contract,
     no_effect_expectation,
@@ -143,6 +144,7 @@ MODULES = (
     contract_not_fenced,
     contract_language,
     no_effect_expectation,
+    needs_network,
     escaped_in_grep,
     only_a_definition,
 )

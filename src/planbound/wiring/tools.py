@@ -1,0 +1,217 @@
+"""Which programs the contracts of a plan will use: where they are, and which version."""
+
+from __future__ import annotations
+
+import json
+import os
+import stat
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from functools import partial
+
+from planbound.engine.judging.case import Case, cases
+from planbound.engine.judging.outcome import Ending
+from planbound.engine.judging.programs import (
+    Tool,
+    Wanted,
+    called_programs,
+    read_version,
+    version_words,
+)
+from planbound.engine.manifest import Manifest
+from planbound.errors import CellProblem
+from planbound.plan.command import read_script
+from planbound.plan.model import Command, Plan
+from planbound.ports.cell import Limits, Request
+from planbound.usecases.bench import Bench
+from planbound.usecases.doctor import ContractTools
+from planbound.usecases.frozen_judges import read_frozen
+from planbound.wiring.judging import make_bench
+from planbound.wiring.parts import Parts
+from planbound.workspace.project_environment import find_environment, is_environment, packages_of
+
+_SECONDS = 30.0
+_MOST_KEPT = 500
+_LONGEST = 400
+_FILE = "tools.json"
+
+
+def contract_tools(
+    parts: Parts, bench: Bench, found: Iterable[Case], tree: Manifest | None = None
+) -> tuple[Tool, ...]:
+    """Return the programs that contracts call and that have a version, where they are there.
+
+    A program is asked once, in a cell, and again when it is another file.
+    """
+    commands = [case.contract for case in found if isinstance(case.contract, Command)]
+    scripts = [read_script(command.text) for command in commands]
+    if tree is None and bench.bare:
+        manifest = Manifest({}, digest="")  # who wants no cell wants nothing looked at
+    else:
+        manifest = tree or bench.tree.manifest(bench.rules)
+    read = partial(_read, bench, manifest)
+    wanted = called_programs(scripts, manifest.files(), read)
+    places = {item: place for item in wanted if (place := _place(bench, item)) is not None}
+    if not places:
+        return ()
+    versions = _Versions(parts, bench).of(places)
+    roots = _roots(parts)
+    return tuple(
+        Tool(item.word, versions[item], _shown(item, place, roots))
+        for item, place in places.items()
+    )
+
+
+def tools_of_plans(parts: Parts, plans: Sequence[Plan]) -> ContractTools:
+    """Return what the contracts of plans use, and what is wrong with that."""
+    found = [case for plan in plans for case in cases(plan)]
+    told = tuple(cautions(parts))
+    if not any(isinstance(case.contract, Command) for case in found):
+        return ContractTools("", told)
+    bench = make_bench(parts)
+    tools = contract_tools(parts, bench, found)
+    return ContractTools(", ".join(map(str, tools)), told, bench.fault)
+
+
+def said_tools(tools: Iterable[Tool]) -> dict[str, str]:
+    """Return what an approval binds of programs."""
+    return {tool.name: tool.said for tool in tools}
+
+
+def cautions(parts: Parts) -> Iterator[str]:
+    """Yield what contracts were to get and will not."""
+    contracts = parts.configuration.contracts
+    for name in contracts.env:
+        if name not in os.environ:
+            yield f"`{name}` is named in `[contracts] env`, and is not set"
+    for path in contracts.path:
+        if not os.path.isdir(os.path.join(parts.root, os.path.expanduser(path))):
+            yield f"`{path}` is named in `[contracts] path`, and is no folder"
+
+
+def _read(bench: Bench, manifest: Manifest, path: str) -> bytes | None:
+    content = read_frozen(manifest, bench.vault, path)
+    entry = manifest.entry(path)
+    return bench.tree.content(path, entry) if content is None and entry is not None else content
+
+
+def _place(bench: Bench, wanted: Wanted) -> str | None:
+    """Return where a program is, or the one that runs it."""
+    word = wanted.module_of or wanted.word
+    if "/" in word:
+        path = os.path.join(bench.tree.root, word)
+        return path if _is_program(path) else None
+    folders = bench.environment.get("PATH", "").split(os.pathsep)
+    paths = (os.path.join(bench.tree.root, folder, word) for folder in folders if folder)
+    return next((path for path in paths if _is_program(path)), None)
+
+
+def _is_program(path: str) -> bool:
+    return os.path.isfile(path) and os.access(path, os.X_OK)
+
+
+def _roots(parts: Parts) -> tuple[tuple[str, str], ...]:
+    """Return what is left out of paths, so that they are the same in every worktree and home."""
+    environment = find_environment(parts.configuration, parts.root)
+    found = [(os.path.realpath(parts.root), ""), (parts.root, "")]
+    if environment.found is not None and environment.found.is_of_main:
+        found.append((os.path.dirname(environment.found.prefix), ""))
+    return (*found, (os.path.expanduser("~"), "~/"))
+
+
+def _shown(wanted: Wanted, place: str, roots: tuple[tuple[str, str], ...]) -> str:
+    if wanted.module_of is not None:
+        return f"{wanted.module_of} -m {wanted.word}"
+    for root, instead in roots:
+        if root != "/" and place.startswith(f"{root}/"):
+            return instead + place[len(root) + 1 :]
+    return place
+
+
+class _Versions:
+    """Asks programs for their version, and remembers what they said."""
+
+    def __init__(self, parts: Parts, bench: Bench) -> None:
+        self.bench = bench
+        self.file = os.path.join(parts.state.folder, _FILE)
+
+    def of(self, places: Mapping[Wanted, str]) -> dict[Wanted, str]:
+        """Return the version of each; empty where it does not say."""
+        keys = {item: _identity(item, place) for item, place in places.items()}
+        known = self._known()
+        found = {item: known[key] for item, key in keys.items() if key in known}
+        missing = [item for item in places if item not in found]
+        if missing:
+            asked = self._ask(missing)
+            found.update(asked)
+            news = {key: asked[item] for item, key in keys.items() if key and item in asked}
+            self._keep({**known, **news})
+        return {item: found.get(item, "") for item in places}
+
+    def _ask(self, missing: list[Wanted]) -> dict[Wanted, str]:
+        mark = f"--{os.urandom(8).hex()}--"
+        words = [_quoted(version_words(item)) for item in missing]
+        lines = [
+            f"echo {mark}; timeout 10 {item} 2>&1 < /dev/null | head -c 2000" for item in words
+        ]
+        request = Request(
+            command=("/bin/bash", "--noprofile", "--norc", "-c", "\n".join([*lines, "true"])),
+            workspace=self.bench.tree.root,
+            environment=self.bench.environment,
+            limits=Limits(seconds=_SECONDS),
+            masked=self.bench.masked,
+            exposed=self.bench.exposed,
+        )
+        try:
+            outcome = self.bench.cell.run(request)
+        except CellProblem:
+            return {}
+        if outcome.ending is not Ending.EXITED:
+            return {}
+        said = outcome.stdout.text().split(mark)[1:]
+        return {item: read_version(text) for item, text in zip(missing, said, strict=False)}
+
+    def _known(self) -> dict[str, str]:
+        try:
+            with open(self.file, encoding="utf-8") as file:
+                known = json.load(file)
+        except (OSError, ValueError):
+            return {}
+        return known if isinstance(known, dict) else {}
+
+    def _keep(self, known: Mapping[str, str]) -> None:
+        kept = dict(list(known.items())[-_MOST_KEPT:])
+        new = f"{self.file}.{os.getpid()}"
+        try:
+            with open(new, "w", encoding="utf-8") as file:
+                json.dump(kept, file)
+            os.replace(new, self.file)
+        except OSError:
+            return  # it is asked again
+
+
+def _quoted(words: Iterable[str]) -> str:
+    import shlex  # noqa: PLC0415 - start-up
+
+    return shlex.join(words)
+
+
+def _identity(wanted: Wanted, place: str) -> str:
+    """Return what changes when a program becomes another one; empty where nobody can tell."""
+    real = os.path.realpath(place)
+    try:
+        state = os.stat(real)
+        with open(real, "rb") as file:
+            is_script = file.read(2) == b"#!"
+    except OSError:
+        return ""
+    prefix = os.path.dirname(os.path.dirname(place))
+    packages = [os.stat(folder) for folder in packages_of(prefix)] if is_environment(prefix) else []
+    in_node = f"{os.sep}node_modules{os.sep}" in real
+    # A script elsewhere may ask anything at all which version it is to be.
+    if (is_script or wanted.module_of is not None) and not packages and not in_node:
+        return ""
+    if not stat.S_ISREG(state.st_mode):
+        return ""
+    parts = [place, real, state.st_ino, state.st_size, state.st_ctime_ns]
+    parts += [item.st_mtime_ns for item in packages]
+    return "\t".join(str(part) for part in (wanted.word, wanted.module_of or "", *parts))
