@@ -20,6 +20,7 @@ from planbound.wiring.judging import make_bench, scratch
 from planbound.wiring.parts import Parts
 from tests.program import Program
 from tests.project_environment import make_environment
+from tests.run.bench import BARE, Bench, Step
 
 PLAN = """\
 ---
@@ -126,3 +127,20 @@ def test_a_package_of_ours_does_not_stand_in_for_the_projects(program: Program) 
     verdict = done.json["verdicts"][0]
     assert verdict["verdict"] == "fail", verdict
     assert "RuntimeError: broken" in verdict["stderr"]["tail"] + verdict["stderr"]["head"]
+
+
+@pytest.mark.requirement("environment.none-of-ours", "environment.found")
+def test_an_agent_works_with_the_projects_programs(tmp_path: Path) -> None:
+    bench = Bench(tmp_path, settings=BARE)
+    prefix = make_environment(bench.workspace / ".venv", packages=False)
+    work = 'printf "%s\\n" "$PATH" "$VIRTUAL_ENV" "$(command -v planbound || echo none)" > src/a'
+    step = Step("make a", work=work, contract="test -s src/a")
+    own = str(Path(sys.executable).parent)
+    bench.extra = {"VIRTUAL_ENV": sys.prefix, "PATH": f"{own}:{os.environ['PATH']}"}
+    bench.prepare(step)
+    bench.goes("run")
+    path, environment, found = (bench.workspace / "src" / "a").read_text().splitlines()
+    assert path.split(":")[0] == str(prefix / "bin")
+    assert own not in path.split(":")
+    assert environment == str(prefix)
+    assert found == "none"

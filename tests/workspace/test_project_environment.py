@@ -16,6 +16,7 @@ from planbound.workspace.project_environment import (
     agent_variables,
     find_environment,
     hidden_fault,
+    installed_copies,
     without_ours,
 )
 from tests.project_environment import make_environment
@@ -169,6 +170,17 @@ def test_a_broken_environment_is_a_fault_with_its_cure(root: Path, tmp_path: Pat
     dangling.mkdir()
     (dangling / ".venv").symlink_to("../nowhere")
     assert "is broken" in str(find(dangling).fault)
+
+
+@pytest.mark.requirement("environment.unset")
+def test_a_copy_of_the_project_in_its_environment_is_found(root: Path) -> None:
+    site = next((made(root / ".venv") / "lib").glob("*/site-packages"))
+    for package in (root / "src" / "shop", root / "tools", site / "shop", site / "other"):
+        package.mkdir(parents=True)
+        (package / "__init__.py").write_text("")
+    assert installed_copies(find(root), str(root)) == [("shop", "src/shop")]
+    (site / "shop" / "__init__.py").unlink()
+    assert installed_copies(find(root), str(root)) == []
 
 
 @pytest.mark.requirement("environment.broken")

@@ -416,7 +416,7 @@ def _environment(probes: Probes, plans: Sequence[Plan]) -> Iterator[Check]:
     elif found.tools:
         yield Check(name, Health.OK, f"they use {found.tools}")
     for caution in found.cautions:
-        yield Check(name, Health.WARN, caution, "set it, or take it out of the configuration")
+        yield Check(name, Health.WARN, caution, "put it right, or take it out of the configuration")
 
 
 def _hooks(probes: Probes) -> Iterator[Check]:

@@ -134,8 +134,8 @@ def contract_environment(
 ) -> dict[str, str]:
     """Return what a contract finds in its environment."""
     given = without_ours(os.environ, root)
-    environment = dict(project.variables)
-    environment |= {name: given[name] for name in configuration.contracts.env if name in given}
+    environment = {name: given[name] for name in configuration.contracts.env if name in given}
+    environment |= project.variables
     environment |= {
         "CI": "1",
         "LC_ALL": "C.UTF-8",

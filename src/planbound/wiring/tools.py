@@ -27,7 +27,12 @@ from planbound.usecases.doctor import ContractTools
 from planbound.usecases.frozen_judges import read_frozen
 from planbound.wiring.judging import make_bench
 from planbound.wiring.parts import Parts
-from planbound.workspace.project_environment import find_environment, is_environment, packages_of
+from planbound.workspace.project_environment import (
+    find_environment,
+    installed_copies,
+    is_environment,
+    packages_of,
+)
 
 _SECONDS = 30.0
 _MOST_KEPT = 500
@@ -36,7 +41,12 @@ _FILE = "tools.json"
 
 
 def contract_tools(
-    parts: Parts, bench: Bench, found: Iterable[Case], tree: Manifest | None = None
+    parts: Parts,
+    bench: Bench,
+    found: Iterable[Case],
+    tree: Manifest | None = None,
+    *,
+    keep: bool = True,
 ) -> tuple[Tool, ...]:
     """Return the programs that contracts call and that have a version, where they are there.
 
@@ -53,7 +63,7 @@ def contract_tools(
     places = {item: place for item in wanted if (place := _place(bench, item)) is not None}
     if not places:
         return ()
-    versions = _Versions(parts, bench).of(places)
+    versions = _Versions(parts, bench, keep=keep).of(places)
     roots = _roots(parts)
     return tuple(
         Tool(item.word, versions[item], _shown(item, place, roots))
@@ -67,8 +77,15 @@ def tools_of_plans(parts: Parts, plans: Sequence[Plan]) -> ContractTools:
     told = tuple(cautions(parts))
     if not any(isinstance(case.contract, Command) for case in found):
         return ContractTools("", told)
-    bench = make_bench(parts)
-    tools = contract_tools(parts, bench, found)
+    import tempfile  # noqa: PLC0415 - only here
+
+    from planbound.shell.cell.choose import choose  # noqa: PLC0415 - only here
+    from planbound.shell.cell.scratch import Scratch  # noqa: PLC0415 - only here
+
+    # Who only looks leaves nothing in the state home.
+    with tempfile.TemporaryDirectory(prefix="planbound-look-") as folder:
+        bench = make_bench(parts, choose(Scratch(os.path.join(folder, "cells"))))
+        tools = contract_tools(parts, bench, found, keep=False)
     return ContractTools(", ".join(map(str, tools)), told, bench.fault)
 
 
@@ -86,12 +103,19 @@ def cautions(parts: Parts) -> Iterator[str]:
     for path in contracts.path:
         if not os.path.isdir(os.path.join(parts.root, os.path.expanduser(path))):
             yield f"`{path}` is named in `[contracts] path`, and is no folder"
+    environment = find_environment(parts.configuration, parts.root)
+    for name, folder in installed_copies(environment, parts.root):
+        assert environment.found is not None
+        yield (
+            f"{environment.found.origin} has a copy of `{name}`, which contracts may judge in the"
+            f" place of `{folder}`: install it from there, such as `pip install -e .`"
+        )
 
 
 def _read(bench: Bench, manifest: Manifest, path: str) -> bytes | None:
-    content = read_frozen(manifest, bench.vault, path)
     entry = manifest.entry(path)
-    return bench.tree.content(path, entry) if content is None and entry is not None else content
+    content = bench.tree.content(path, entry) if entry is not None else None
+    return content if content is not None else read_frozen(manifest, bench.vault, path)
 
 
 def _place(bench: Bench, wanted: Wanted) -> str | None:
@@ -130,8 +154,9 @@ def _shown(wanted: Wanted, place: str, roots: tuple[tuple[str, str], ...]) -> st
 class _Versions:
     """Asks programs for their version, and remembers what they said."""
 
-    def __init__(self, parts: Parts, bench: Bench) -> None:
+    def __init__(self, parts: Parts, bench: Bench, *, keep: bool) -> None:
         self.bench = bench
+        self.keep = keep
         self.file = os.path.join(parts.state.folder, _FILE)
 
     def of(self, places: Mapping[Wanted, str]) -> dict[Wanted, str]:
@@ -144,7 +169,8 @@ class _Versions:
             asked = self._ask(missing)
             found.update(asked)
             news = {key: asked[item] for item, key in keys.items() if key and item in asked}
-            self._keep({**known, **news})
+            if self.keep:
+                self._keep({**known, **news})
         return {item: found.get(item, "") for item in places}
 
     def _ask(self, missing: list[Wanted]) -> dict[Wanted, str]:

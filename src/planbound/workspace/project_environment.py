@@ -347,6 +347,31 @@ def packages_of(prefix: str) -> Iterator[str]:
             yield folder
 
 
+def installed_copies(environment: ProjectEnvironment, root: str) -> list[tuple[str, str]]:
+    """Return packages of the workspace that the environment has a copy of, each with its folder.
+
+    Contracts import the copy: what is written in the workspace is then not what is judged.
+    """
+    if environment.found is None:
+        return []
+    found: list[tuple[str, str]] = []
+    for site in packages_of(environment.found.prefix):
+        for folder in ("src", "."):
+            for name in _packages_in(os.path.join(root, folder)):
+                copy = os.path.join(site, name)
+                if os.path.isfile(os.path.join(copy, "__init__.py")) and not os.path.islink(copy):
+                    found.append((name, os.path.normpath(os.path.join(folder, name))))
+    return found
+
+
+def _packages_in(folder: str) -> list[str]:
+    try:
+        names = sorted(os.listdir(folder))
+    except OSError:
+        return []
+    return [name for name in names if os.path.isfile(os.path.join(folder, name, "__init__.py"))]
+
+
 # -- what is wrong with it -------------------------------------------------------------------------
 
 
