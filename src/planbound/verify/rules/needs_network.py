@@ -143,4 +143,4 @@ def _is_fetched(name: str, text: str) -> bool:
     return behind[:1] in (["exec"], ["x"], ["dlx"]) or behind == ["tool", "run"]
 
 
-RULE = Rule(code="PB618", name="needs-network", severity=Severity.WARNING, check=check)
+RULE = Rule(code="PB616", name="needs-network", severity=Severity.WARNING, check=check)
