@@ -224,7 +224,7 @@ def test_files_are_read_and_written_for_the_agent_in_its_workspace(bench: AcpBen
 @pytest.mark.parametrize(
     ("turns", "script", "kind", "told"),
     [
-        ([[{"exit": 3}]], {}, "transient", "in the middle of the turn, with exit code 3"),
+        ([[{"exit": 3}]], {}, "agent", "in the middle of the turn, with exit code 3"),
         (
             [[{"complain": "Error: 401 Unauthorized: invalid API key"}, {"kill": 6}]],
             {},
@@ -266,10 +266,10 @@ def test_each_way_to_fail_has_its_type_and_says_what_happened(
     ("line", "kind"),
     [
         ({"acp": "stopped", "reason": "end_turn"}, None),
-        ({"acp": "stopped", "reason": "max_tokens"}, FailureClass.BUDGET),
-        ({"acp": "stopped", "reason": "max_turn_requests"}, FailureClass.BUDGET),
+        ({"acp": "stopped", "reason": "max_tokens"}, FailureClass.AGENT),
+        ({"acp": "stopped", "reason": "max_turn_requests"}, FailureClass.AGENT),
         ({"acp": "error", "kind": "start", "message": "no"}, FailureClass.UNRUNNABLE),
-        ({"acp": "error", "kind": "crashed", "message": "gone"}, FailureClass.TRANSIENT),
+        ({"acp": "error", "kind": "crashed", "message": "gone"}, FailureClass.AGENT),
     ],
     ids=str,
 )

@@ -133,7 +133,7 @@ ERRORS = [
     ("codex", "no-key", "permission", "agent-missing-credential"),
     ("claude", "401", "permission", "agent-authentication"),
     ("claude", "529", "transient", "agent-http-5xx"),
-    ("claude", "turns", "budget", "agent-error-budget"),
+    ("claude", "turns", "agent", "agent-error-turns"),
     ("claude", "budget", "budget", "agent-error-budget"),
     ("opencode", "401", "permission", "agent-http-401"),
     ("opencode", "429", "transient", "agent-http-429"),
@@ -159,7 +159,7 @@ ERRORS = [
     ("mini", "401", "permission", "agent-authentication"),
     ("mini", "429", "transient", "agent-rate-limit"),
     ("mini", "500", "transient", "agent-service"),
-    ("mini", "lie", "logic", "contract-failed"),
+    ("mini", "lie", "agent", "agent-error-format"),
 ]
 
 

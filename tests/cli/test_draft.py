@@ -94,13 +94,13 @@ def test_the_diagnostics_go_back_to_the_model(study: Study) -> None:
 
 
 @pytest.mark.requirement("draft.rounds")
-def test_what_is_left_after_five_rounds_is_written_and_said(study: Study) -> None:
+def test_what_is_left_when_no_more_is_asked_is_written_and_said(study: Study) -> None:
     study.planner(answers(last=fenced(BAD)))
     done = study.goes("draft", "Say hello", "--name", "hello", code=1)
     assert study.read(".harness/PLAN-hello.md") == BAD
     assert ".harness/PLAN-hello.md:45:13: error[PB204]" in done.out
     assert "the draft is not ready" in done.err
-    assert "round 5 of 5" in done.err
+    assert "round 2 of 5: the same answer again, so no more" in done.err
     study.goes("verify", "hello", code=1)
 
 
@@ -241,7 +241,7 @@ def test_an_agent_that_fails_or_writes_no_plan_leaves_nothing(study: Study) -> N
     assert "out of credit" in done.err
     study.planner(answers(last="I would rather not."))
     done = study.goes("draft", "Say hello", code=1)
-    assert "wrote no plan in 5 rounds" in done.err
+    assert "wrote no plan; nothing was written" in done.err
     assert "I would rather not" in done.err
     assert is_untouched(study)
 

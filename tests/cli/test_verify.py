@@ -115,6 +115,29 @@ def test_one_shell_process_checks_a_whole_plan(program: Program) -> None:
     assert len(faults) == 1
 
 
+@pytest.mark.requirement("verify.agents")
+@pytest.mark.parametrize(
+    ("agent", "said"),
+    [
+        ('kind = "cluade"', "hint: did you mean `claude`?"),
+        ('kind = "model"', "`agents.coder` has no `model`"),
+        ('kind = "codex"\noptions = { fast = true }', "nothing that `codex` knows"),
+    ],
+)
+def test_an_agent_that_could_never_be_made_does_not_pass(
+    program: Program, agent: str, said: str
+) -> None:
+    program.plan("sound", SOUND)
+    role = '[roles.reviewer]\nagent = "coder"\n'
+    program.write("planbound.toml", f'[agents.coder]\nkind = "claude"\n{role}')
+    assert program.run("verify", "sound").code == 0
+    program.write("planbound.toml", f"[agents.coder]\n{agent}\n{role}")
+    done = program.run("verify", "sound")
+    assert done.code == 2
+    assert said in done.err
+    assert "no problems" in done.out
+
+
 @pytest.mark.requirement("verify.exit-codes")
 def test_warnings_alone_are_clean_and_errors_under_the_strict_profile(program: Program) -> None:
     short = SOUND[: SOUND.index("### 2.")] + SOUND[SOUND.index("## Post") :]

@@ -276,6 +276,28 @@ def test_a_number_of_jobs_that_cannot_be_is_refused(bench: Bench, jobs: str) -> 
     bench.goes("run", "--jobs", jobs, code=2)
 
 
+@pytest.mark.requirement("inbox.agent-output")
+def test_what_an_agent_printed_is_live_on_demand_and_its_end_in_the_inbox(bench: Bench) -> None:
+    says = (
+        "echo I look at it; echo 'not quite there' >&2; yes blah | head -5000; echo wrong > src/a"
+    )
+    bench.prepare(
+        Step("make a", work=says, contract="echo judged; grep -qx right src/a",
+             fields="**on_fail:** escalate"),
+        settings=BARE,
+    )  # fmt: skip
+    done = bench.goes("run", "--verbose", code=4)
+    assert "step 1: I look at it" in done.err
+    assert "step 1: not quite there" in done.err
+    assert done.err.count("blah") < 1000, "nobody can read all of it"
+    question = bench.question()
+    assert question["output_tail"].strip() == "judged"
+    assert question["agent_tail"].strip().endswith("not quite there")
+    shown = bench.goes("inbox", question["id"]).out
+    assert "  the agent printed:\n" in shown
+    assert "    blah\n" in shown
+
+
 @pytest.mark.requirement("dispatch.blocked")
 @pytest.mark.parametrize("settings", [BARE, ""], ids=["bare", "cell"])
 def test_an_agent_that_says_it_is_blocked_has_to_try_once_and_then_a_person_is_asked(

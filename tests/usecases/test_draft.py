@@ -129,12 +129,23 @@ def test_diagnostics_go_back_and_the_cured_plan_is_taken(table: Table) -> None:
 def test_five_rounds_are_the_end_and_what_is_left_is_returned_with_its_faults(
     table: Table,
 ) -> None:
-    drafter = Scripted(BAD)
+    drafter = Scripted(*(BAD.replace("# ", f"# {number}: ", 1) for number in range(9)))
     proposal = propose(table.desk(drafter), "hello")
     assert proposal is not None
     assert not proposal.is_ready
     assert [item.code for item in proposal.diagnostics] == ["PB204"]
     assert len(drafter.heard) == ROUNDS
+
+
+@pytest.mark.requirement("draft.same-answer")
+def test_a_model_that_answers_the_same_again_is_not_asked_any_more(table: Table) -> None:
+    other = BAD.replace("# ", "# Another: ", 1)
+    drafter = Scripted(BAD, other, f"Here it is again:\n\n{BAD}\n", SOUND)
+    proposal = propose(table.desk(drafter), "hello")
+    assert proposal is not None
+    assert not proposal.is_ready
+    assert len(drafter.heard) == 3
+    assert "round 3 of 5: the same answer again, so no more" in table.told
 
 
 def test_the_best_plan_is_kept_when_a_later_one_is_worse(table: Table) -> None:
@@ -156,7 +167,7 @@ def test_a_warning_is_told_once_and_then_left_to_the_person(table: Table) -> Non
 def test_no_plan_in_any_answer_is_none(table: Table) -> None:
     drafter = Scripted("I would rather not.")
     assert propose(table.desk(drafter), "hello") is None
-    assert len(drafter.heard) == ROUNDS
+    assert len(drafter.heard) == 2
     assert any("I would rather not." in line for line in table.told)
 
 
@@ -272,10 +283,13 @@ def test_files_that_are_asked_for_are_given_and_count_as_no_round(table: Table) 
 
 
 def test_who_only_asks_for_files_comes_to_an_end(table: Table) -> None:
-    drafter = Scripted("READ: a.py")
+    drafter = Scripted(*(f"READ: {number}.py" for number in range(20)))
     assert propose(table.desk(drafter), "hello") is None
     assert len(drafter.heard) == ROUNDS + READINGS
     assert "No more files" in drafter.heard[-1]
+    stubborn = Scripted("READ: a.py")
+    assert propose(table.desk(stubborn), "hello") is None
+    assert len(stubborn.heard) == 4
 
 
 def test_no_file_outside_of_the_workspace_is_given(table: Table, tmp_path: Path) -> None:

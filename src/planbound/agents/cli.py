@@ -14,7 +14,7 @@ from decimal import Decimal
 from typing import Any, NamedTuple, Protocol
 
 from planbound.agents.kept_home import put
-from planbound.agents.program import Program, not_installed
+from planbound.agents.program import Murmur, Program, not_installed
 from planbound.agents.service_error import is_broken_off
 from planbound.engine.agents import AgentRules, Home, Price
 from planbound.engine.judging.outcome import Ending, Outcome
@@ -100,6 +100,7 @@ class Transcript:
     def __init__(self, call: Call, note: Callable[[str], None]) -> None:
         self.call = call
         self._note = note
+        self.murmur = Murmur(note)
         self.session: str | None = None
         self.tokens = Tokens()
         """Of this process alone, unless `is_cumulative`."""
@@ -135,6 +136,7 @@ class Transcript:
 
     def line(self, stream: Stream, line: str) -> None:
         """Take a line that is none; those of stdout are its words where it has no others."""
+        self.murmur.hear(line[:_LONGEST_PLAIN])
         if stream is Stream.STDOUT and len(self._plain) < _MOST_PLAIN:
             self._plain.append(line[:_LONGEST_PLAIN])
 
@@ -146,6 +148,7 @@ class Transcript:
         if text.strip() and self._length < _MOST_SAID:
             self.has_begun = True
             self._said.append(text.strip())
+            self.murmur.hear(text.strip().splitlines()[-1])
             self._length += len(text)
 
     def note(self, text: str) -> None:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import os
 import sys
+import time
 from collections.abc import Callable, Iterable, Iterator, Mapping
 
 from planbound.engine.agents import AgentRules, Home
@@ -18,7 +19,35 @@ _OF_PROJECT = ("VIRTUAL_ENV", "CONDA_PREFIX")
 _PATH = "/usr/local/bin:/usr/bin:/bin"
 LOGINS = ".claude .claude.json .codex .gemini .qwen .config/opencode .config/goose".split()
 """Where coding agents have their log-in, seen from the home."""
+_LONGEST_NOTE = 160
+_BURST, _A_SECOND = 100.0, 20.0
+"""So many lines at once are passed on, and so many a second."""
 _LIMITS = Limits(memory=16 << 30, processes=4096, file_size=8 << 30)
+
+
+class Murmur:
+    """Passes on what an agent prints, line by line, and not faster than somebody can follow."""
+
+    def __init__(self, note: Callable[[str], None]) -> None:
+        self._note = note
+        self._room, self._since, self._left_out = _BURST, time.monotonic(), 0
+
+    def hear(self, line: str) -> None:
+        """Take a line."""
+        text = " ".join(line.split())[:_LONGEST_NOTE]
+        if not text:
+            return
+        now = time.monotonic()
+        self._room = min(_BURST, self._room + (now - self._since) * _A_SECOND)
+        self._since = now
+        if self._room < 1:
+            self._left_out += 1
+            return
+        self._room -= 1
+        if self._left_out:
+            self._note(f"[{self._left_out} lines are left out]")
+            self._left_out = 0
+        self._note(text)
 
 
 class Program:

@@ -63,7 +63,7 @@ def configure(parser: argparse.ArgumentParser) -> None:
         "--stay", action="store_true", help="wait here for answers that come by other ways"
     )
     parser.add_argument(
-        "--verbose", action="store_true", help="show what agents say that they are doing"
+        "--verbose", action="store_true", help="show what agents print and do, as it comes"
     )
     parser.add_argument("--json", action="store_true", help="for programs")
 

@@ -347,6 +347,7 @@ EVENTS: dict[EventKind, EventSpec] = {
         may("failure_type", _EXACT, "the type of the failure"),
         may("exhausted", _FLAG, "whether retries were used up; false: none was tried"),
         may("output_tail", _TEXT, "the end of the last output"),
+        may("agent_tail", _TEXT, "the end of what the agent printed"),
         may("diff", _TEXT, "what the step has changed so far"),
         may("subject", _EXACT, "what it is about: `step`, `precondition`, `postcondition`, `plan`"),
         *(_PLACE, _RUN, _ATTEMPT, _VERDICT, BY),

@@ -125,6 +125,7 @@ class _Talk:
         self.wanted = wanted
         self.readings = READINGS
         self.told: set[str] = set()
+        self.heard: set[str] = set()
 
     def run(self, opening: str) -> Proposal | None:
         best: Proposal | None = None
@@ -138,6 +139,9 @@ class _Talk:
                     raise
                 # What there is is not lost, and shown with what is open.
                 self.desk.tell(f"round {number} of {ROUNDS}: {refusal.message}")
+                break
+            if self._is_repeated(text or answer):
+                self.desk.tell(f"round {number} of {ROUNDS}: the same answer again, so no more")
                 break
             if text is None:
                 said = " ".join(self.desk.clean(answer)[:_SHOWN].split())
@@ -154,6 +158,12 @@ class _Talk:
             self.told.update(_said(proposal))
         return best
 
+    def _is_repeated(self, answer: str) -> bool:
+        """Say whether the model answers what it answered before: it would do so for ever."""
+        before = len(self.heard)
+        self.heard.add(" ".join(answer.split()))
+        return len(self.heard) == before
+
     def _hear(self, message: str) -> tuple[str, str | None]:
         """Return an answer and the plan in it; files that it asks for are given in between."""
         desk = self.desk
@@ -167,7 +177,9 @@ class _Talk:
             desk.tell(f"`{desk.drafter.name}` asks for {files}")
             found = read_files(paths, desk.repository.read, desk.clean)
             given = write_files(found, last=not self.readings)
-            answer = desk.drafter.ask(desk.clean(given))
+            before, answer = answer, desk.drafter.ask(desk.clean(given))
+            if answer == before:
+                break
         return answer, text
 
     def _examine(self, text: str, number: int) -> Proposal:

@@ -31,6 +31,16 @@ def make_agents(configuration: Configuration, root: str) -> dict[str, Agent]:
     }
 
 
+def misfits(configuration: Configuration) -> Iterator[ConfigurationError]:
+    """Yield why agents of the configuration could never be made, whatever is installed here."""
+    for rules in configuration.agents.values():
+        if rules.command or rules.kind != "command":
+            try:
+                make_agent(rules, {})
+            except ConfigurationError as error:
+                yield error
+
+
 def make_agent(rules: AgentRules, variables: Mapping[str, str]) -> Agent:
     """Return one agent; raise ConfigurationError where its kind is not known or does not fit."""
     kind = find_kind(rules.kind)

@@ -126,6 +126,7 @@ class AiderTranscript(Transcript):
             self.note(f"edits {line.removeprefix(_APPLIED)}")
         elif self._reply is not None and len(self._reply) < _MOST:
             self._reply.append(line)
+            self.murmur.hear(line)
 
     def end(self, outcome: Outcome) -> None:
         """Take the last of its words."""

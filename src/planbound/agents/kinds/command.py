@@ -5,11 +5,11 @@ from __future__ import annotations
 import contextlib
 import json
 import os
-from collections.abc import Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping
 from decimal import Decimal
 
 from planbound.agents.kind import Kind
-from planbound.agents.program import Program, not_installed
+from planbound.agents.program import Murmur, Program, not_installed
 from planbound.engine.agents import AgentRules
 from planbound.errors import ConfigurationError
 from planbound.plan.model import Stream
@@ -47,7 +47,7 @@ class CommandAgent:
         path = self.program.find(word, assignment.workspace)
         if path is None:
             return not_installed(word)
-        meter = _Meter()
+        meter = _Meter(assignment.note)
         with self._prompt_file(assignment.prompt) as prompt_file:
             words = (self._filled(word, assignment, prompt_file) for word in self.rules.command[1:])
             is_told = any(
@@ -121,14 +121,16 @@ def _amount(value: object) -> int | float | None:
 
 
 class _Meter:
-    """Remembers what was said last about what was used."""
+    """Remembers what was said last about what was used, and passes on all else."""
 
-    def __init__(self) -> None:
+    def __init__(self, note: Callable[[str], None]) -> None:
         self.usage = Usage()
+        self._murmur = Murmur(note)
 
     def hear(self, _: Stream, line: bytes) -> Usage | None:
         """Take a line of output."""
         if (said := read_usage(line)) is None:
+            self._murmur.hear(line[:_MAX_LINE].decode("utf-8", "replace"))
             return None
         self.usage = said
         return said

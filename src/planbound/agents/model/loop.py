@@ -13,7 +13,7 @@ from typing import Any, NamedTuple, cast
 from uuid import uuid4
 
 from pydantic_ai import Agent, UsageLimits
-from pydantic_ai.agent import ModelRequestNode
+from pydantic_ai.agent import CallToolsNode, ModelRequestNode
 from pydantic_ai.exceptions import (
     ModelRetry,
     UnsupportedSettingWarning,
@@ -37,6 +37,7 @@ from planbound.agents.model.service import Service
 from planbound.agents.model.toolbox import BlockedError, HaltedError, Toolbox, plain
 from planbound.agents.model.tools import miswritten_call, tools_for
 from planbound.agents.model.trouble import CONTEXT_LENGTH, CUT_OFF, describe, error_name
+from planbound.agents.program import Murmur
 from planbound.engine.agents import AgentRules
 from planbound.engine.judging.outcome import Captured, Ending, Outcome
 from planbound.engine.recovery.credential import is_credential
@@ -90,6 +91,7 @@ class ModelAttempt:
         self.deadline = self.begun + assignment.seconds
         self.toolbox = Toolbox(assignment, rules, environment, self.deadline)
         self.toolbox.remember = self._remember
+        self.murmur = Murmur(assignment.note)
         self.file = HistoryFile(assignment.home())
         self.session = uuid4().hex
         """A new name in every attempt: so a history is known whose attempt nobody recorded."""
@@ -256,6 +258,10 @@ class ModelAttempt:
             self.answers = {}
         self.messages = messages
         self._pending = _size(messages) if isinstance(node, ModelRequestNode) else 0
+        if isinstance(node, CallToolsNode):
+            for part in node.model_response.parts:
+                if isinstance(part, TextPart) and part.content.strip():
+                    self.murmur.hear(plain(part.content.strip().splitlines()[-1]))
         self._save()
         return self.assignment.spend(self.used)
 

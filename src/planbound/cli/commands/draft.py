@@ -64,7 +64,7 @@ def run(arguments: argparse.Namespace, terminal: Terminal) -> ExitCode:
         proposal = drafts.propose(desk, write_draft_prompt(request))
     if proposal is None:
         terminal.problem(
-            f"`{drafter.name}` wrote no plan in {drafts.ROUNDS} rounds; nothing was written",
+            f"`{drafter.name}` wrote no plan; nothing was written",
             "say the goal more clearly, or give more with `--context FILE`",
         )
         return ExitCode.FAILED

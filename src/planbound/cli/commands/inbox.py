@@ -53,7 +53,11 @@ def _show(question: Question, arguments: argparse.Namespace, terminal: Terminal)
     for line in question_lines(question):
         terminal.out(line)
     terminal.out(f"    since {question.since}, {question.kind.value}")
-    for title, text in (("last output", question.output_tail), ("changed so far", question.diff)):
+    for title, text in (
+        ("last output", question.output_tail),
+        ("the agent printed", question.agent_tail),
+        ("changed so far", question.diff),
+    ):
         if text.strip():
             terminal.out(f"  {title}:")
             for line in text.strip().splitlines():

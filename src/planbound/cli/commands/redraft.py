@@ -57,7 +57,7 @@ def run(arguments: argparse.Namespace, terminal: Terminal) -> ExitCode:
         proposal = drafts.propose(desk, prompt, wanted)
     if proposal is None:
         terminal.problem(
-            f"`{drafter.name}` wrote no plan in {drafts.ROUNDS} rounds; nothing was changed",
+            f"`{drafter.name}` wrote no plan; nothing was changed",
             "say what is wrong more clearly with `--reason`",
         )
         return ExitCode.FAILED

@@ -12,6 +12,7 @@ from planbound.engine.configuration import PROFILES
 from planbound.errors import ExitCode, PlanboundError
 from planbound.plan.digest import digest
 from planbound.usecases.verify import Verified, verify
+from planbound.wiring.agents import misfits
 from planbound.wiring.parts import Parts
 
 FORMATS = ("text", "json", "sarif", "github")
@@ -46,6 +47,9 @@ def run(arguments: argparse.Namespace, terminal: Terminal) -> ExitCode:
             continue
         results.append(verify(data, path=file.shown, surroundings=surroundings))
         note_verified(parts, file, results[-1], terminal)
+    for misfit in misfits(parts.configuration):
+        terminal.problem(misfit.message, misfit.hint)
+        missing += 1
     _report(results, arguments.format, terminal)
     if missing:
         return ExitCode.USAGE

@@ -14,7 +14,7 @@ from planbound.plan.model import Exhausted, OnFail
 NO_PROGRESS = 3
 """So often the same failure on the same tree, and another attempt is in vain."""
 SAME_OUTPUT = 2
-"""So often, where what the contract printed is the same, too."""
+"""So often, where what the agent and the contract printed is the same, too."""
 _UNJUDGED = frozenset({FailureClass.AGENT, FailureClass.HUNG})
 """Attempts that were cut off: that they left the same says nothing about the next one."""
 _JITTER = 0.25
@@ -31,7 +31,7 @@ class History(NamedTuple):
     repeated: int = 1
     """How often in a row this failure happened on this tree, this time included."""
     same_output: bool = False
-    """Whether the contract printed the same as the last time."""
+    """Whether agent and contract printed the same as the last time."""
 
 
 class Retry(NamedTuple):

@@ -49,6 +49,8 @@ class Question(NamedTuple):
     failure_type: str | None = None
     exhausted: bool = False
     output_tail: str = ""
+    agent_tail: str = ""
+    """The end of what the agent printed, where that is not the output itself."""
     diff: str = ""
     reminders: int = 0
 
@@ -75,6 +77,7 @@ def question_of(record: Record) -> Question | None:
         failure_type=_text(details.get("failure_type")),
         exhausted=bool(details.get("exhausted")),
         output_tail=str(details.get("output_tail") or ""),
+        agent_tail=str(details.get("agent_tail") or ""),
         diff=str(details.get("diff") or ""),
     )
 

@@ -328,6 +328,7 @@ class RunState:
         if found is not None:
             step = found[1]
             step.ended = ending
+            step.said = _text(details.get("output_tail"))
             step.tokens += tokens if isinstance(tokens, int) else 0
             step.dollars += cost or Decimal(0)
             step.seconds += duration if isinstance(duration, int | float) else 0.0

@@ -47,8 +47,8 @@ class StepState:
     __slots__ = (
         "attempts", "baseline", "blocked", "copy", "dollars", "ended", "feedback", "guidance",
         "judged_tree", "manifest", "not_before", "phase", "question", "recovered", "repeated",
-        "result", "retries", "seconds", "session", "session_dollars", "session_tokens", "signature",
-        "tokens", "verdict",
+        "result", "retries", "said", "seconds", "session", "session_dollars", "session_tokens",
+        "signature", "tokens", "verdict",
     )  # fmt: skip
 
     def __init__(self) -> None:
@@ -66,6 +66,8 @@ class StepState:
         self.question: str | None = None
         self.guidance: tuple[str, ...] = ()
         self.feedback: Feedback | None = None
+        self.said: str | None = None
+        """The end of what the agent of the last attempt printed."""
         self.tokens, self.dollars, self.seconds = 0, Decimal(0), 0.0
         self.session: tuple[str, str] | None = None
         """The agent that had the last attempt, and its own name for its session."""

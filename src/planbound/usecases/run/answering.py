@@ -201,7 +201,7 @@ class Answering:
                 slot,
                 f"a person has to attest: {statement}",
                 (Choice.RETRY, Choice.ABORT, Choice.REVISE),
-                {"attempt": order.number},
+                {"attempt": order.number, **self._agent_tail(attempted, {})},
             )
         )
         self.session.append(drafts)
@@ -307,12 +307,16 @@ class Answering:
         again = step.blocked > 0
         return Classified(FailureClass.UNRECOVERABLE if again else FailureClass.LOGIC, BLOCKED_RULE)
 
-    def _printed_the_same(self, step: StepState, verdict: Verdict) -> bool:
-        """Say whether a contract printed what it printed the last time, but for numbers."""
-        if step.feedback is None:
+    def _printed_the_same(self, step: StepState, attempted: Attempted) -> bool:
+        """Say whether agent and contract printed what they did the last time, but for numbers."""
+        if step.feedback is None or step.said is None or attempted.worked is None:
             return False
-        now = self.session.notes.tail(verdict.outcome) if verdict.outcome else ""
-        return _NUMBER.sub("0", now) == _NUMBER.sub("0", step.feedback.output)
+        notes, verdict = self.session.notes, attempted.verdict
+        judged = notes.tail(verdict.outcome) if verdict and verdict.outcome else ""
+        return (_NUMBER.sub("0", notes.said(attempted.worked)), _NUMBER.sub("0", judged)) == (
+            _NUMBER.sub("0", step.said),
+            _NUMBER.sub("0", step.feedback.output),
+        )
 
     def _answered(self, order: Order, attempted: Attempted, found: Classified) -> list[Draft]:
         session, slot, verdict = self.session, order.slot, attempted.verdict
@@ -320,7 +324,7 @@ class Answering:
         step = session.state.steps[slot.place]
         signature = _signature(found, verdict)
         repeated = step.repeated + 1 if signature and signature == step.signature else 1
-        same = repeated > 1 and self._printed_the_same(step, verdict)
+        same = repeated > 1 and self._printed_the_same(step, attempted)
         history = History(dict(step.recovered), step.retries, repeated, same)
         decision = answer(found, history, slot.on_fail, self.recipes, session.desk.jitter())
         if isinstance(decision, Retry) and found.rule == BLOCKED_RULE:
@@ -426,11 +430,18 @@ class Answering:
             "output_tail": self._last_output(attempted, of_agent=bool(what)),
             "diff": self.session.clean(diff or "")[:_DIFF],
         }
+        extra |= self._agent_tail(attempted, extra)
         if isinstance(decision, Escalate):
             extra["exhausted"] = decision.exhausted
         reason = f"{what or verdict.reason}; {decision.reason}"
         choices = (Choice.RETRY, Choice.SKIP, Choice.ABORT, Choice.REVISE)
         return self.question(kind, order.slot, reason, choices, extra)
+
+    def _agent_tail(self, attempted: Attempted, extra: dict[str, Json]) -> dict[str, Json]:
+        """Return the end of what the agent printed, where it is not shown already."""
+        said = self.session.notes.said(attempted.worked) if attempted.worked else ""
+        is_shown = not said.strip() or said == extra.get("output_tail")
+        return {} if is_shown else {"agent_tail": said}
 
     def _last_output(self, attempted: Attempted, *, of_agent: bool) -> str:
         """Return what tells most about a failure: the agent's words, or the contract's."""
