@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import re
 import signal
 import subprocess
 import sys
@@ -48,6 +49,8 @@ def test_the_first_plan_has_a_contract_that_is_known_to_run_and_is_red_now(
     assert done.code == 0
     assert "found Python: its tests\n" in done.out
     assert "tried `python -m unittest`: 1 passed, " in done.out
+    assert re.search(r"(?m)^contracts use python 3\.\d+\.\d+ \(", done.out)
+    assert re.search(r"(?m)^- with python 3\.\d+\.\d+ \(", written(program))
     assert "trying `python -m unittest` in a cell, for at most 5 min\n" in done.err
     assert "made planbound.toml\n" in done.out
     assert "```shell\npython -m unittest\n```\nexit_code == 0\ntests >= 2\n" in written(program)
@@ -118,8 +121,10 @@ def test_an_interrupted_trial_leaves_nothing_behind(program: Program) -> None:
 @pytest.mark.requirement("init.looks")
 def test_a_repository_without_tests_gets_a_plan_to_fill_in(program: Program) -> None:
     program.write("pyproject.toml", '[project]\nname = "x"\n')
+    (program.workspace / ".git").rmdir()
     done = program.run("init")
     assert done.code == 0
+    assert "not the top of a git repository" in done.err
     assert "found Python: pyproject.toml; no tests\n" in done.out
     assert "TODO: a command that fails now and passes when the step is done" in written(program)
 

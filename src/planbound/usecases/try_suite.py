@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable
 
-from planbound.engine.judging.case import cases
+from planbound.engine.judging.case import Case, cases
 from planbound.engine.judging.verdict import Subject, Verdict, VerdictKind
 from planbound.engine.project import Suite
 from planbound.engine.project.trial import Trial, known
@@ -31,12 +31,15 @@ def try_suite(bench: Bench, suite: Suite, plain: Callable[[str], str]) -> Trial:
     return first
 
 
+def case_of(trial: Trial) -> Case:
+    """Return the contract as it will stand in the plan, read from the plan's text."""
+    plan = parse(skeleton("TODO", known=known([trial], ())).encode(), path="PLAN.md")
+    return next(case for case in cases(plan) if case.subject is Subject.STEP)
+
+
 def _trial(bench: Bench, suite: Suite, command: str, plain: Callable[[str], str]) -> Trial:
     untried = Trial(suite, command)
-    # What is tried is a contract as it will stand in the plan, read from the plan's text.
-    plan = parse(skeleton("TODO", known=known([untried], ())).encode(), path="PLAN.md")
-    case = next(case for case in cases(plan) if case.subject is Subject.STEP)
-    (verdict,) = observe(bench, [case])
+    (verdict,) = observe(bench, [case_of(untried)])
     outcome = verdict.outcome
     return untried._replace(
         kind=verdict.kind,
@@ -57,13 +60,11 @@ def _failing(verdict: Verdict) -> tuple[str, ...]:
 def _cure(verdict: Verdict, suite: Suite) -> str:
     if verdict.kind is VerdictKind.TIMEOUT:
         return "name a smaller part of the tests, or try again with more time: `--limit 20m`"
-    if verdict.kind is not VerdictKind.UNRUNNABLE:
-        return ""
-    if suite.setup and not suite.is_set_up:
-        return f"make its environment: `{suite.setup}`"
-    return (
-        "install what is missing into the project's environment, or name it in `[contracts] path`"
-    )
+    if verdict.kind is not VerdictKind.PASS and suite.setup and not suite.is_set_up:
+        return f"there is no environment of the project; make one: `{suite.setup}`"
+    if verdict.kind is VerdictKind.UNRUNNABLE:
+        return "install what is missing into the project's environment"
+    return ""
 
 
 def _tail(verdict: Verdict) -> list[str]:

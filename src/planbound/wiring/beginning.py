@@ -4,16 +4,17 @@ from __future__ import annotations
 
 import os
 import shutil
-from collections.abc import Callable
+from collections.abc import Sequence
 
 from planbound.engine.configuration import Configuration
 from planbound.engine.project import Seen, Suite, look
 from planbound.engine.project.look import PROGRAMS
 from planbound.engine.project.python import FOUND_BY_ITSELF
 from planbound.engine.project.trial import Trial
-from planbound.usecases.try_suite import try_suite
+from planbound.usecases.try_suite import case_of, try_suite
 from planbound.wiring.judging import make_bench
 from planbound.wiring.parts import Parts
+from planbound.wiring.tools import contract_tools
 from planbound.workspace.project_environment import Found, find_environment
 from planbound.workspace.project_folders import made_folders, program_folder
 from planbound.workspace.repository import RealRepository
@@ -52,9 +53,19 @@ def _is_lasting(found: Found | None, root: str) -> bool:
     return is_outside or "/" in inside or inside in FOUND_BY_ITSELF
 
 
-def suite_trial(parts: Parts, configuration: Configuration) -> Callable[[Suite], Trial]:
-    """Return what tries a suite in a cell, with a configuration that nobody has written yet."""
-    trying = parts.at(parts.root)
-    trying.configuration = configuration
-    bench = make_bench(trying)
-    return lambda suite: try_suite(bench, suite, lambda text: trying.redactor.redact(text).text)
+class TrialBench:
+    """Tries suites in a cell, with a configuration that nobody has written yet."""
+
+    def __init__(self, parts: Parts, configuration: Configuration) -> None:
+        self._parts = parts.at(parts.root)
+        self._parts.configuration = configuration
+        self._bench = make_bench(self._parts)
+
+    def trial_of(self, suite: Suite) -> Trial:
+        """Return what came of a suite."""
+        return try_suite(self._bench, suite, lambda text: self._parts.redactor.redact(text).text)
+
+    def tools_of(self, trials: Sequence[Trial]) -> tuple[str, ...]:
+        """Return the programs that the commands use, with their versions."""
+        tools = contract_tools(self._parts, self._bench, [case_of(trial) for trial in trials])
+        return tuple(map(str, tools))

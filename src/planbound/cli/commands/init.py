@@ -3,11 +3,11 @@
 from __future__ import annotations
 
 import argparse
+import os
 
 from planbound.cli.journalling import note_created
 from planbound.cli.terminal import Terminal
 from planbound.engine.configuration import Configuration
-from planbound.engine.judging.verdict import VerdictKind
 from planbound.engine.project import Suite
 from planbound.engine.project.trial import Trial, known, said, time_limit
 from planbound.errors import (
@@ -98,6 +98,7 @@ class _Beginning:
         self.lacks = lacks
         self.terminal = terminal
         self.suites: list[Suite] = []
+        self.tools: tuple[str, ...] = ()
         self.trials: list[Trial] = []
 
     def look(self) -> None:
@@ -122,18 +123,21 @@ class _Beginning:
         if not probe or not self.suites:
             return
         from planbound.cli.live import live_line  # noqa: PLC0415 - only for a new plan
-        from planbound.wiring.beginning import suite_trial  # noqa: PLC0415
+        from planbound.wiring.beginning import TrialBench  # noqa: PLC0415
 
         configuration = self._proposed(seconds)
         limit = _spoken(configuration.contracts.seconds)
         try:
             self.parts.told = live_line().judging
-            trial_of = suite_trial(self.parts, configuration)
+            bench = TrialBench(self.parts, configuration)
             for number, suite in enumerate(self.suites):
                 command = visible(suite.commands[0])
                 self.terminal.note(f"trying `{command}` in a cell, for at most {limit}")
-                self.trials[number] = trial_of(suite)
+                self.trials[number] = bench.trial_of(suite)
                 self._say(self.trials[number])
+            self.tools = bench.tools_of(self.trials)
+            if self.tools:
+                self.terminal.out(f"contracts use {visible(', '.join(self.tools))}")
         except (CellProblem, Refused, BindingError) as error:
             self.terminal.note(f"note: not tried: {error.message}")
 
@@ -160,7 +164,7 @@ class _Beginning:
     def plan(self) -> str:
         """Return the text of the first plan."""
         objective = objective_line(None, UNNAMED)
-        return skeleton(objective, known=known(self.trials, ()) if self.trials else None)
+        return skeleton(objective, known=known(self.trials, self.tools) if self.trials else None)
 
     def configuration_text(self) -> str:
         """Return the text of the first configuration."""
@@ -172,14 +176,16 @@ class _Beginning:
         for trial in self.trials:
             if trial.cure:
                 self.terminal.note(f"hint: {trial.cure}")
-        if any(trial.kind is VerdictKind.UNRUNNABLE for trial in self.trials):
-            self.terminal.note(
-                "hint: then remove .harness/PLAN.md, and `planbound init` tries it again"
-            )
+        if any(trial.cure for trial in self.trials):
+            self.terminal.note("hint: remove .harness/PLAN.md, and `planbound init` tries it again")
         path = self._path()
         if path and not self.lacks.configuration:
             named = ", ".join(f'"{folder}"' for folder in path)
             self.terminal.note(f"hint: the tests need `[contracts] path = [{named}]`")
+        if not os.path.lexists(os.path.join(self.parts.root, ".git")):
+            self.terminal.note(
+                "note: this is not the top of a git repository; several workers need one"
+            )
         self.terminal.note(
             "next: fill in what says TODO in .harness/PLAN.md, then `planbound verify`"
         )
