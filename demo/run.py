@@ -76,6 +76,20 @@ python3 -m unittest tests.test_cents
 tests >= 2
 **on_fail:** retry(1), then escalate
 
+### 4. Leave the code tidy
+
+**target:** janitor
+**touches:**
+- billing/**
+
+**task:**
+Take blanks at the ends of lines out of `billing/`, where there are any.
+
+**contract:**
+```shell
+! grep -rnE '[[:blank:]]$' billing --include='*.py'
+```
+
 ## Postconditions
 
 1. The hundred-line invoice adds up to what the bank says
@@ -95,6 +109,9 @@ command = ["~/agents/idle.sh"]
 
 [agents.intern]
 command = ["~/agents/cheat.sh"]
+
+[agents.janitor]
+command = ["true"]
 """,
     "billing/__init__.py": "",
     "billing/invoice.py": """\
@@ -197,8 +214,9 @@ def main() -> int:
 def approve(demo: Demo) -> None:
     """Show what would run, and let a person approve exactly that."""
     demo.say(
-        "A plan of three steps for three agents. Nothing runs before somebody approved it;",
-        "what is approved is shown from the very bytes that will run.",
+        "A plan of four steps for four agents. Nothing runs before somebody approved it;",
+        "what is approved is shown from the very bytes that will run. The contract of step 4 is",
+        "green before any work: whatever its agent does, that will never be called proved.",
     )
     demo.shell("planbound approve rounding", expect=4)
     digest = json.loads(demo.read("planbound show rounding --json"))["digest"][:12]
@@ -244,7 +262,10 @@ def look_back(demo: Demo) -> None:
     demo.say("Everything is on record: this is what happened to step 2.")
     demo.shell("planbound log rounding --task 2")
     demo.shell("planbound log --verify")
-    demo.say("And this is what it came to.")
+    demo.say(
+        "And this is what it came to: three steps were red before and are green now. The fourth",
+        "was green before: it holds, and its agent, which is `true`, proved nothing.",
+    )
     demo.shell("planbound status rounding")
     demo.shell("planbound log rounding --event EXECUTION_COMPLETE")
 

@@ -41,7 +41,7 @@ def test_a_plan_whose_judges_are_called_like_secrets_is_approved_and_runs(tmp_pa
     judges = bench.log().one("GATE_APPROVED")["judges"]
     assert set(judges) >= set(JUDGES)
     assert {len(content) for content in judges.values()} == {64}
-    assert "1/1 tasks proved" in bench.goes("run").out
+    assert "1/1 proved" in bench.goes("run").out
 
 
 @pytest.mark.requirement("gate.record-not-whole")
@@ -59,7 +59,7 @@ def test_an_approval_whose_record_lost_a_digest_names_the_cure_and_the_cure_work
     assert "judge changed" not in refused.err
     assert "hint: look at the plan again: `planbound approve PLAN`" in refused.err
     bench.approve()
-    assert "1/1 tasks proved" in bench.goes("run").out
+    assert "1/1 proved" in bench.goes("run").out
 
 
 @pytest.mark.requirement("gate.configuration-form")
@@ -74,4 +74,4 @@ def test_an_approval_that_is_bound_to_the_first_form_of_the_digest_holds(tmp_pat
     bench.write("planbound.toml", f"{bench.settings}canary = false\n")
     assert "configuration changed" in bench.goes("run", code=2).err
     bench.write("planbound.toml", bench.settings)
-    assert "1/1 tasks proved" in bench.goes("run").out
+    assert "1/1 proved" in bench.goes("run").out

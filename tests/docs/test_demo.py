@@ -34,18 +34,21 @@ def test_the_demo_shows_who_was_caught_and_what_it_came_to() -> None:
         check=False,
     )
     shown = [
+        "green now: if it is green after the work it `holds`, and is not proved",
         "approved ",
-        "[Task 1/3] ✓ Find where rounding happens",
-        "[Task 2/3] ✗ Round once, at the end: contract failed (exit 1): 1 failed, 1 passed",
+        "[Task 1/4] ✓ Find where rounding happens",
+        "[Task 2/4] ✗ Round once, at the end: contract failed (exit 1): 1 failed, 1 passed",
         "$ kill -KILL ",
         "the last attempt was cut off; tried again",
         "changed outside `touches`: tests/__init__.py",
         "waits for a person",
         "retry --as mara",
-        "3/3 tasks proved, 0 waived, 1/1 postconditions.",
+        "[Task 4/4] = Leave the code tidy: holds (it was green before the work)",
+        "3/4 proved, 1 holds, 0 waived, 1/1 postconditions.",
         "TASK_COMPLETED",
         "the chain is whole",
         "rounding: done",
+        "[=] 4. Leave the code tidy: holds (it was green before the work)",
     ]
     assert done.returncode == 0, done.stdout + done.stderr
     at = 0

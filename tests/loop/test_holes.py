@@ -126,9 +126,10 @@ def test_require_proved_refuses_what_is_only_claimed(tmp_path: Path) -> None:
     (missing,) = refused(loop).missing
     assert "only claimed" in missing
     edited = loop.plan_amend(
-        edit={"say-it": {"title": "Say it", "contract": "test -s src/a"}}, reason="as demanded"
+        edit={"say-it": {"title": "Say it", "contract": "test -s src/said"}}, reason="as demanded"
     )
     assert edited.ok, edited.text
+    bench.write("src/said", "it\n")
     assert loop.check("done") == Accept("done")
 
 
@@ -359,7 +360,7 @@ def test_the_gate_is_silent_while_something_runs_in_the_background(bench: Scratc
     loop = bench.loop()
     loop.plan_create("Do it", [A])
     assert loop.check("done", waiting="a build runs") == Silent("a build runs")
-    assert bench.log().kinds == ["PLAN_CREATED"]
+    assert bench.log().kinds == ["PLAN_CREATED", "BASELINE_OBSERVED"]
 
 
 # -- what is judged ----------------------------------------------------------------------------
@@ -461,11 +462,14 @@ def test_nothing_starts_before_a_person_approves(gated: Scratch) -> None:
         assert not told.ok
         assert "planbound approve do-it" in told.text
     assert "plan_request_approval()" in refused(loop).missing[0]
-    assert gated.log().of("CONTRACT_STARTED", "CONTRACT_EVALUATED") == []
+    ran = ("BASELINE_OBSERVED", "CONTRACT_STARTED", "CONTRACT_EVALUATED")
+    assert gated.log().of(*ran) == []
     assert loop.plan_request_approval().ok
     assert isinstance(loop.check("waiting for you"), Silent)
     assert "waiting for approval" in loop.step_update(1, "done", SHOWN).text
+    gated.write("src/a", "wrong\n")
     gated.approve("do-it")
+    gated.right("a")
     assert loop.plan_request_approval().data["approved"]
     assert loop.step_update(1, "done", SHOWN).ok
     assert loop.check("done") == Accept("done")
@@ -883,14 +887,15 @@ def test_amending_keeps_what_the_harness_looks_at_itself(bench: Scratch) -> None
         reason="there is no attic",
     ).ok
     assert loop.step_update("light-it", "done", SHOWN).ok
-    assert statuses(loop) == ["proved", "pending"]
+    assert statuses(loop) == ["holds", "pending"]  # it was light in the hall
     # The same title with another look is another meaning.
     assert loop.plan_amend(
         edit={"light-it": {"title": "Light it", "check": {"lamp": {"room": "cellar"}}}},
         reason="no hall either",
     ).ok
     assert statuses(loop) == ["pending", "pending"]
-    assert seen == ["attic", "hall"]
+    # Each is looked at before the work, and judged when it is said to be done.
+    assert seen == ["attic", "attic", "hall", "hall", "cellar"]
 
 
 def test_a_verifier_that_nobody_has_is_refused_at_once(bench: Scratch) -> None:

@@ -29,6 +29,7 @@ from pydantic_ai.models.function import AgentInfo, FunctionModel
 import planbound
 from planbound.loop.pydantic_ai import PlanCapability
 
+HELD = "holds (it was green before the work)"
 STEP = {"title": "Write the greeting", "check": {"file_exists": {"path": "hello.txt"}}}
 FALSE_DONE = ["All done!", "really done, trust me", "now it is there"]
 
@@ -308,7 +309,7 @@ def test_the_tools_take_what_a_model_gives(folder: Path) -> None:
     go(Agent(FunctionModel(model), capabilities=[PlanCapability[None](session)]))
     assert [text.splitlines()[0] for text in read[1:]] == [
         "The plan is written: `" + read[1].split("`")[1] + "`.",
-        "step 1 “Write the greeting” is proved.",
+        f"step 1 “Write the greeting” {HELD}: it is settled, and not proved.",
         "step 2 “Look” is claimed, which nobody has proved.",
         "Accepted: done.",
     ]

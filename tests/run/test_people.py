@@ -156,7 +156,7 @@ def test_a_run_goes_to_the_background_and_is_followed(bench: Bench) -> None:
     bench.write("src/go", "")
     followed = bench.goes("attach")
     assert re.search(r"\[Task 2/2\] ✓ make b: contract passed", followed.out)
-    assert "2/2 tasks proved" in followed.out.splitlines()[-1]
+    assert "2/2 proved" in followed.out.splitlines()[-1]
     events = [json.loads(line)["event"] for line in bench.goes("attach", "--json").out.splitlines()]
     assert events[0] == "EXECUTION_STARTED"
     assert events[-1] == "EXECUTION_COMPLETE"
@@ -210,7 +210,7 @@ def test_waivers_and_attestations_are_peoples_and_named(bench: Bench) -> None:
     bench.goes("resume", code=4)
     assert "the numbers are right" in bench.goes("attest", "PLAN", "2", "--as", "bob").out
     last = bench.goes("resume").out.splitlines()[-1]
-    assert last.startswith("1/2 tasks proved, 1 waived")
+    assert last.startswith("1/2 proved, 1 waived")
     log = bench.log()
     assert log.one("WAIVED")["by"] == "ada"
     assert log.one("ATTESTED")["statement"] == "the numbers are right"
@@ -247,9 +247,7 @@ def test_lines_on_a_pipe_are_plain_and_have_the_promised_form(bench: Bench) -> N
     *lines, last = out.splitlines()
     assert all(form.fullmatch(line) for line in lines), out
     assert "↻ make b: logic error, retry 1 of 2 with the failure in the prompt" in out
-    assert re.fullmatch(
-        r"2/2 tasks proved, 0 waived, 1/1 postconditions\. 1 recovery\. .+ s\.", last
-    )
+    assert re.fullmatch(r"2/2 proved, 0 waived, 1/1 postconditions\. 1 recovery\. .+ s\.", last)
     assert "\x1b" not in out
     assert bench.goes("run", code=3).err.startswith("nothing to do")
 

@@ -251,7 +251,7 @@ def test_the_summary_is_what_the_log_says(quick: Bench, end: str) -> None:
     assert log.last.kind == "EXECUTION_COMPLETE"
     settled = {kind: len(log.of(kind)) for kind in ENDS}
     conditions = log.of("CONTRACT_EVALUATED", subject="postcondition", verdict="pass")
-    assert line.startswith(f"{settled['TASK_COMPLETED']}/3 tasks proved, 0 waived")
+    assert line.startswith(f"{settled['TASK_COMPLETED']}/3 proved, 0 waived")
     assert f"{len({event.number for event in conditions})}/2 postconditions" in line
     recoveries = len(log.of("RECOVERY_APPLIED"))
     assert f"{recoveries} recover{'y' if recoveries == 1 else 'ies'}." in line

@@ -12,7 +12,9 @@ from planbound.journal.event import EventKind as Kind
 from planbound.journal.record import Record
 from tests.run_model.plans import RETRIES, PlanShape
 
-SETTLED = frozenset({"proved", "attested", "waived", "skipped"})
+SETTLED = frozenset({"proved", "holds", "attested", "waived", "skipped"})
+_NOT_RED = frozenset({"pass", "tampered", "out-of-scope"})
+"""What a look may find that shows no red."""
 _ENDS = frozenset({"done", "done with skips", "failed", "cancelled", "revised"})
 _MOST_LOST = 5
 _OTHER_CLASSES = 3
@@ -39,6 +41,8 @@ class Task:
         self.regressed = False
         self.passes: set[str] = set()
         """The trees on which it was seen to pass, in this run."""
+        self.own: tuple[str, str] | None = None
+        """What was seen before the first attempt, and on which tree."""
 
 
 class Approval(NamedTuple):
@@ -80,6 +84,12 @@ class Checker:
         self.late = 0
         """How many attempts began although a person had ended the run."""
         self.jobs = 1
+        self.gate: dict[str, str] = {}
+        """By step what was seen at the gate, until somebody decides."""
+        self.red: frozenset[str] = frozenset()
+        """The steps that were red when the plan was approved."""
+        self.red_before: frozenset[str] = frozenset()
+        """Those that were seen red before an amendment."""
         self.amended: frozenset[str] | None = None
         self.amended_to = ""
         self.last: Record | None = None
@@ -142,6 +152,9 @@ class Checker:
             again = ids & self.ids - self.current
             self._demand(not again, 3, f"the ids {sorted(again)} are used again")
             self._demand(self.amended <= ids, 3, "a step that was settled is gone")
+        self.red_before = self._seen_red() if self.amended is not None else frozenset()
+        self.red = frozenset(name for name, seen in self.gate.items() if seen not in _NOT_RED)
+        self.gate = {}
         kept = self.amended or frozenset()
         self.tasks = {name: task for name, task in self.tasks.items() if name in kept}
         self.current = ids
@@ -151,6 +164,21 @@ class Checker:
         self.conditions, self.answered, self.amended, self.late = {}, set(), None, 0
         for name in skipped:
             self.tasks.setdefault(name, Task()).phase = "skipped"
+
+    def _seen_red(self) -> frozenset[str]:
+        own = {
+            name for name, task in self.tasks.items() if task.own and task.own[0] not in _NOT_RED
+        }
+        return self.red | self.red_before | own
+
+    def _looked(self) -> None:
+        details, name = self._details, self.record.draft.task_id
+        if name is None:
+            return
+        if "baseline" in details:
+            self.gate[name] = details["verdict"]
+        else:
+            self._task().own = (details["verdict"], details["tree"])
 
     def _rejected(self) -> None:
         self.approval = None
@@ -202,6 +230,7 @@ class Checker:
         phases = [self.tasks.get(step.id, Task()).phase for step in self.shape.steps]
         counts = {
             "completed": phases.count("proved") + phases.count("attested"),
+            "holds": phases.count("holds"),
             "failed": phases.count("failed"),
             "skipped": phases.count("skipped"),
             "waived": phases.count("waived"),
@@ -225,7 +254,7 @@ class Checker:
         self._demand(all(phase in SETTLED for phase in phases), 9, f"the steps are {phases}")
         self._demand(("skipped" in phases) == (status == "done with skips"), 9, "skips are told")
         proved = [self.tasks[step.id] for step in self.shape.steps]
-        trees = [task.passes for task in proved if task.phase == "proved"]
+        trees = [task.passes for task in proved if task.phase in {"proved", "holds"}]
         for number, attested in enumerate(self.shape.after, 1):
             found = self.conditions.get(str(number), {})
             if "by" not in found:
@@ -267,6 +296,8 @@ class Checker:
         task.phase, task.attempts = "started", details["attempt"]
         task.judged, task.copy, task.until = False, "copy" in details, ""
         task.classified, task.regressed = None, False
+        if "baseline" in details and "tree" in details and task.own is None:
+            task.own = (details["baseline"], details["tree"])
 
     def _in_order(self, name: str) -> None:
         depends = self.shape.depends()
@@ -297,8 +328,10 @@ class Checker:
         self._is_of_the_run()
         verdict, tree = details["verdict"], details["tree"]
         if details["subject"] == "step":
-            task = self._task()
+            task, name = self._task(), self.record.draft.task_id
             task.judged = True
+            if task.own is None and name not in self.red and verdict != "pass":
+                task.own = (verdict, tree)
             if verdict == "pass":
                 task.passes.add(tree)
             else:
@@ -313,7 +346,8 @@ class Checker:
     def _proved(self) -> None:
         details, task, last = self._details, self._task(), self.last
         self._is_of_the_run()
-        self._demand(details["result"] == "proved", 1, "the harness claims nothing")
+        result = details["result"]
+        self._demand(result in {"proved", "holds"}, 1, "the harness claims nothing")
         self._demand(
             last is not None
             and last.plan_seq + 1 == self.record.plan_seq
@@ -330,7 +364,15 @@ class Checker:
         said = str(last.draft.details.get("output_tail"))
         fair = self.subverted is None or self.subverted not in said
         self._demand(fair, 1, "it was judged by what an agent wrote")
-        task.phase = "proved"
+        name = str(self.record.draft.task_id)
+        if result == "proved":
+            self._demand(name in self._seen_red(), 10, "proved, and nobody saw it red")
+        elif task.own is not None and task.own[0] not in _NOT_RED:
+            same = task.own[1] == last.draft.details.get("tree")
+            self._demand(same, 10, "it was red before, on other files: that is proved")
+        else:
+            self._demand(name not in self.red, 10, "it was red when it was approved")
+        task.phase = result
 
     def _failed(self) -> None:
         self._task().phase = "failed"
@@ -450,6 +492,7 @@ class Checker:
 
 
 _HANDLERS: dict[Kind, Callable[[Checker], None]] = {
+    Kind.BASELINE_OBSERVED: Checker._looked,
     Kind.GATE_APPROVED: Checker._approved,
     Kind.GATE_REJECTED: Checker._rejected,
     Kind.PLAN_REWRITTEN: Checker._rejected,

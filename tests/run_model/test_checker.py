@@ -66,11 +66,26 @@ def twice(kind: Kind) -> Lie:
     return lie
 
 
+def green_before(records: list[Record]) -> list[Record]:
+    """Let every look before the work have found the contract green."""
+    changed = []
+    for record in records:
+        details = dict(record.draft.details)
+        if record.draft.event is Kind.BASELINE_OBSERVED:
+            details["verdict"] = "pass"
+        elif record.draft.event is Kind.TASK_STARTED:
+            details["baseline"] = "pass"
+        changed.append(record._replace(draft=record.draft._replace(details=details)))
+    return changed
+
+
 LIES: dict[str, tuple[int, Lie]] = {
     "no verdict": (1, without(Kind.CONTRACT_EVALUATED)),
     "an inconclusive verdict": (1, told(Kind.CONTRACT_EVALUATED, verdict="timeout")),
     "a verdict of another run": (7, told(Kind.CONTRACT_EVALUATED, run="another")),
     "a claim": (1, told(Kind.TASK_COMPLETED, result="claimed")),
+    "proved by nothing": (10, green_before),
+    "held although red": (10, told(Kind.TASK_COMPLETED, result="holds")),
     "a judge of the agent's": (1, told(Kind.CONTRACT_EVALUATED, output_tail=SUBVERTED)),
     "no approval": (2, without(Kind.GATE_APPROVED)),
     "the approval of another": (2, told(Kind.EXECUTION_STARTED, nonce="another")),

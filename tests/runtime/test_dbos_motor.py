@@ -29,7 +29,7 @@ def test_a_run_with_a_retry_is_the_same_as_without_dbos(bench: Bench) -> None:
     bench.prepare(Step("Make a"), Step("Make b", work=UNTIL_TOLD), Step("Make c"), settings=DBOS)
     done = bench.goes("run")
     log = bench.log()
-    assert done.out.splitlines()[-1].startswith("3/3 tasks proved, 0 waived, 1/1 postconditions.")
+    assert done.out.splitlines()[-1].startswith("3/3 proved, 0 waived, 1/1 postconditions.")
     assert log.one("EXECUTION_STARTED")["motor"] == "dbos"
     assert [event["attempt"] for event in log.of("TASK_STARTED")] == [1, 1, 2, 1]
     assert bench.verifies()

@@ -158,19 +158,31 @@ def test_in_a_cell_an_agent_cannot_write_to_another_worktree_or_to_git(team: Tea
     assert "begin" in (team.worktree("rounding") / "src/log").read_text()
 
 
-@pytest.mark.requirement("run.phantom-completion")
-def test_a_pass_without_a_change_is_a_phantom_completion(team: Team) -> None:
-    team.named(
-        "rounding",
-        Step("make rounding", work=NOTHING, contract="test -d src"),
-        after=["test -d src"],
-    )
+@pytest.mark.requirement("run.holds", "gate.require-proved")
+def test_what_was_green_before_holds_in_a_worktree_as_everywhere(team: Team) -> None:
+    lint = Step("check the lint", work=NOTHING, contract="test -d src")
+    team.named("rounding", Step("make rounding"), lint, after=["test -d src"])
+    team.named("later", depends_on="rounding")
     team.goes("spawn", "rounding")
-    done = team.goes("run", "rounding", "--no-input", code=4)
-    assert "phantom completion" in done.err
-    assert team.log().one("CONTRACT_EVALUATED")["verdict"] == "vacuous"
-    assert team.log().one("FAILURE_CLASSIFIED")["rule"] == "phantom-completion"
-    assert not team.log().of("TASK_COMPLETED", "WORK_COMMITTED")
+    told = team.goes("run", "rounding", "--no-input").out
+    assert "holds (it was green before the work)" in told
+    assert told.splitlines()[-1].startswith("1/2 proved, 1 holds, 0 waived")
+    assert team.goes("ready", "--json").json["ready"] == ["later"]
+    assert [each["slug"] for each in team.goes("standup", "--json").json["mergeable"]] == [
+        "rounding"
+    ]
+    settings = team.read("planbound.toml")
+    team.write("planbound.toml", settings + '[gate]\nrequire = "proved"\n')
+    why = '1 step holds and is not proved, which `[gate] require = "proved"` demands'
+    assert f"waits for `rounding`: {why}" in team.run("ready").out
+    assert team.goes("standup", "--json").json["waiting"][0]["about"] == why
+    assert why in team.run("integrate").out
+    assert why in team.goes("integrate", "rounding", code=2).out
+    assert why in team.run("fleet", "later").out
+    team.write("planbound.toml", settings + '[gate]\nrequire = "holds"\n')
+    assert [each["plan"] for each in team.goes("integrate", "--json").json["merged"]] == [
+        "rounding"
+    ]
 
 
 @pytest.mark.requirement("run.phantom-completion")

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, NamedTuple
 from planbound.engine.configuration_table import Table
 from planbound.engine.judging.level import Isolation
 from planbound.errors import ConfigurationError
-from planbound.plan.model import Evidence
+from planbound.plan.model import Baseline, Evidence
 from planbound.verify.facts import DEFAULT_ROLES
 
 if TYPE_CHECKING:
@@ -20,7 +20,8 @@ if TYPE_CHECKING:
     from planbound.engine.roles import Role
     from planbound.engine.team.rules import WorktreeRules
 
-PROFILES = ("default", "strict")
+STRICT = "strict"
+PROFILES = ("default", STRICT)
 _KEYS = (
     *("profile", "verify", "agents", "roles", "redact", "contracts", "judging", "workspace"),
     *("gate", "notify", "run", "recovery", "worktrees"),
@@ -61,6 +62,8 @@ class Judging(NamedTuple):
     held_out: tuple[HeldOut, ...] = ()
     bare: bool = False
     """Whether contracts run in the workspace itself, without a cell."""
+    baseline: Baseline | None = None
+    """How the contracts of steps must be before the work; None: see `Configuration.baseline`."""
 
 
 class TreeRules(NamedTuple):
@@ -71,10 +74,12 @@ class TreeRules(NamedTuple):
 
 
 class Require(enum.Enum):
-    """What counts as settled for an agent in the loop."""
+    """What a step must have come to for an agent to end, and for others to build on its plan."""
 
     PROVED = "proved"
-    """Only what the harness saw; a step without a contract cannot be."""
+    """Only red before and green after; a step without a contract cannot be."""
+    HOLDS = "holds"
+    """All that the harness saw pass, also what was green before the work."""
     CLAIMED = "claimed"
     """Also what an agent says, with evidence."""
 
@@ -89,7 +94,7 @@ class GateRules(NamedTuple):
     policies: tuple[Policy, ...] = ()
     """What approves plans beforehand, for who asks for it by name."""
     require: Require = Require.CLAIMED
-    """What an agent in the loop has to show before it may end."""
+    """What has to be shown before an agent in the loop may end, or a plan is merged."""
     approval: bool = False
     """Whether a person has to approve what an agent in the loop wants to do."""
     refusals: int = 5
@@ -128,6 +133,8 @@ class Configuration(NamedTuple):
     """Regular expressions of what must not reach the journal."""
     contracts: Contracts = Contracts()
     judging: Judging = Judging()
+    is_strict: bool = False
+    """Whether `profile` is strict for everything, and not for `verify` alone."""
     tree: TreeRules = TreeRules()
     gate: GateRules = GateRules()
     notify: tuple[Notify, ...] = ()
@@ -141,6 +148,12 @@ class Configuration(NamedTuple):
     """None: nothing is said about worktrees; see `worktrees`."""
     path: str | None = None
     """Where it was read from."""
+
+    @property
+    def baseline(self) -> Baseline:
+        """Return how the contracts of steps must be before the work that do not say it."""
+        usual = Baseline.RED if self.is_strict else Baseline.ANY
+        return self.judging.baseline or usual
 
     @property
     def worktrees(self) -> WorktreeRules:
@@ -190,6 +203,7 @@ def read_configuration(document: Mapping[str, object], *, path: str) -> Configur
         redact=top.texts("redact", "a list of patterns"),
         contracts=_contracts(top.table("contracts")),
         judging=_judging(top.table("judging")),
+        is_strict=document.get("profile") == STRICT,
         tree=_tree(top.table("workspace")),
         gate=_gate(top.table("gate"), roles),
         notify=_notify(top) if "notify" in document else (),
@@ -256,6 +270,7 @@ def _judging(table: Table) -> Judging:
         canary=table.flag("canary", default=True),
         held_out=tuple(_held_out(table)),
         bare=table.flag("bare", default=False),
+        baseline=table.choice("baseline", Baseline, None),
     )
     if judging.bare:
         for key, too_much in (

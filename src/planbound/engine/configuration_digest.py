@@ -35,6 +35,7 @@ USUAL: dict[str, dict[str, object]] = {
         "canary": True,
         "held_out": [],
         "bare": False,
+        "baseline": None,
     },
     "workspace": {"summarise": [], "caches": []},
 }

@@ -34,6 +34,8 @@ class TaskState(NamedTuple):
     status: str = "pending"
     attempts: int = 0
     verdict: str | None = None
+    reason: str | None = None
+    """Why it holds and is not proved."""
 
 
 class PlanState(NamedTuple):
@@ -59,6 +61,11 @@ class PlanState(NamedTuple):
     """When the last event was."""
     last_event: EventKind | None = None
     seq: int = 0
+
+    @property
+    def holds(self) -> int:
+        """Return how many steps hold and are not proved."""
+        return sum(task.status == "holds" for task in self.tasks.values())
 
 
 _TASK_STATUS = {
@@ -114,6 +121,8 @@ _SETTLES_MERGE = _DECIDED | {
     EventKind.PLAN_ARCHIVED,
     EventKind.WORKTREE_REMOVED,
 }
+_BESIDE_PROVED = frozenset({"holds", "claimed"})
+"""How a step may be completed besides being done."""
 _WHOLE_PLAN, _MERGE = "", ":merge"
 
 
@@ -243,7 +252,7 @@ class _Plan:
 
     def _end(self, details: Mapping[str, object]) -> JournalStatus:
         """Return what a run came to: a limit or a missing step is no completion."""
-        counts = [details.get(name) for name in ("completed", "skipped", "waived")]
+        counts = [details.get(name) for name in ("completed", "holds", "skipped", "waived")]
         settled = sum(count for count in counts if isinstance(count, int))
         missing = self.task_count is not None and settled < self.task_count
         named = details.get("status") in {"failed", "incomplete"}
@@ -263,13 +272,15 @@ class _Plan:
         if draft.event is EventKind.BASELINE_OBSERVED:
             verdict = None  # what the contract said before any work
         status = _TASK_STATUS.get(draft.event, task.status)
-        if draft.event is EventKind.TASK_COMPLETED and draft.details.get("result") == "claimed":
-            status = "claimed"
+        result = draft.details.get("result")
+        if draft.event is EventKind.TASK_COMPLETED and result in _BESIDE_PROVED:
+            status = str(result)
         self.tasks[draft.task_id] = task._replace(
             name=draft.task_name or task.name,
             status=status,
             attempts=max(task.attempts, attempt) if isinstance(attempt, int) else task.attempts,
             verdict=verdict if isinstance(verdict, str) else task.verdict,
+            reason=_why(draft.details, task) if status == "holds" else None,
         )
 
     def _question(self, record: Record) -> None:
@@ -292,3 +303,9 @@ class _Plan:
                 self.questions.pop(_WHOLE_PLAN, None)
             if kind in _SETTLES_MERGE:
                 self.questions.pop(_MERGE, None)
+
+
+def _why(details: Mapping[str, object], task: TaskState) -> str | None:
+    """Return why a step holds: what completed it says so, what comes later does not."""
+    reason = details.get("reason") if "result" in details else task.reason
+    return reason if isinstance(reason, str) else None

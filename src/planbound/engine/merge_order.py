@@ -41,7 +41,8 @@ def merge_order(
     finished = {
         slug
         for slug, plan in known.items()
-        if plan.status in FINISHED and not plan.archived and (merged or not plan.integrated)
+        if plan.status in FINISHED and plan.unproved is None
+        if not plan.archived and (merged or not plan.integrated)
     }
     reachable = _reachable(finished, edges)
     for slug in sorted(knots({slug: edges[slug] for slug in reachable})):

@@ -47,6 +47,8 @@ class PlanInfo(NamedTuple):
     """What a person is asked, while one is."""
     problem: str | None = None
     """Why the file could not be read."""
+    unproved: str | None = None
+    """Why others may not build on it although it is done."""
 
     @property
     def is_candidate(self) -> bool:
@@ -75,6 +77,14 @@ class Readiness(NamedTuple):
     """The most of them that can work side by side, and beside what is in progress."""
     held_back: tuple[HeldBack, ...]
     warnings: tuple[str, ...]
+
+
+def why_unproved(holds: int, *, demanded: bool) -> str | None:
+    """Return why a plan that is done is not enough, where every step is to be proved."""
+    if not holds or not demanded:
+        return None
+    steps = "1 step holds and is" if holds == 1 else f"{holds} steps hold and are"
+    return f'{steps} not proved, which `[gate] require = "proved"` demands'
 
 
 def readiness(plans: Iterable[PlanInfo]) -> Readiness:
@@ -207,6 +217,8 @@ class _Graph:
                 found.append(f"there is no plan `{slug}`: {arrows((plan.slug, slug))}")
             elif other.status != DONE:
                 found.append(f"waits for `{slug}` ({other.status}){self._hopeless(plan, slug)}")
+            elif other.unproved is not None:
+                found.append(f"waits for `{slug}`: {other.unproved}")
         return "; ".join(found) or None
 
     def _hopeless(self, plan: PlanInfo, slug: str) -> str:

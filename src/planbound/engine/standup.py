@@ -45,7 +45,9 @@ def _place(plan: PlanInfo, now: str, *, has_journal: bool) -> tuple[str | None, 
     if plan.waiting is not None:
         return "waiting", plan.waiting
     if plan.status in FINISHED:
-        return (None, "") if plan.integrated else ("mergeable", plan.status)
+        short, status = plan.unproved, plan.status
+        found = ("waiting", short) if short is not None else ("mergeable", status)
+        return (None, "") if plan.integrated else found
     if plan.status == "failed":
         # Of a session that was released a person has decided already.
         released = plan.last_event == EventKind.SESSION_RELEASED.value

@@ -118,6 +118,8 @@ def _accepted(found: Accept) -> str:
     text = f"Planbound: the plan is {found.outcome}."
     if found.claimed:
         text += f" Only claimed, not proved: {'; '.join(found.claimed)}."
+    if found.holds:
+        text += f" Holds, and is not proved: {'; '.join(found.holds)}."
     if found.blocked:
         text += f" Blocked: {'; '.join(found.blocked)}."
     return text

@@ -84,6 +84,10 @@ _PROBES = may("probes", _OBJECT, "what the harness looks at without a contract, 
 _SAID = may("said", _TEXT, "the end of the agent's last message")
 _JUDGES = may("judges", _EXACT_OBJECT, "for each judge's path the digest of its content")
 _VERDICT = may("verdict", _EXACT, "what the harness found")
+_BEFORE = (
+    may("baseline", _EXACT, "what the contract said before the work, where anybody looked"),
+    may("baseline_at", _EXACT, "when that was: before the first `attempt`, or at the `approval`"),
+)
 _FILES = must("files", _TEXTS, "the files, relative to the workspace")
 _RESTORED = may("restored", _FLAG, "whether they were put back as they had been")
 _MISSING = must("missing", _TEXTS, "what the plan still lacks")
@@ -264,11 +268,13 @@ EVENTS: dict[EventKind, EventSpec] = {
         may("outside", _TEXTS, "files outside `touches` that changed"),
         may("leftovers", _INTEGER, "how many processes the contract left running"),
         may("final", _FLAG, "whether it was judged once more at the end of the run"),
+        may("result", _EXACT, "what a pass makes of a postcondition: `proved` or `holds`"),
+        *_BEFORE,
     ),
     EventKind.TASK_COMPLETED: spec(
         "A step is done.",
-        must("result", _EXACT, "how it was settled, such as `proved`, `claimed` or `attested`"),
-        *(_PLACE, _RUN, _ATTEMPT, _VERDICT, TREE),
+        must("result", _EXACT, "how it was settled: `proved`, `holds`, `claimed` or `attested`"),
+        *(_PLACE, _RUN, _ATTEMPT, _VERDICT, TREE, *_BEFORE, REASON),
         may("manifest", _EXACT, "the tree after the step: the SHA-256 in the vault"),
         may("evidence", _TEXT, "what the agent says that shows it"),
         *(_NOTES, _SESSION),
@@ -412,6 +418,7 @@ EVENTS: dict[EventKind, EventSpec] = {
         may("outcome", _EXACT, "`done`, or `finished with blocked items`"),
         may("claimed", _TEXTS, "what is only claimed, and proved by nobody"),
         may("blocked", _TEXTS, "what could not be done, each with its reason"),
+        may("holds", _TEXTS, "the steps that pass, and that nobody saw red before the work"),
     ),
     EventKind.SESSION_RELEASED: spec(
         "A person ended an agent's duty to a plan.",
@@ -446,7 +453,8 @@ EVENTS: dict[EventKind, EventSpec] = {
     ),
     EventKind.EXECUTION_COMPLETE: spec(
         "A run came to its end, whatever that end is.",
-        must("completed", _INTEGER, "how many steps are done"),
+        must("completed", _INTEGER, "how many steps are proved or attested"),
+        may("holds", _INTEGER, "how many steps hold: green now, and seen red by nobody before"),
         must("failed", _INTEGER, "how many steps failed"),
         must("skipped", _INTEGER, "how many steps were left out"),
         must("waived", _INTEGER, "how many steps went on without a pass"),

@@ -60,8 +60,9 @@ class _PlanTools:
         return self._say("plan_create", locals())
 
     def plan_show(self, only: Literal["open", "all"] = "all") -> str:
-        """Show the plan: `[ ]` open, `[.]` begun, `[x]` proved, `[~]` claimed, `[!]` blocked.
+        """Show the plan: `[ ]` open, `[.]` begun, `[x]` proved, `[=]` holds, `[~]` claimed.
 
+        `[!]` is blocked; what holds is green now and was so before the work.
         Call it whenever you are not sure what is next.
 
         Args:
@@ -75,8 +76,9 @@ class _PlanTools:
         """Say where a step is: `in_progress` when you begin it, `done` when it is done.
 
         `done` makes the harness run the step's contract at once; the answer says whether it is
-        proved, or what failed. Then mend the work and call this again. `blocked` is for what is
-        missing outside of the workspace, never for tests that fail; it demands the reason.
+        proved, or holds (it was green before), or what failed. Then mend the work and call this
+        again. `blocked` is for what is missing outside of the workspace, never for tests that fail;
+        it demands the reason.
 
         Args:
             step: The step's number or id.

@@ -77,8 +77,9 @@ class PlanTools:
             Literal["open"] | None, Field(description="`open` leaves out what is settled")
         ] = None,
     ) -> Answered:
-        """Show the plan: `[ ]` open, `[.]` in progress, `[x]` proved, `[~]` claimed, `[!]` blocked.
+        """Show the plan: `[ ]` open, `[.]` begun, `[x]` proved, `[=]` holds, `[~]` claimed.
 
+        `[!]` is blocked; what holds is green now and was so before the work.
         Call it at the start of a session, after your context was compacted, and whenever you are
         not sure what is next.
         """
@@ -99,9 +100,9 @@ class PlanTools:
         """Say where a step is: `in_progress` when you begin it, `done` when it is done.
 
         `done` makes the harness run the step's contract at once, which may take a while; the answer
-        says whether it is proved, or what failed with the end of the output. Then mend the work and
-        call this again. `blocked` is for what is missing outside of the workspace, never for tests
-        that fail; it demands the reason.
+        says whether it is proved, or holds (it was green before), or what failed with the end of
+        the output. Then mend the work and call this again. `blocked` is for what is missing outside
+        of the workspace, never for tests that fail; it demands the reason.
         """
         given = (step, status, evidence, notes)
         return await self._do(
@@ -194,7 +195,7 @@ class PlanTools:
         )
 
     async def plan_status(self, context: Context) -> Answered:
-        """Say in a few lines where the plan is: what is proved, claimed, blocked, open."""
+        """Say in a few lines where the plan is: proved, holds, claimed, blocked, open."""
         return await self._do(context, "reading the plan", (), lambda loop: loop.plan_status())
 
     async def plan_log(

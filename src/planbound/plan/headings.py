@@ -18,8 +18,8 @@ _WORD = (
     r"(?:(?:step|task|phase|schritt|étape|etape|paso|passo|шаг|步骤|步驟|第|ステップ|手順|단계)"
     r"\s*(?:#|no\.?|nr\.?)?\s*)?"
 )
-_SIGNS = "✅|✔️|✔|☑️|☑|❌|✖️|⏳|🔄|🚧|⏭️|⏭|⛔|🟡|⬜|◻️"
-_ONE_MARK = rf"\[[ xX~!-]\]|{_SIGNS}"
+_SIGNS = "✅|✔️|✔|☑️|☑|🆗|❌|✖️|⏳|🔄|🚧|⏭️|⏭|⛔|🟡|⬜|◻️"
+_ONE_MARK = rf"\[[ xX~=!-]\]|{_SIGNS}"
 _MARKS = rf"(?:(?:{_ONE_MARK})\s*)*"
 _STEP = lazy_pattern(
     rf"(?P<before>{_MARKS})(?P<word>{_WORD})(?P<open>[#(]?){_NUMBER}\s*(?:步|단계)?"
@@ -37,6 +37,7 @@ _BOLD = lazy_pattern(r"(\*\*|__)(?P<text>.+)\1\s*$", re.DOTALL)
 _STATUS_OF = {
     **dict.fromkeys(("✅", "✔️", "✔", "[x]", "[X]"), StepStatus.DONE),
     **dict.fromkeys(("☑️", "☑", "[~]"), StepStatus.CLAIMED),
+    **dict.fromkeys(("🆗", "[=]"), StepStatus.HOLDS),
     **dict.fromkeys(("❌", "✖️"), StepStatus.FAILED),
     **dict.fromkeys(("⏳", "🔄", "🚧", "[-]"), StepStatus.IN_PROGRESS),
     **dict.fromkeys(("⏭️", "⏭"), StepStatus.SKIPPED),

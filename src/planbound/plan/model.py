@@ -28,6 +28,8 @@ class StepStatus(enum.Enum):
     PENDING = "pending"
     IN_PROGRESS = "in-progress"
     DONE = "done"
+    HOLDS = "holds"
+    """Its contract passes, as it did before the work."""
     FAILED = "failed"
     SKIPPED = "skipped"
     WAIVED = "waived"
@@ -44,6 +46,7 @@ _MARKS = {
     StepStatus.PENDING: "",
     StepStatus.IN_PROGRESS: "⏳",
     StepStatus.DONE: "✅",
+    StepStatus.HOLDS: "🆗",
     StepStatus.FAILED: "❌",
     StepStatus.SKIPPED: "⏭️",
     StepStatus.WAIVED: "🟡",

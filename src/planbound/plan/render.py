@@ -96,7 +96,7 @@ def _step(
         "timeout": format_duration(step.timeout.value) if step.timeout else DEFAULT_TIMEOUT,
         "contract_timeout": format_duration(timeout.value) if timeout else DEFAULT_CONTRACT_TIMEOUT,
         "budget": _budget(step.budget.value) if step.budget else None,
-        "baseline": step.baseline.value.value if step.baseline else "red",
+        "baseline": step.baseline.value.value if step.baseline else "any",
         "evidence": step.evidence.value.value if step.evidence else None,
         "repeat": step.repeat.value if step.repeat else 1,
         "task": step.task.text if step.task else None,

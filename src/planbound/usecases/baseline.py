@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import hashlib
 import os
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable, Iterator, Sequence
 from typing import NamedTuple
 
 from planbound.engine.configuration import Configuration
@@ -17,6 +17,7 @@ from planbound.engine.manifest import EntryType, Manifest, ScanRules, decode, en
 from planbound.errors import FileProblem
 from planbound.journal.event import EventKind
 from planbound.journal.record import Json
+from planbound.plan.model import Baseline
 from planbound.ports.journal import Journal, Query
 from planbound.ports.tree import Tree, Vault
 from planbound.usecases.bench import Bench
@@ -65,7 +66,9 @@ def observe(bench: Bench, cases: Iterable[Case]) -> Iterator[Verdict]:
     """Yield what every contract says now; nothing is demanded of it yet."""
     judging = bench.configuration.judging._replace(canary=False, evidence=None)
     bench = bench._replace(configuration=bench.configuration._replace(judging=judging))
-    plain = [case._replace(evidence=None, red=False) for case in cases]
+    plain: Iterable[Case] = (case._replace(evidence=None, baseline=Baseline.ANY) for case in cases)
+    if isinstance(cases, Sequence):
+        plain = list(plain)  # who is told of the progress knows how many there are
     yield from judge(bench, plain, Setting(frozen=None, scope=Scope(None)))
 
 

@@ -6,18 +6,26 @@ from collections.abc import Callable, Iterable, Iterator, Sequence
 from functools import cached_property
 from typing import NamedTuple
 
-from planbound.engine.judging.case import Case
+from planbound.engine.judging.case import Case, demands_red
 from planbound.engine.judging.evidence import Founded, Grounds, founded
 from planbound.engine.judging.frozen import Frozen
 from planbound.engine.judging.judges import Judges
 from planbound.engine.judging.level import evidence_reaches
 from planbound.engine.judging.meaning import meaning
 from planbound.engine.judging.outcome import Ending, Outcome
+from planbound.engine.judging.proof import Before, Look, Proof, Result, proof_of
 from planbound.engine.judging.protection import Protection, new_caches, protect
 from planbound.engine.judging.scope import Scope, covers
 from planbound.engine.judging.summary import Summary, read_summary
 from planbound.engine.judging.unrunnable import Surroundings, examined, may_use_python
-from planbound.engine.judging.verdict import CanaryRun, Finding, Tampering, Verdict, VerdictKind
+from planbound.engine.judging.verdict import (
+    CanaryRun,
+    Finding,
+    Subject,
+    Tampering,
+    Verdict,
+    VerdictKind,
+)
 from planbound.engine.manifest import EntryType, Manifest, changes, path_text
 from planbound.errors import CellProblem
 from planbound.plan.command import read_script
@@ -48,6 +56,8 @@ class Setting(NamedTuple):
     """Why nothing can pass: the plan or the configuration is not the one that was frozen."""
     earlier: Callable[[str, str], frozenset[str]] = lambda _contract, _tree: frozenset()
     """The verdicts that a contract had on a tree before, by their digests."""
+    before: Callable[[Case], Before] | None = None
+    """What is known of a contract before the work; None: what the frozen tree remembers."""
 
 
 def judge(bench: Bench, cases: Iterable[Case], setting: Setting) -> Iterator[Verdict]:
@@ -246,6 +256,8 @@ class _Judgement:
             )
         elif finding.kind is VerdictKind.PASS and not self.bench.bare:
             earlier = self.setting.earlier(self.digest, self.before.digest)
+            if self._looked_here():
+                earlier |= {self._baseline() or ""}
             if VerdictKind.FAIL.value in earlier:
                 finding = Finding(VerdictKind.FLAKY, "passed, and failed before on the same tree")
         return outcome, finding, summary, len(kinds)
@@ -357,8 +369,9 @@ class _Judgement:
             return Finding(
                 VerdictKind.VACUOUS, f"required tests did not pass: {_listed(support.missing)}"
             )
-        if self.case.red and self._baseline() == VerdictKind.PASS.value:
-            return Finding(VerdictKind.VACUOUS, "it was green before the work, and red is demanded")
+        proof = self._proof(finding)
+        if proof is not None and proof.result is Result.HOLDS and self._demands_red():
+            return Finding(VerdictKind.VACUOUS, f"{proof.reason}, and red is demanded")
         wanted = self.case.evidence or self.bench.configuration.judging.evidence
         if wanted is not None and not evidence_reaches(basis.level, wanted):
             return Finding(
@@ -419,6 +432,7 @@ class _Judgement:
             summary=summary,
             canary=support.canary,
             baseline=self._baseline(),
+            proof=self._proof(finding),
             tampered=tuple(self._with_diff(item) for item in self.protection.tampered),
             outside=self.protection.outside,
             notes=tuple(self._notes(finding)),
@@ -442,6 +456,27 @@ class _Judgement:
     def _baseline(self) -> str | None:
         frozen = self.setting.frozen
         return frozen.verdicts.get(self.digest) if frozen else None
+
+    def _looked_here(self) -> bool:
+        """Say whether the contract was looked at before on this very tree."""
+        frozen = self.setting.frozen
+        return frozen is not None and frozen.manifest.digest == self.before.digest
+
+    def _proof(self, finding: Finding) -> Proof | None:
+        """Return what a pass shows about the work; a precondition is about none."""
+        if finding.kind is not VerdictKind.PASS or self.case.subject is Subject.PRECONDITION:
+            return None
+        if self.setting.before is not None:
+            return proof_of(self.setting.before(self.case), self.before.digest)
+        known, frozen = self._baseline(), self.setting.frozen
+        look = Look(known, frozen.manifest.digest) if known and frozen else None
+        return proof_of(Before(look), self.before.digest)
+
+    def _demands_red(self) -> bool:
+        if self.case.subject is not Subject.STEP:
+            return False
+        usual = self.bench.configuration.baseline
+        return demands_red(self.case.baseline, usual)
 
     def _runner(self, summary: Summary | None) -> str | None:
         if summary is not None:

@@ -6,6 +6,7 @@ from collections.abc import Mapping
 from typing import NamedTuple
 
 from planbound.engine import merge_order as engine
+from planbound.engine.configuration import Require
 from planbound.engine.team.resolution import after_its_base
 from planbound.ports.files import Files, Workspace
 from planbound.usecases.overview import OpenJournal, overview, plan_infos
@@ -24,11 +25,12 @@ def merge_order(
     files: Files,
     open_journal: OpenJournal,
     sizes: Mapping[str, int | None],
+    require: Require = Require.CLAIMED,
 ) -> OrderedPlans:
     """Return the order; `sizes` are the lines that each plan changes since its merge base."""
     seen = overview(workspace, files, open_journal)
     warnings = list(seen.warnings)
     team = known_team(open_journal())
-    infos = [after_its_base(info, team) for info in plan_infos(seen, warnings)]
+    infos = [after_its_base(info, team) for info in plan_infos(seen, warnings, require)]
     order = engine.merge_order(infos, sizes)
     return OrderedPlans(order, tuple(warnings))

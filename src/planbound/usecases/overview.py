@@ -6,8 +6,9 @@ import re
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from typing import NamedTuple
 
+from planbound.engine.configuration import Require
 from planbound.engine.fold import PlanState, fold
-from planbound.engine.readiness import FINISHED, PlanInfo, Scope
+from planbound.engine.readiness import FINISHED, PlanInfo, Scope, why_unproved
 from planbound.errors import JournalProblem, PlanboundError
 from planbound.plan.model import Plan, PlanStatus, StepStatus
 from planbound.plan.parse import parse
@@ -64,15 +65,19 @@ class PlanLine(NamedTuple):
     @property
     def done(self) -> int:
         """How many steps are proved: by the journal, else by the marks in the file."""
-        if self.plan is None:
-            return 0
+        return self._count(StepStatus.DONE)
+
+    @property
+    def holds(self) -> int:
+        """How many steps hold and are not proved."""
+        return self._count(StepStatus.HOLDS)
+
+    def _count(self, status: StepStatus) -> int:
+        steps = self.plan.steps if self.plan else ()
         if self.state is None:
-            return sum(
-                step.status is not None and step.status.value is StepStatus.DONE
-                for step in self.plan.steps
-            )
+            return sum(step.status is not None and step.status.value is status for step in steps)
         tasks = self.state.tasks
-        return sum(step.id in tasks and tasks[step.id].status == "done" for step in self.plan.steps)
+        return sum(step.id in tasks and tasks[step.id].status == status.value for step in steps)
 
 
 class Overview(NamedTuple):
@@ -131,13 +136,20 @@ def journal_states(open_journal: OpenJournal, warnings: list[str]) -> dict[str, 
     return None
 
 
-def plan_infos(seen: Overview, warnings: list[str]) -> list[PlanInfo]:
+def plan_infos(
+    seen: Overview, warnings: list[str], require: Require = Require.CLAIMED
+) -> list[PlanInfo]:
     """Return what the plans are to each other, one for each slug."""
     by_slug: dict[str, list[PlanLine]] = {}
     for line in seen.lines:
         by_slug.setdefault(line.file.slug, []).append(line)
-    return [
+    infos = [
         _info(lines, has_journal=seen.has_journal, warnings=warnings) for lines in by_slug.values()
+    ]
+    demanded = require is Require.PROVED
+    return [
+        info._replace(unproved=why_unproved(by_slug[info.slug][0].holds, demanded=demanded))
+        for info in infos
     ]
 
 

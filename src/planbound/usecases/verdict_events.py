@@ -5,6 +5,7 @@ from __future__ import annotations
 import os
 from collections.abc import Mapping
 
+from planbound.engine.judging.proof import Proof, Result
 from planbound.engine.judging.verdict import Verdict
 from planbound.journal.event import EventKind
 from planbound.journal.record import Draft, Json
@@ -61,6 +62,17 @@ def _common(verdict: Verdict, recorder: Recorder) -> dict[str, Json]:
         # Before it is cut: half a secret would not be recognised.
         text = recorder.redactor.redact(outcome.stdout.text() + outcome.stderr.text()).text
         details["output_tail"] = text[-_TAIL:]
+    return details
+
+
+def proof_details(proof: Proof) -> dict[str, Json]:
+    """Return what a pass shows about the work, as details of an event."""
+    details: dict[str, Json] = {"result": proof.result.value}
+    if proof.baseline is not None:
+        details |= {"baseline": proof.baseline, "baseline_at": proof.at}
+    # What was red right before the work, and is green now, needs no more words.
+    if proof.result is not Result.PROVED or proof.at != "attempt":
+        details["reason"] = proof.reason
     return details
 
 

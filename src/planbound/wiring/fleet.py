@@ -80,7 +80,7 @@ class _Works:
         for line in seen.lines:
             if line.plan is not None:
                 self._plans.setdefault(line.file.slug, line.plan)
-        infos = plan_infos(seen, [])
+        infos = plan_infos(seen, [], self.parts.configuration.gate.require)
         plans = {info.slug: _trusted(info, known=info.slug in spoken) for info in infos}
         return Sight(plans, known_team(self.journal))
 

@@ -159,7 +159,11 @@ class Integrating:
         team = known_team(parts.existing_journal())
         infos = [
             after_its_base(info, team)
-            for info in plan_infos(overview(parts.tree, parts.files, parts.existing_journal), [])
+            for info in plan_infos(
+                overview(parts.tree, parts.files, parts.existing_journal),
+                [],
+                parts.configuration.gate.require,
+            )
         ]
         ordered = merge_order(infos, plan_sizes(parts), merged=True)
         if ordered.cycle:
@@ -168,7 +172,8 @@ class Integrating:
             )
         slugs, held = self._named()
         turns = [turn.slug for turn in ordered.turns]
-        order, unfit = choose(slugs, team, turns, branch.name)
+        unproved = {info.slug: info.unproved for info in infos if info.unproved is not None}
+        order, unfit = choose(slugs, team, turns, branch.name, unproved)
         depends_on = {info.slug: info.depends_on for info in infos}
         return _Chosen(order, [*held, *unfit], depends_on, team)
 

@@ -8,10 +8,14 @@ from planbound.cli import judging
 from planbound.cli.live import live_line
 from planbound.cli.reports import verdicts as reports
 from planbound.cli.terminal import Terminal
+from planbound.engine.configuration import Configuration
 from planbound.engine.configuration_digest import configuration_digest
-from planbound.engine.judging.verdict import Verdict, VerdictKind
+from planbound.engine.judging.case import demands_red
+from planbound.engine.judging.proof import foretold
+from planbound.engine.judging.verdict import Subject, Verdict, VerdictKind
 from planbound.errors import ExitCode, UsageError
 from planbound.plan.digest import digest
+from planbound.plan.model import Plan
 from planbound.source.visible import visible
 from planbound.usecases.baseline import (
     FrozenTree,
@@ -49,7 +53,7 @@ def run(arguments: argparse.Namespace, terminal: Terminal) -> ExitCode:
     for verdict in observe(bench, asked.judged):
         found.append(verdict)
         if not arguments.json:
-            terminal.out(_line(verdict, terminal))
+            terminal.out(_line(verdict, terminal, _demands(asked.plan, parts.configuration)))
     taken = Taken(tree, digest(asked.plan), configuration_digest(parts.configuration))
     note_baseline(parts.recorder(), asked.file.slug, taken, found)
     if arguments.json:
@@ -77,14 +81,23 @@ def _colour(verdict: Verdict) -> str:
     return _COLOURS.get(verdict.kind, verdict.kind.value)
 
 
-def _line(verdict: Verdict, terminal: Terminal) -> str:
+def _demands(plan: Plan, configuration: Configuration) -> frozenset[str]:
+    """Return the steps that must be red before the work."""
+    return frozenset(
+        step.label
+        for step in plan.steps
+        if demands_red(step.baseline.value if step.baseline else None, configuration.baseline)
+    )
+
+
+def _line(verdict: Verdict, terminal: Terminal, demanded: frozenset[str]) -> str:
     colour = terminal.style(_colour(verdict).ljust(10), _COLOURS.get(verdict.kind, "yellow"))
     name = f"{verdict.number}. {visible(verdict.title)}"
     if verdict.subject.value != "step":
         name = f"{verdict.subject.value} {name}"
     warning = ""
-    if verdict.kind is VerdictKind.PASS:
-        warning = " (green already: passing proves nothing about the work)"
+    if verdict.kind is VerdictKind.PASS and verdict.subject is Subject.STEP:
+        warning = f" ({foretold(red=verdict.number in demanded)})"
     return f"{colour} {name}: {visible(verdict.reason)}{warning}"
 
 

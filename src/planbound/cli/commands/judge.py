@@ -16,6 +16,7 @@ from planbound.engine.judging.verdict import Verdict, VerdictKind
 from planbound.errors import ExitCode
 from planbound.journal.event import EventKind
 from planbound.plan.digest import digest
+from planbound.plan.model import Baseline
 from planbound.ports.journal import Query
 from planbound.usecases.baseline import changed_since, last_baseline
 from planbound.usecases.bench import Bench
@@ -49,7 +50,11 @@ def run(arguments: argparse.Namespace, terminal: Terminal) -> ExitCode:
     tools = judging.tell_tools(
         asked, bench, frozen.manifest if frozen else None, terminal, silent=arguments.json
     )
-    for verdict in judge(bench, asked.judged, setting):
+    wanted = asked.judged
+    if frozen is None:
+        # Nobody looked before the work, as in a fresh checkout: then nobody can demand a colour.
+        wanted = [case._replace(baseline=Baseline.ANY) for case in wanted]
+    for verdict in judge(bench, wanted, setting):
         found.append(verdict)
         if asked.held:
             note_judged(parts, asked.file.slug, verdict, terminal)

@@ -54,6 +54,8 @@ def _text(line: PlanLine, width: int, terminal: Terminal) -> str:
     if line.problem is not None:
         return f"{name}  {terminal.style('unreadable', 'red')}  {visible(line.problem)}"
     steps = f"{line.done}/{line.steps} steps"
+    if line.holds:
+        steps += f", {line.holds} hold{'s' if line.holds == 1 else ''}"
     if line.templates:
         steps += f", {line.templates} to expand"
     objective = visible(line.objective) if line.objective else "(no objective)"
@@ -80,6 +82,7 @@ def _data(line: PlanLine) -> dict[str, object]:
         "objective": line.objective,
         "steps": line.steps,
         "done": line.done,
+        "holds": line.holds,
         "templates": line.templates,
         "problem": line.problem,
         "shelf": _SHELVES[line.shelf],

@@ -9,6 +9,7 @@ from datetime import UTC, datetime, timedelta
 from typing import TYPE_CHECKING
 
 from planbound.cli.terminal import Terminal
+from planbound.engine.judging.proof import held
 from planbound.errors import ExitCode, UsageError
 from planbound.plan.limits import LimitError, parse_duration
 from planbound.plan.slug import SlugError, parse_slug
@@ -33,15 +34,16 @@ _BRIEF = {
         *("attempt", "agent", "ending", "exit_code", "reason", "duration"),
         *("changed", "tokens", "dollars"),
     ),
-    "TASK_COMPLETED": ("attempt", "result"),
+    "TASK_COMPLETED": ("attempt", "result", "reason"),
     "FAILURE_DETECTED": ("attempt", "verdict", "error_message"),
     "FAILURE_CLASSIFIED": ("failure_type", "rule"),
     "RECOVERY_APPLIED": ("recipe_name", "retry", "of", "until", "reason"),
     "RECOVERY_ESCALATION": ("escalation", "kind", "user_decision", "by", "guidance", "reason"),
     "EXECUTION_PAUSED": ("reason",),
     "EXECUTION_COMPLETE": (
-        *("status", "reason", "completed", "waived", "skipped", "failed", "postconditions"),
-        *("recoveries", "tokens", "estimated", "dollars", "unmetered", "duration"),
+        *("status", "reason", "completed", "holds", "waived", "skipped", "failed"),
+        *("postconditions", "recoveries", "tokens", "estimated", "dollars", "unmetered"),
+        "duration",
     ),
 }
 """What a line tells of events that know much more; `--json` has all of it."""
@@ -150,6 +152,8 @@ def _text(record: Record, terminal: Terminal) -> str:
         where += f"/{visible(draft.task_id)}"
     told = _BRIEF.get(draft.event.value, tuple(draft.details))
     found = {name: draft.details[name] for name in told if draft.details.get(name) is not None}
+    if found.get("result") == "holds":
+        found["result"] = held(found.pop("reason", None))
     details = ", ".join(f"{name} {_short(value)}" for name, value in found.items())
     line = f"{record.seq:>6}  {when}  {terminal.style(draft.event.value, 'bold')}  {where}"
     return f"{line}  {terminal.style(visible(details), 'dim')}" if details else line

@@ -22,7 +22,11 @@ def run(arguments: argparse.Namespace, terminal: Terminal) -> ExitCode:
     """Say in which order to merge the finished plans."""
     parts = Parts(workspace=arguments.workspace, state=arguments.state)
     order, warnings = merge_order(
-        parts.tree, parts.files, parts.existing_journal, plan_sizes(parts)
+        parts.tree,
+        parts.files,
+        parts.existing_journal,
+        plan_sizes(parts),
+        parts.configuration.gate.require,
     )
     if arguments.json:
         terminal.json(

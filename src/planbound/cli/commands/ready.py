@@ -19,7 +19,8 @@ def configure(parser: argparse.ArgumentParser) -> None:
 def run(arguments: argparse.Namespace, terminal: Terminal) -> ExitCode:
     """Say which plans may begin now."""
     parts = Parts(workspace=arguments.workspace, state=arguments.state)
-    found = ready(parts.tree, parts.files, parts.existing_journal)
+    require = parts.configuration.gate.require
+    found = ready(parts.tree, parts.files, parts.existing_journal, require)
     if arguments.json:
         terminal.json(
             {

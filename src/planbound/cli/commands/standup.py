@@ -27,7 +27,8 @@ def configure(parser: argparse.ArgumentParser) -> None:
 def run(arguments: argparse.Namespace, terminal: Terminal) -> ExitCode:
     """Say where each active plan stands."""
     parts = Parts(workspace=arguments.workspace, state=arguments.state)
-    found, warnings = standup(parts.tree, parts.files, parts.existing_journal, parts.now())
+    require = parts.configuration.gate.require
+    found, warnings = standup(parts.tree, parts.files, parts.existing_journal, parts.now(), require)
     groups = dict(zip(Standup._fields, found, strict=True))
     if arguments.json:
         data: dict[str, object] = {

@@ -6,6 +6,7 @@ from collections import Counter
 from collections.abc import Callable, Iterator, Sequence
 
 from planbound.cli.reports.progress import spoken
+from planbound.engine.judging.proof import tally
 from planbound.engine.team.row import Row, State
 from planbound.source.visible import visible
 
@@ -58,8 +59,8 @@ def change_lines(before: Sequence[Row], after: Sequence[Row]) -> Iterator[str]:
         is_new = old is None or old.state is not row.state
         if row.state is State.RUNNING and is_new:
             yield f"{name}: started in {visible(row.worktree or '')}"
-        if old is not None and row.proved > old.proved:
-            yield f"{name}: {_count(row)} proved"
+        if old is not None and (row.proved, row.holds) > (old.proved, old.holds):
+            yield f"{name}: {tally(row.proved, row.steps, row.holds)}"
         if row.state not in _AT_WORK and is_new:
             reason = f": {visible(row.reason)}" if row.reason else ""
             yield f"{name}: {row.state.value}{reason}"
@@ -93,6 +94,7 @@ def fleet_data(rows: Sequence[Row]) -> list[dict[str, object]]:
             "worktree": row.worktree,
             "branch": row.branch,
             "proved": row.proved,
+            "holds": row.holds,
             "steps": row.steps,
             "exit_code": row.exit_code,
             "log": row.log,
@@ -112,7 +114,8 @@ def _quoted(names: Sequence[str]) -> str:
 
 
 def _count(row: Row) -> str:
-    return f"{row.proved}/{row.steps}" if row.steps else ""
+    holds = f", {row.holds} hold{'s' if row.holds == 1 else ''}" if row.holds else ""
+    return f"{row.proved}/{row.steps}{holds}" if row.steps else ""
 
 
 def _time(row: Row) -> str:

@@ -9,10 +9,12 @@ from planbound.cli.terminal import Terminal
 from planbound.engine.configuration import Configuration
 from planbound.engine.gate.approval import Method, Strength
 from planbound.engine.gate.weakening import say_expectation, weakenings
+from planbound.engine.judging.case import demands_red
+from planbound.engine.judging.proof import foretold
 from planbound.engine.judging.verdict import Verdict, VerdictKind
 from planbound.engine.run.budget import SAFE
 from planbound.plan.limits import Budget, format_budget
-from planbound.plan.model import Attest, Baseline, Command, Condition, Contract, Plan, Step
+from planbound.plan.model import Attest, Command, Condition, Contract, Plan, Step
 from planbound.plan.parse import parse
 from planbound.source.visible import visible
 from planbound.usecases.differences import difference
@@ -21,6 +23,7 @@ from planbound.usecases.gate import Sheet
 DIGITS = 12
 """How many digits of a digest are shown."""
 _SHOWN = 8
+_GREEN_CONDITION = "green now: it has to be green at the end, too"
 
 _Baseline = Mapping[tuple[str, str], Verdict]
 
@@ -54,7 +57,11 @@ def lines(view: View, terminal: Terminal) -> Iterator[str]:
     found = {(item.subject.value, item.number): item for item in sheet.baseline}
     yield from _conditions("before the start", "precondition", plan.preconditions, found, terminal)
     for step in plan.steps:
-        yield from _step(step, plan, found.get(("step", step.label)), terminal)
+        red = demands_red(
+            step.baseline.value if step.baseline else None, view.configuration.baseline
+        )
+        verdict = found.get(("step", step.label))
+        yield from _step(step, plan, verdict, terminal, red=red)
         if step.label in view.skipped:
             yield f"   {terminal.style('skipped: it stays in the plan and is not done', 'yellow')}"
     yield from _conditions("at the end", "postcondition", plan.postconditions, found, terminal)
@@ -81,7 +88,9 @@ def _differences(view: View, terminal: Terminal) -> Iterator[str]:
         yield f"  {visible(line)}"
 
 
-def _step(step: Step, plan: Plan, found: Verdict | None, terminal: Terminal) -> Iterator[str]:
+def _step(
+    step: Step, plan: Plan, found: Verdict | None, terminal: Terminal, *, red: bool
+) -> Iterator[str]:
     target = f" ({visible(step.target.value)})" if step.target else ""
     yield f"{step.label}. {terminal.style(visible(step.title), 'bold')}{target}"
     touches = _names(item.value for item in plan.touches_of(step))
@@ -89,8 +98,8 @@ def _step(step: Step, plan: Plan, found: Verdict | None, terminal: Terminal) -> 
     yield f"   may touch {'anything' if anything else touches}"
     if step.budget:
         yield f"   may spend {format_budget(step.budget.value)}"
-    red = step.baseline is not None and step.baseline.value is Baseline.RED
-    yield from _contract(step.contract, _demands(step, red=red), found, terminal)
+    now = _now(found, terminal, foretold(red=red)) if found else None
+    yield from _contract(step.contract, _demands(step, red=red), now)
 
 
 def _conditions(
@@ -99,12 +108,11 @@ def _conditions(
     for condition in conditions:
         yield f"{when}: {visible(condition.statement)}"
         verdict = found.get((kind, str(condition.number)))
-        yield from _contract(condition.contract, _demands(condition), verdict, terminal)
+        now = _now(verdict, terminal, _GREEN_CONDITION) if verdict else None
+        yield from _contract(condition.contract, _demands(condition), now)
 
 
-def _contract(
-    contract: Contract | None, demands: list[str], found: Verdict | None, terminal: Terminal
-) -> Iterator[str]:
+def _contract(contract: Contract | None, demands: list[str], now: str | None) -> Iterator[str]:
     match contract:
         case None:
             yield "   no contract"
@@ -117,8 +125,8 @@ def _contract(
             told = [visible(item) for item in expected if item != "exit_code == 0"]
             if told + demands:
                 yield f"   expects {', '.join(told + demands)}"
-            if found is not None:
-                yield f"   {_now(found, terminal)}"
+            if now is not None:
+                yield f"   {now}"
         case _:
             assert_never(contract)
 
@@ -133,9 +141,9 @@ def _demands(item: Step | Condition, *, red: bool = False) -> list[str]:
     return demands
 
 
-def _now(found: Verdict, terminal: Terminal) -> str:
+def _now(found: Verdict, terminal: Terminal, green: str) -> str:
     if found.kind is VerdictKind.PASS:
-        return terminal.style("green already: passing proves nothing about the work", "yellow")
+        return terminal.style(green, "yellow")
     if found.kind in {VerdictKind.FAIL, VerdictKind.VACUOUS}:
         return terminal.style(f"red now: {visible(found.reason)}", "dim")
     return terminal.style(f"{found.kind.value} now: {visible(found.reason)}", "yellow")

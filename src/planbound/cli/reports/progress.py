@@ -5,12 +5,13 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping
 
 from planbound.cli.terminal import Terminal
+from planbound.engine.judging.proof import held, tally, why_held
 from planbound.journal.event import EventKind
 from planbound.journal.record import Json, Record
 from planbound.plan.model import Plan
 from planbound.source.visible import visible
 
-_STYLES = {"✓": "green", "✗": "red", "↻": "yellow", "…": "dim"}
+_STYLES = {"✓": "green", "=": "green", "✗": "red", "↻": "yellow", "…": "dim"}
 _MOST_LINES = 20
 """So many lines are shown of what a condition printed that does not hold."""
 _CLASSES = {
@@ -67,7 +68,8 @@ class ProgressReport:
             by = f", {agent}" if agent else ""
             yield self._line("…", record, f"attempt {details.get('attempt')}{by}")
         elif kind is EventKind.TASK_COMPLETED:
-            yield self._line("✓", record, self._passed(record))
+            mark = "=" if details.get("result") == "holds" else "✓"
+            yield self._line(mark, record, self._passed(record))
         elif kind is EventKind.ATTESTED and record.draft.task_id is not None:
             yield self._line("✓", record, f"attested by {details.get('by')}")
         elif kind is EventKind.WAIVED and record.draft.task_id is not None:
@@ -103,7 +105,10 @@ class ProgressReport:
         number = str(details.get("number"))
         mark = "✓" if verdict == "pass" else "✗"
         title = self._titles.get((subject, number))
-        said = f"{title}: {_verdict(details)}" if title else _verdict(details)
+        found = _verdict(details)
+        if details.get("result") == "holds":
+            found = f"{held(why_held(details.get('baseline')))}, {found}"
+        said = f"{title}: {found}" if title else found
         place = f"[{subject.capitalize()} {number}]"
         yield self._painted(mark, f"{place} {mark} {visible(_one_line(said))}")
         if verdict != "pass":
@@ -111,9 +116,15 @@ class ProgressReport:
             yield from (f"    {visible(line)}" for line in lines[-_MOST_LINES:])
 
     def _passed(self, record: Record) -> str:
-        attempt = record.draft.details.get("attempt")
+        said = record.draft.details
         details = self._verdicts.get(record.draft.task_id or "", {})
-        return f"{_verdict(details)}, attempt {attempt}" if details else f"attempt {attempt}"
+        parts = [held(said.get("reason"))] if said.get("result") == "holds" else []
+        parts += [_verdict(details)] if details else []
+        parts.append(f"attempt {said.get('attempt')}")
+        # Proved by what was seen at the gate: that is said, since nobody saw it red since.
+        if said.get("result") == "proved" and said.get("reason"):
+            parts.append(str(said.get("reason")))
+        return ", ".join(parts)
 
     def _trouble(self, record: Record) -> str:
         return self._troubles.get(record.draft.task_id or "", "")
@@ -133,8 +144,10 @@ class ProgressReport:
 
 def summary(details: Mapping[str, Json], steps: int) -> str:
     """Return the last line of a run."""
-    done = details.get("completed")
-    parts = [f"{done}/{steps} tasks proved", f"{details.get('waived')} waived"]
+    parts = [
+        tally(details.get("completed"), steps, details.get("holds")),
+        f"{details.get('waived')} waived",
+    ]
     if details.get("skipped"):
         parts.append(f"{details.get('skipped')} skipped")
     if details.get("failed"):

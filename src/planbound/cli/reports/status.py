@@ -6,7 +6,8 @@ from collections.abc import Iterator
 
 from planbound.cli.reports.progress import money, spoken
 from planbound.cli.terminal import Terminal
-from planbound.engine.run.decide import HOLDS
+from planbound.engine.judging.proof import held, tally
+from planbound.engine.run.decide import MET
 from planbound.engine.run.question import Question
 from planbound.engine.run.state import RunState
 from planbound.engine.run.step_state import Phase
@@ -17,6 +18,7 @@ _MARKS = {
     Phase.STARTED: "…",
     Phase.WAITING: "?",
     Phase.PROVED: "✓",
+    Phase.HOLDS: "=",
     Phase.WAIVED: "~",
     Phase.SKIPPED: "-",
     Phase.FAILED: "✗",
@@ -49,15 +51,25 @@ def state_data(slug: str, state: RunState) -> dict[str, object]:
                 "status": step.phase.value,
                 "attempts": step.attempts,
                 "verdict": step.verdict,
+                "result": step.result,
+                "baseline": step.baseline.verdict if step.baseline else None,
+                "approved_baseline": step.approved.verdict if step.approved else None,
+                "reason": step.reason,
                 "not_before": step.not_before,
             }
             for slot, step in zip(state.layout.slots, state.steps, strict=True)
         ],
         "postconditions": [
-            {"number": each.number, "verdict": state.conditions.get(str(each.number))}
+            {
+                "number": each.number,
+                "verdict": state.conditions.get(str(each.number)),
+                "result": state.condition_results.get(str(each.number)) or None,
+            }
             for each in state.layout.conditions
         ],
         "waiting": [question_data(question) for question in state.questions.values()],
+        "proved": state.count(Phase.PROVED),
+        "holds": state.count(Phase.HOLDS),
         "recoveries": state.recoveries,
         "spent": {
             "tokens": state.spent.tokens,
@@ -83,18 +95,21 @@ def status_lines(slug: str, state: RunState, terminal: Terminal) -> Iterator[str
     if state.why_ended and state.ended not in {None, "done", "done with skips"}:
         yield f"  {state.ended}: {visible(state.why_ended)}"
     for slot, step in zip(state.layout.slots, state.steps, strict=True):
-        said = step.phase.value
+        said = held(step.reason) if step.phase is Phase.HOLDS else step.phase.value
         if step.attempts:
             said += f", attempt {step.attempts}"
         if step.verdict and step.phase is not Phase.STARTED:  # else that of the one before
             said += f", {step.verdict}"
         if step.not_before and step.phase is Phase.PENDING:
             said += f", again after {step.not_before}"
+        if step.phase is Phase.PROVED and step.reason:
+            said += f", {step.reason}"
         yield f"  [{_MARKS[step.phase]}] {slot.label}. {visible(slot.title)}: {said}"
-    held = sum(state.conditions.get(str(each.number)) in HOLDS for each in state.layout.conditions)
+    met = sum(state.conditions.get(str(each.number)) in MET for each in state.layout.conditions)
     if state.layout.conditions:
-        yield f"  {held}/{len(state.layout.conditions)} postconditions hold"
+        yield f"  {met}/{len(state.layout.conditions)} postconditions hold"
     if state.run:
+        yield f"  {tally(state.count(Phase.PROVED), len(state.steps), state.count(Phase.HOLDS))}"
         recovered = f"{state.recoveries} recover{'y' if state.recoveries == 1 else 'ies'}"
         used = [f"{state.spent.tokens:,} tokens"] if state.spent.tokens else []
         used += [money(float(state.spent.dollars))] if state.spent.dollars else []

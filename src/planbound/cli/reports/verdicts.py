@@ -38,6 +38,7 @@ def as_data(verdict: Verdict, redactor: Redactor) -> dict[str, object]:
         "contract": verdict.contract,
         "tree": verdict.tree,
         "baseline": verdict.baseline,
+        "result": verdict.proof.result.value if verdict.proof and verdict.baseline else None,
         "runs": verdict.runs,
         "canary": verdict.canary.value,
         "tests": verdict.summary._asdict() if verdict.summary else None,

@@ -58,8 +58,8 @@ STEP_HELP = {
     "timeout": "for the work, such as `20m`; 10 minutes without it.",
     "contract_timeout": "for one run of the contract; 5 minutes without it.",
     "budget": "for this step, such as `50k tokens, $0.50, 10 minutes`.",
-    "baseline": f"{_either(Baseline)}: how the contract looks before the work. `any` only where it "
-    "passes already and that is meant so.",
+    "baseline": f"{_either(Baseline)}: how the contract must be before the work. `any` only where "
+    "it passes already and that is meant so: the step then holds, and is not proved.",
     "evidence": f"{_span(Evidence)}: how well a verdict must be founded at least. Leave it out.",
     "repeat": "how often the contract is run, such as `3`; once without it.",
     "task": "what to do, where, and how one sees that it is done. Name files and functions. "

@@ -122,7 +122,7 @@ def write_expand_prompt(plan: str, template: str, source: Context) -> str:
 def _rules(request: Request, *, answered: bool) -> Iterable[str]:
     yield f"# The language of plans\n\n{describe(request.roles)}"
     tried = (
-        "- Contracts are run once before any work. One that passes then proves nothing: let it "
+        "- Contracts are run once before any work. One that passes then is never proved: let it "
         "look at what the step is to bring about, or say `**baseline:** any` where it is meant so."
     )
     yield "# Rules\n\n" + "\n".join(

@@ -36,7 +36,7 @@ class _Demand(NamedTuple):
     judges: tuple[str, ...]
     evidence: Evidence | None
     repeat: int
-    red: bool = False
+    baseline: Baseline | None = None
 
 
 def weakenings(before: Plan, after: Plan) -> list[str]:
@@ -75,7 +75,7 @@ def _of_step(step: Step) -> _Demand:
         judges=_texts(step.judges),
         evidence=_value(step.evidence),
         repeat=_value(step.repeat) or 1,
-        red=_value(step.baseline) is Baseline.RED,
+        baseline=_value(step.baseline),
     )
 
 
@@ -97,8 +97,10 @@ def _demands(old: _Demand, new: _Demand) -> Iterator[str]:
     ):
         now = new.evidence.value if new.evidence else "none"
         yield f"{name} demanded evidence {old.evidence.value}, now {now}"
-    if old.red and not new.red:
+    if old.baseline is Baseline.RED and new.baseline is not Baseline.RED:
         yield f"{name} demanded a red baseline, now any"
+    elif old.baseline is None and new.baseline is Baseline.ANY:
+        yield f"{name} may be green before the work now, whatever the configuration demands"
     if new.repeat < old.repeat:
         yield f"{name} had to pass {old.repeat} times, now {new.repeat}"
     for judge in old.judges:

@@ -22,8 +22,8 @@ You cannot stop while the plan is open: you are told what is missing.
    "touches": ["src/parser.py"]}`. A postcondition is what must be true at the end.
 2. `step_update(step, "in_progress")`, do the work, then
    `step_update(step, "done", evidence="what shows it")`. Where there is a contract it is run now;
-   the answer says proved, or what failed with the end of the output. Without one the step is
-   only *claimed*.
+   the answer says proved, or what failed with the end of the output. What was green before the
+   work only *holds*. Without a contract the step is only *claimed*.
 3. What needs something that is missing outside of the workspace (a credential, a service, a
    person's decision): `step_update(step, "blocked", notes="why")` or
    `postcondition_block(postcondition, reason)`, with the reason. Tests that fail are the work, and

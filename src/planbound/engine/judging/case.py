@@ -23,8 +23,13 @@ class Case(NamedTuple):
     seconds: float | None = None
     evidence: Evidence | None = None
     repeat: int = 1
-    red: bool = False
-    """Whether it must have been red before the work."""
+    baseline: Baseline | None = None
+    """How it must have been before the work; None: the plan does not say."""
+
+
+def demands_red(step: Baseline | None, usual: Baseline) -> bool:
+    """Say whether a step must have been red before; its own word counts before the usual one."""
+    return (step or usual) is Baseline.RED
 
 
 def cases(plan: Plan) -> Iterator[Case]:
@@ -48,7 +53,7 @@ def _step(step: Step) -> Case:
         seconds=float(step.contract_timeout.value) if step.contract_timeout else None,
         evidence=step.evidence.value if step.evidence else None,
         repeat=step.repeat.value if step.repeat else 1,
-        red=step.baseline is not None and step.baseline.value is Baseline.RED,
+        baseline=step.baseline.value if step.baseline else None,
     )
 
 

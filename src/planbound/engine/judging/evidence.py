@@ -64,7 +64,7 @@ def _missing_for_corroboration(grounds: Grounds) -> tuple[str, ...]:
     elif grounds.baseline == _GREEN:
         missing.append("the contract was green before the work")
     elif grounds.baseline not in {"fail", "vacuous"}:
-        missing.append(f"the baseline was `{grounds.baseline}`, not red")
+        missing.append(f"the baseline was `{grounds.baseline}`: nobody saw an expectation fail")
     if grounds.runner is not None:
         if grounds.summary is None or not grounds.summary.passed:
             missing.append(f"no summary of {grounds.runner} shows a test that passed")

@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING, NamedTuple
 
 from planbound.engine.judging.level import Isolation
 from planbound.engine.judging.outcome import Outcome
+from planbound.engine.judging.proof import Proof
 from planbound.plan.model import Evidence
 
 if TYPE_CHECKING:  # the readers of summaries take their time to load
@@ -97,6 +98,8 @@ class Verdict(NamedTuple):
     runs: int = 1
     baseline: str | None = None
     """What the contract said before the work, where that is known."""
+    proof: Proof | None = None
+    """Of a pass what it shows about the work."""
     tampered: tuple[Tampering, ...] = ()
     outside: tuple[str, ...] = ()
     """Paths outside `touches` that changed."""

@@ -6,6 +6,7 @@ from collections.abc import Iterable, Iterator, Sequence
 from typing import NamedTuple
 
 from planbound.engine.configuration import Require
+from planbound.engine.judging.proof import held
 from planbound.engine.loop.line import line_of
 from planbound.engine.loop.state import INCOMPLETE, Item, LoopState, Standing
 from planbound.engine.prompt import fenced
@@ -50,6 +51,8 @@ class Accept(NamedTuple):
     claimed: tuple[str, ...] = ()
     """What is proved by nobody."""
     blocked: tuple[str, ...] = ()
+    holds: tuple[str, ...] = ()
+    """The steps that pass, and that nobody saw red before the work."""
 
 
 class Reject(NamedTuple):
@@ -105,8 +108,13 @@ def _accepted(agenda: Agenda) -> Accept:
         for each in everything
         if each.item.standing is Standing.BLOCKED
     ]
+    holds = [
+        f"{_named(each)} ({line_of(each.item.reason, _REASON)})"
+        for each in agenda.steps
+        if each.item.standing is Standing.HOLDS
+    ]
     outcome = "finished with blocked items" if blocked else "done"
-    return Accept(outcome, tuple(claimed), tuple(blocked))
+    return Accept(outcome, tuple(claimed), tuple(blocked), tuple(holds))
 
 
 def _missing(agenda: Agenda, require: Require) -> Iterator[str]:
@@ -117,6 +125,8 @@ def _missing(agenda: Agenda, require: Require) -> Iterator[str]:
         yield "the plan has no step: `plan_create(objective, steps, postconditions)`"
     for entry in (*agenda.steps, *agenda.conditions):
         lack = _lack(entry, require)
+        if lack is None and entry in agenda.steps and require is Require.PROVED:
+            lack = _only_holds(entry)  # of a postcondition nothing but the end is demanded
         if lack is not None:
             yield f"{_named(entry)} {lack}"
     if agenda.steps and all(each.item.standing is Standing.BLOCKED for each in agenda.steps):
@@ -127,7 +137,7 @@ def _lack(entry: Entry, require: Require) -> str | None:
     standing = entry.item.standing
     if standing is Standing.BLOCKED:
         return None if entry.item.reason.strip() else "is blocked without a reason"
-    if standing is Standing.CLAIMED and require is Require.PROVED:
+    if standing is Standing.CLAIMED and require is not Require.CLAIMED:
         return "is only claimed, and has to be proved: give it a contract by `plan_amend(...)`"
     if standing.is_settled:
         return None
@@ -135,8 +145,17 @@ def _lack(entry: Entry, require: Require) -> str | None:
     if entry.item.reason:
         what = f"is not proved ({line_of(entry.item.reason, _REASON)})"
     if entry.item.regressed:
-        what = f"was proved, and a later edit broke it ({line_of(entry.item.reason, _REASON)})"
+        what = f"was green, and a later edit broke it ({line_of(entry.item.reason, _REASON)})"
     return f"{what}: `{entry.call}`"
+
+
+def _only_holds(entry: Entry) -> str | None:
+    if entry.item.standing is not Standing.HOLDS:
+        return None
+    return (
+        f"{held(line_of(entry.item.reason, _REASON))}, and has to be proved: give it a contract"
+        " that fails without the work by `plan_amend(...)`"
+    )
 
 
 def _named(entry: Entry) -> str:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
 
+from planbound.engine.judging.proof import held, tally
 from planbound.engine.loop.finalization import Agenda, Entry
 from planbound.engine.loop.line import line_of
 from planbound.engine.loop.state import RELEASED, Dropped, Item, LoopState, Standing
@@ -14,6 +15,7 @@ MARKS = {
     Standing.PENDING: "[ ]",
     Standing.IN_PROGRESS: "[.]",
     Standing.PROVED: "[x]",
+    Standing.HOLDS: "[=]",
     Standing.CLAIMED: "[~]",
     Standing.BLOCKED: "[!]",
     Standing.WAIVED: "[x]",
@@ -82,7 +84,7 @@ def _lines(
         by = f" {line_of(state.ended_by, _DETAIL)}" if state.outcome == RELEASED else ""
         yield f"It ended: {state.outcome}{by}."
     settled = sum(each.item.standing.is_settled for each in agenda.steps)
-    yield f"{settled} of {len(agenda.steps)} steps settled"
+    yield f"{settled} of {len(agenda.steps)} steps settled{_holding(agenda)}"
     yield from _entries(agenda.steps, only_open=only_open)
     if agenda.conditions:
         held = sum(each.item.standing.is_settled for each in agenda.conditions)
@@ -90,6 +92,12 @@ def _lines(
         yield from _entries(agenda.conditions, only_open=only_open)
     if state.dropped and not only_open:
         yield "Dropped by a rewrite: " + ", ".join(_dropped(each) for each in state.dropped)
+
+
+def _holding(agenda: Agenda) -> str:
+    found = [each.item.standing for each in agenda.steps]
+    proved, holds = found.count(Standing.PROVED), found.count(Standing.HOLDS)
+    return f": {tally(proved, len(found), holds)}" if holds else ""
 
 
 def _entries(entries: Sequence[Entry], *, only_open: bool) -> Iterator[str]:
@@ -106,6 +114,8 @@ def _detail(entry: Entry) -> str:
     match item.standing:
         case Standing.PROVED:
             return ": proved"
+        case Standing.HOLDS:
+            return f": {held(line_of(item.reason, _DETAIL))}"
         case Standing.CLAIMED:
             return f": claimed, {line_of(item.evidence, _DETAIL)}"
         case Standing.BLOCKED:
@@ -119,7 +129,7 @@ def _detail(entry: Entry) -> str:
 def _open_detail(entry: Entry) -> str:
     item = entry.item
     if item.regressed:
-        return f": was proved, broken since, {line_of(item.reason, _DETAIL)}"
+        return f": was green, broken since, {line_of(item.reason, _DETAIL)}"
     if item.reason:
         return f": not proved, {line_of(item.reason, _DETAIL)}"
     return "" if entry.has_contract else ": no contract, needs evidence"

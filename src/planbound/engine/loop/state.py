@@ -6,6 +6,7 @@ import enum
 from collections.abc import Callable, Iterable, Mapping
 from typing import NamedTuple
 
+from planbound.engine.judging.proof import Before, Look, why_held
 from planbound.journal.event import EventKind
 from planbound.journal.record import Json, Provenance, Record
 
@@ -21,7 +22,9 @@ class Standing(enum.Enum):
     PENDING = "pending"
     IN_PROGRESS = "in_progress"
     PROVED = "proved"
-    """The harness saw its contract pass."""
+    """The harness saw its contract red before the work, and pass after it."""
+    HOLDS = "holds"
+    """The harness saw its contract pass, and not red before."""
     CLAIMED = "claimed"
     """It has no contract: somebody says so, with evidence."""
     BLOCKED = "blocked"
@@ -33,7 +36,12 @@ class Standing(enum.Enum):
     @property
     def is_settled(self) -> bool:
         """Whether nothing is left to do."""
-        return self in {Standing.PROVED, Standing.CLAIMED} or self.is_by_person
+        return self.is_green or self is Standing.CLAIMED or self.is_by_person
+
+    @property
+    def is_green(self) -> bool:
+        """Whether the harness saw its contract pass."""
+        return self in {Standing.PROVED, Standing.HOLDS}
 
     @property
     def is_by_person(self) -> bool:
@@ -41,6 +49,8 @@ class Standing(enum.Enum):
         return self in {Standing.WAIVED, Standing.ATTESTED}
 
 
+_RESULTS = {"claimed": Standing.CLAIMED, "holds": Standing.HOLDS}
+"""How a step may be completed besides being proved."""
 _DECIDED = frozenset({Standing.BLOCKED, Standing.WAIVED, Standing.ATTESTED})
 """What a contract that fails does not change: somebody said why."""
 
@@ -53,7 +63,7 @@ class Item(NamedTuple):
     """What was said to show it; kept when it is opened again."""
     notes: str = ""
     reason: str = ""
-    """Why it is blocked, or what its contract found last."""
+    """Why it is blocked or holds, or what its contract found last."""
     output: str = ""
     """The end of what its contract printed last."""
     tree: str | None = None
@@ -62,7 +72,7 @@ class Item(NamedTuple):
     passed: bool | None = None
     """Whether its contract passed then; None: it was not judged since it means what it means."""
     regressed: bool = False
-    """Whether it was proved, and a later edit broke it."""
+    """Whether it was green, and a later edit broke it."""
 
 
 class Dropped(NamedTuple):
@@ -88,6 +98,8 @@ class LoopState:
         """Where that text is kept."""
         self.manifest: str | None = None
         """Where the tree is kept as it was before the work."""
+        self.looks: dict[str, Before] = {}
+        """By the id of a step, or as `postcondition 2`: how its contract was before the work."""
         self.probes: dict[str, Mapping[str, Json]] = {}
         """By the name of an item what the harness looks at itself."""
         self.origin: str | None = None
@@ -115,6 +127,8 @@ class LoopState:
         self.ended_by = ""
         """Who ended it, and why, where a person did."""
         self.seq = 0
+        self._colours: dict[str, tuple[Look, Json]] = {}
+        """What contracts said at the gate, and of which plan."""
         self._sanctioned: str | None = None
         """The digest that a person approved last, and did not take back."""
         self._reached: set[tuple[str, Standing]] = set()
@@ -184,6 +198,8 @@ class LoopState:
         }
         held = set(_texts(details.get("kept_conditions")))
         self.conditions = {name: item for name, item in self.conditions.items() if name in held}
+        same = kept | {f"postcondition {number}" for number in held}
+        self.looks = {name: look for name, look in self.looks.items() if name in same}
         if self.digest not in self._meanings:
             self._meanings.add(self.digest)
             self._progressed()
@@ -207,6 +223,10 @@ class LoopState:
         details = record.draft.details
         self.approved = self._sanctioned = _text(details.get("digest"))
         self.asked, self.rejected, self.was_changed = False, None, False
+        for name, (look, plan) in self._colours.items():
+            if plan == self.approved:
+                self.looks[name] = self.looks.get(name, Before())._replace(approval=look)
+        self._colours = {}
         if self.origin != TOOLS:
             # What people write is watched from its approval on.
             self.digest, self.text = self.approved, _text(details.get("text"))
@@ -215,6 +235,16 @@ class LoopState:
     def _rejected_by(self, record: Record) -> None:
         self.approved, self.asked, self._sanctioned = None, False, None
         self.rejected = _text(record.draft.details.get("reason")) or "rejected"
+
+    def _looked(self, record: Record) -> None:
+        """Remember how a contract was before the work: the first look counts."""
+        details, name = record.draft.details, _name(record)
+        look = _look(details)
+        if "baseline" in details:
+            self._colours[name] = (look, details.get("plan_digest"))
+            return
+        before = self.looks.get(name, Before())
+        self.looks[name] = before._replace(attempt=before.attempt or look)
 
     # -- steps and conditions ------------------------------------------------------------------
 
@@ -229,12 +259,12 @@ class LoopState:
     def _completed(self, record: Record) -> None:
         name, item = self._step(record)
         details = record.draft.details
-        proved = details.get("result") != "claimed"
+        standing = _RESULTS.get(str(details.get("result")), Standing.PROVED)
         self.steps[name] = item._replace(
-            standing=Standing.PROVED if proved else Standing.CLAIMED,
+            standing=standing,
             evidence=_text(details.get("evidence")) or item.evidence,
             notes=_notes(record, item),
-            reason="",
+            reason=str(details.get("reason") or "") if standing is Standing.HOLDS else "",
             output="",
             tree=_text(details.get("tree")) or item.tree,
             regressed=False,
@@ -268,23 +298,28 @@ class LoopState:
         reason = "" if passed else str(details.get("reason") or details.get("verdict"))
         output = "" if passed else str(details.get("output_tail") or "")
         tree = _text(details.get("tree"))
+        if not passed and self.looks.get(_name(record), Before()) == Before():
+            self.looks[_name(record)] = Before(_look(details))  # the first time anybody looked
         if subject == "postcondition":
             number = str(details.get("number"))
             item = self.conditions.get(number, Item())
             item = item._replace(tree=tree, passed=passed, output=output)
             if passed and not item.standing.is_by_person:
-                item = item._replace(standing=Standing.PROVED, reason="", regressed=False)
-                self._reach(f"postcondition {number}", Standing.PROVED)
+                holds = details.get("result") == "holds"
+                standing = Standing.HOLDS if holds else Standing.PROVED
+                why = why_held(details.get("baseline")) if holds else ""
+                item = item._replace(standing=standing, reason=why, regressed=False)
+                self._reach(f"postcondition {number}", standing)
             elif item.standing not in _DECIDED:
-                regressed = item.regressed or item.standing is Standing.PROVED
+                regressed = item.regressed or item.standing.is_green
                 item = item._replace(standing=Standing.PENDING, reason=reason, regressed=regressed)
             self.conditions[number] = item
         elif record.draft.task_id is not None and subject == "step":
             name, item = self._step(record)
             item = item._replace(tree=tree, passed=passed, output=output)
-            if item.standing not in _DECIDED:
+            if item.standing not in _DECIDED and not (passed and item.standing.is_green):
                 item = item._replace(reason=reason)
-            if item.standing is Standing.PROVED and not passed:
+            if item.standing.is_green and not passed:
                 item = item._replace(standing=Standing.IN_PROGRESS, regressed=True)
             self.steps[name] = item
 
@@ -375,6 +410,7 @@ _HANDLERS: Mapping[EventKind, Callable[[LoopState, Record], None]] = {
     EventKind.GATE_CLARIFICATION_ASKED: LoopState._asked,  # noqa: SLF001
     EventKind.GATE_APPROVED: LoopState._approved,  # noqa: SLF001
     EventKind.GATE_REJECTED: LoopState._rejected_by,  # noqa: SLF001
+    EventKind.BASELINE_OBSERVED: LoopState._looked,  # noqa: SLF001
     EventKind.TASK_STARTED: LoopState._started,  # noqa: SLF001
     EventKind.TASK_COMPLETED: LoopState._completed,  # noqa: SLF001
     EventKind.TASK_BLOCKED: LoopState._blocked,  # noqa: SLF001
@@ -389,6 +425,17 @@ _HANDLERS: Mapping[EventKind, Callable[[LoopState, Record], None]] = {
     EventKind.FINALIZATION_CAPPED: LoopState._capped,  # noqa: SLF001
     EventKind.SESSION_RELEASED: LoopState._released,  # noqa: SLF001
 }
+
+
+def _name(record: Record) -> str:
+    """Return how `looks` calls what an event is about."""
+    details = record.draft.details
+    return record.draft.task_id or f"{details.get('subject')} {details.get('number')}"
+
+
+def _look(details: Mapping[str, Json]) -> Look:
+    tree, contract = _text(details.get("tree")), _text(details.get("contract"))
+    return Look(str(details.get("verdict")), tree or "", contract or "")
 
 
 def _text(value: Json) -> str | None:

@@ -9,7 +9,8 @@ from planbound.engine.run.layout import Slot, are_disjoint
 from planbound.engine.run.state import RunState
 from planbound.engine.run.step_state import Phase
 
-HOLDS = frozenset({"pass", "waived", "attested"})
+MET = frozenset({"pass", "waived", "attested"})
+"""What a postcondition may have come to at the end of a run that reached everything."""
 DONE = frozenset({"done", "done with skips"})
 """The ends of a run that reached everything."""
 
@@ -197,17 +198,16 @@ def end_holds(state: RunState, final_tree: str | None) -> bool:
     if any(index not in state.final for index in unsure_steps(state, final_tree)):
         return False
     return all(
-        state.conditions.get(str(condition.number)) in HOLDS
-        for condition in state.layout.conditions
+        state.conditions.get(str(condition.number)) in MET for condition in state.layout.conditions
     )
 
 
 def unsure_steps(state: RunState, tree: str) -> list[int]:
-    """Return the proved steps that nobody has judged on this tree."""
+    """Return the steps that are proved or hold, and that nobody has judged on this tree."""
     return [
         index
         for index, step in enumerate(state.steps)
-        if step.phase is Phase.PROVED
+        if step.phase.is_green
         and step.result != "attested"
         and state.final.get(index) != tree
         and not (tree and step.judged_tree == tree and step.verdict == "pass")

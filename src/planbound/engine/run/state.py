@@ -9,6 +9,7 @@ from decimal import Decimal, InvalidOperation
 from typing import NamedTuple
 
 from planbound.engine.gate.approval import Approval, approval_of
+from planbound.engine.judging.proof import Look
 from planbound.engine.recovery.failure import FailureClass
 from planbound.engine.run.layout import Layout
 from planbound.engine.run.question import Question, QuestionKind, question_of
@@ -53,8 +54,10 @@ class RunState:
 
     def _begin_plan(self) -> None:
         self.approval: Approval | None = None
-        self._colours: dict[int, str] = {}
-        """What the contracts said at the gate."""
+        self._colours: dict[str, tuple[Look, Json]] = {}
+        """What the contracts said at the gate, and of which plan."""
+        self._seen_red: dict[str, Look] = {}
+        """What an amendment does not make unseen: of steps that are not settled yet."""
         self.amended: Amended | None = None
         self._begin_run()
 
@@ -80,6 +83,10 @@ class RunState:
         """By the number of a precondition what was found in this session."""
         self.conditions: dict[str, str] = {}
         """By the number of a postcondition what was found last, `waived` and `attested` too."""
+        self.condition_looks: dict[str, Look] = {}
+        """By the number of a postcondition what its contract said when the plan was approved."""
+        self.condition_results: dict[str, str] = {}
+        """By the number of a postcondition whether it is `proved` or `holds`."""
         self.condition_trees: dict[str, str] = {}
         """By the number of a postcondition the tree on which it was judged last."""
         self.answered: dict[str, str] = {}
@@ -216,6 +223,12 @@ class RunState:
         if isinstance(revision, int):
             self.revision = revision
         names = tuple(str(name) for name in kept) if isinstance(kept, list) else ()
+        self._seen_red = {
+            slot.id: look
+            for slot, step in zip(self.layout.slots, self.steps, strict=True)
+            for look in (step.baseline, step.approved)
+            if look is not None and look.is_red and not step.phase.is_settled
+        }
         self.amended = Amended(names, _text(details.get("to")))
         self.approval = None
         self._begin_run(names)
@@ -224,13 +237,30 @@ class RunState:
         self.approval = approval_of(record.draft.details)
         amended, digest = self.amended, record.draft.details.get("digest")
         # What was changed once more since is another plan than the one that keeps its proofs.
-        self._begin_run(amended.kept if amended is not None and amended.digest == digest else ())
-        for index, colour in self._colours.items():
-            self.steps[index].baseline = self.steps[index].baseline or colour
+        is_amended = amended is not None and amended.digest == digest
+        self._begin_run(amended.kept if amended is not None and is_amended else ())
+        self._approve_looks(digest, self._seen_red if is_amended else {})
         self.amended = None
         if self.approval is not None:
             for index in _skipped(self.layout, self.approval):
                 self._settle(index, Phase.SKIPPED)
+
+    def _approve_looks(self, digest: Json, seen_red: Mapping[str, Look]) -> None:
+        """Remember what the contracts said when exactly this plan was approved."""
+        for key, (look, plan) in self._colours.items():
+            if plan != digest:
+                continue  # a look at another text
+            subject, _, number = key.partition(" ")
+            if subject == "postcondition":
+                self.condition_looks[number] = look
+            slot = self.layout.find(number) if subject == "step" else None
+            if slot is None or self.steps[slot.place].phase.is_settled:
+                continue
+            earlier = seen_red.get(slot.id)
+            # The work on a step that is not settled began before the plan was amended.
+            begun = earlier if earlier and earlier.contract == look.contract else None
+            self.steps[slot.place].approved = look if look.is_red else begun or look
+        self._colours, self._seen_red = {}, {}
 
     def _rejected(self, _record: Record) -> None:
         self.approval = None
@@ -238,13 +268,14 @@ class RunState:
     def _baseline(self, record: Record) -> None:
         details = record.draft.details
         self._remember(record)
-        found = self._step(record)
-        if found is None:
+        look = _look(details)
+        if "baseline" in details:
+            key = f"{details.get('subject')} {details.get('number')}"
+            self._colours[key] = (look, details.get("plan_digest"))
             return
-        index, step = found
-        step.baseline = _text(details.get("verdict"))
-        if "baseline" in details and step.baseline is not None:
-            self._colours[index] = step.baseline
+        found = self._step(record)
+        if found is not None:
+            found[1].baseline = look
 
     # -- the run -------------------------------------------------------------------------------
 
@@ -311,9 +342,10 @@ class RunState:
         step.ended, step.question, step.not_before = None, None, None
         step.manifest = _text(details.get("manifest"))
         step.copy = _text(details.get("copy"))
-        baseline = _text(details.get("baseline"))
-        if baseline is not None:
-            step.baseline = baseline
+        baseline, tree = _text(details.get("baseline")), _text(details.get("tree"))
+        # Without a tree it is what was seen at the gate, which is known already.
+        if baseline is not None and step.baseline is None and (tree or step.approved is None):
+            step.baseline = Look(baseline, tree or "")
         self._forget_end()
         self._settle(index, Phase.STARTED)
 
@@ -352,6 +384,8 @@ class RunState:
             index, step = found
             step.verdict = verdict
             step.judged_tree = _text(details.get("tree"))
+            if step.baseline is None and step.approved is None and verdict != "pass":
+                step.baseline = _look(details)  # the first time that anybody looked
             code = details.get("exit_code")
             step.feedback = Feedback(
                 verdict=verdict,
@@ -365,6 +399,7 @@ class RunState:
                 self.final[index] = step.judged_tree or ""
         elif subject == "postcondition" and details.get("run") == self.run:
             self.conditions[number] = verdict
+            self.condition_results[number] = _text(details.get("result")) or ""
             self.condition_trees[number] = _text(details.get("tree")) or ""
         elif subject == "precondition" and details.get("run") == self.run:
             self.preconditions[number] = verdict
@@ -382,7 +417,8 @@ class RunState:
             index, step = found
             step.question = None
             step.result = _text(record.draft.details.get("result"))
-            self._settle(index, Phase.PROVED)
+            step.reason = _text(record.draft.details.get("reason"))
+            self._settle(index, Phase.HOLDS if step.result == "holds" else Phase.PROVED)
             self.regressed.discard(index)
         details = record.draft.details
         self._seen(details.get("tree"), details.get("manifest"))
@@ -576,6 +612,11 @@ def _skipped(layout: Layout, approval: Approval) -> Iterator[int]:
         slot = layout.find(label) if word == "skip" else None
         if slot is not None:
             yield slot.place
+
+
+def _look(details: Mapping[str, Json]) -> Look:
+    tree, contract = _text(details.get("tree")), _text(details.get("contract"))
+    return Look(str(details.get("verdict")), tree or "", contract or "")
 
 
 def _text(value: Json) -> str | None:

@@ -6,6 +6,7 @@ import enum
 from decimal import Decimal
 from typing import NamedTuple
 
+from planbound.engine.judging.proof import Before, Look
 from planbound.engine.recovery.failure import FailureClass
 
 
@@ -18,6 +19,8 @@ class Phase(enum.Enum):
     WAITING = "waiting"
     """A person is asked."""
     PROVED = "done"
+    HOLDS = "holds"
+    """Its contract passes, and nobody saw it red before the work."""
     WAIVED = "waived"
     SKIPPED = "skipped"
     FAILED = "failed"
@@ -25,7 +28,12 @@ class Phase(enum.Enum):
     @property
     def is_settled(self) -> bool:
         """Whether what depends on it can go on."""
-        return self in {Phase.PROVED, Phase.WAIVED, Phase.SKIPPED}
+        return self.is_green or self in {Phase.WAIVED, Phase.SKIPPED}
+
+    @property
+    def is_green(self) -> bool:
+        """Whether its contract was seen to pass, or a person attested it."""
+        return self in {Phase.PROVED, Phase.HOLDS}
 
 
 class Feedback(NamedTuple):
@@ -45,10 +53,10 @@ class StepState:
     """One step of a run."""
 
     __slots__ = (
-        "attempts", "baseline", "blocked", "copy", "dollars", "ended", "feedback", "guidance",
-        "judged_tree", "manifest", "not_before", "phase", "question", "recovered", "repeated",
-        "result", "retries", "said", "seconds", "session", "session_dollars", "session_tokens",
-        "signature", "tokens", "verdict",
+        "approved", "attempts", "baseline", "blocked", "copy", "dollars", "ended", "feedback",
+        "guidance", "judged_tree", "manifest", "not_before", "phase", "question", "reason",
+        "recovered", "repeated", "result", "retries", "said", "seconds", "session",
+        "session_dollars", "session_tokens", "signature", "tokens", "verdict",
     )  # fmt: skip
 
     def __init__(self) -> None:
@@ -58,7 +66,12 @@ class StepState:
         """How the agent of the last attempt ended; None: nothing is known."""
         self.verdict: str | None = None
         self.result: str | None = None
-        self.baseline: str | None = None
+        self.reason: str | None = None
+        """Why it holds and is not proved, or is proved by what was seen at the gate."""
+        self.baseline: Look | None = None
+        """What its contract said before the first attempt."""
+        self.approved: Look | None = None
+        """What it said when the plan was approved."""
         self.manifest: str | None = None
         """The tree before the first attempt, in the vault."""
         self.copy: str | None = None
@@ -74,6 +87,11 @@ class StepState:
         self.session_tokens, self.session_dollars = 0, Decimal(0)
         """What was used in that session."""
         self.reset_recovery()
+
+    @property
+    def before(self) -> Before:
+        """Return what is known of its contract before the work."""
+        return Before(self.baseline, self.approved)
 
     def reset_recovery(self) -> None:
         """Begin to count anew: a person decided that it goes on."""

@@ -149,7 +149,10 @@ def _waits(scene: Scene, slug: str) -> str | None:
     found = []
     for name in sorted(scene.plans[slug].depends_on):
         other = scene.plans.get(name)
-        if other is None or other.status in FINISHED or name in scene.busy:
+        if other is None or name in scene.busy:
+            continue
+        if other.status in FINISHED:
+            found += [f"waits for `{name}`: {other.unproved}"] if other.unproved else []
             continue
         if name in scene.ended:
             found.append(f"waits for `{name}`, which {scene.ended[name].value}")

@@ -102,25 +102,29 @@ def choose(
     team: Mapping[str, TeamState],
     turns: Sequence[str],
     into: str,
+    unproved: Mapping[str, str] | None = None,
 ) -> tuple[list[str], list[HeldBack]]:
     """Return which plans to merge, in the order of `turns`, and those that cannot be.
 
     `names` None: every plan that is proved in a worktree of its own and not merged anywhere.
+    `unproved` says by plan why it is not enough that it is done.
     """
+    short = unproved or {}
     if names is None:
         wanted = {
             slug
             for slug, state in team.items()
             if state.binding and state.proof and not state.integrated
         }
-        return [slug for slug in turns if slug in wanted], []
+        lacking = [HeldBack(slug, short[slug]) for slug in sorted(wanted) if slug in short]
+        return [slug for slug in turns if slug in wanted], lacking
     chosen: set[str] = set()
     held = []
     for slug in dict.fromkeys(names):
         state = team.get(slug) or TeamState(slug)
         if is_merged(state, into):
             continue
-        reason = _unfit(state, turns)
+        reason = _unfit(state, turns, short.get(slug))
         if reason is None:
             chosen.add(slug)
         else:
@@ -133,11 +137,13 @@ def is_merged(state: TeamState, into: str) -> bool:
     return state.integrated is not None and state.integrated.into == into
 
 
-def _unfit(state: TeamState, turns: Sequence[str]) -> str | None:
+def _unfit(state: TeamState, turns: Sequence[str], unproved: str | None) -> str | None:
     if state.binding is None:
         return f"has no worktree of its own: `planbound spawn {state.plan}` makes one"
     if state.proof is None:
         return f"is not proved: `planbound status {state.plan}` tells more"
+    if unproved is not None:
+        return unproved
     if state.plan not in turns:
         return "is not finished, or is archived"
     return None

@@ -31,6 +31,7 @@ class Row(NamedTuple):
     reason: str = ""
     """Why it is held back, failed, or waits."""
     proved: int = 0
+    holds: int = 0
     steps: int = 0
     current: str = ""
     """The step that is worked on."""

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from planbound.engine.judging.proof import held
 from planbound.engine.loop.shown import agenda_data, show
 from planbound.engine.loop.state import Item, Standing
 from planbound.journal.record import Json
@@ -16,6 +17,9 @@ def judged(work: Work, name: str, item: Item) -> Told:
     if item.standing is Standing.PROVED:
         text = f"{name} is proved."
         return Told(ok=True, text=text, data={**data_of(work), "proved": True})
+    if item.standing is Standing.HOLDS:
+        text = f"{name} {held(item.reason)}: it is settled, and not proved."
+        return Told(ok=True, text=text, data={**data_of(work), "proved": False, "holds": True})
     text = f"{name} is not proved: {item.reason or 'its contract did not pass'}"
     if item.output.strip():
         text += f"\nThe end of the output, as data:\n{item.output.strip()[-_OUTPUT:]}"

@@ -5,6 +5,7 @@ from __future__ import annotations
 from typing import assert_never
 
 from planbound.engine.judging.case import Case, cases
+from planbound.engine.judging.proof import proof_of
 from planbound.engine.judging.verdict import Subject
 from planbound.engine.loop.finalization import (
     REFUSALS,
@@ -79,9 +80,13 @@ def settle(work: Work, case: Case, **more: str) -> bool:
     """Note that a step is done, where its contract was seen to pass on these files."""
     step = work.step(case.number)
     item = work.state.steps.get(work.ids[step.label], Item())
-    if not item.passed or item.standing is Standing.PROVED or item.standing.is_by_person:
-        return item.standing is Standing.PROVED
-    details: dict[str, Json] = {"result": "proved", "verdict": "pass", "tree": item.tree, **more}
+    if not item.passed or item.standing.is_green or item.standing.is_by_person:
+        return item.standing.is_green
+    from planbound.usecases.verdict_events import proof_details  # noqa: PLC0415 - start-up
+
+    proof = proof_of(work.before(case), item.tree or "")
+    details: dict[str, Json] = {"verdict": "pass", "tree": item.tree, **more}
+    details |= proof_details(proof)
     work.append(work.draft(EventKind.TASK_COMPLETED, details, step))
     return True
 
@@ -123,6 +128,7 @@ def _record(work: Work, decision: Decision, final_text: str) -> None:
                 "tree": work.tree,
                 "claimed": list(decision.claimed),
                 "blocked": list(decision.blocked),
+                "holds": list(decision.holds),
             }
             work.append(work.draft(EventKind.FINALIZATION_ACCEPTED, details))
         case Reject():

@@ -8,6 +8,8 @@ from __future__ import annotations
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 
+from planbound.engine.judging.case import cases
+from planbound.engine.judging.proof import tally
 from planbound.engine.judging.verdict import Subject
 from planbound.engine.loop.finalization import Accept, Capped, Decision, Reject, Silent
 from planbound.engine.loop.given import (
@@ -19,7 +21,7 @@ from planbound.engine.loop.given import (
 from planbound.engine.loop.line import line_of
 from planbound.engine.loop.orientation import orient
 from planbound.engine.loop.shown import show
-from planbound.engine.loop.state import INCOMPLETE, RELEASED, Item
+from planbound.engine.loop.state import INCOMPLETE, RELEASED, Item, Standing
 from planbound.engine.loop.substance import lack_of_substance
 from planbound.errors import NothingToDo, PlanboundError, Refused, UsageError
 from planbound.journal.event import EventKind
@@ -39,6 +41,8 @@ from planbound.usecases.loop.work import Work, leased
 STATUSES = ("pending", "in_progress", "done", "blocked")
 _NO_PLAN = "there is no plan yet: `plan_create(objective, steps, postconditions)`"
 _MOST_LOGGED = 200
+_LOOKING = 20.0
+"""So many seconds are spent on the contracts of a plan that was just written."""
 
 
 class Loop:
@@ -77,15 +81,17 @@ class Loop:
                 called = self.desk.name if absent else called
                 file = writing.create(self.desk, wanted, given, conditions, called)
                 work = Work(self.desk, file)
+                _look_before(work)
                 return shown(work, f"The plan is written: `{file.shown}`.")
             with self._working() as work:
                 writing.rewrite(work, wanted, given, conditions, "plan_create was called again")
+                _look_before(work)
                 return shown(work, "The plan is rewritten; the old one is kept.")
 
         return self._answered(create)
 
     def plan_show(self, only: str | None = None) -> Told:
-        """Show the plan: `[ ]`, `[.]` begun, `[x]` proved, `[~]` claimed, `[!]` blocked."""
+        """Show the plan: `[.]` begun, `[x]` proved, `[=]` holds, `[~]` claimed, `[!]` blocked."""
 
         def look() -> Told:
             if only not in (None, "open", "all"):
@@ -113,6 +119,7 @@ class Loop:
                 raise UsageError("`edit` is an object: by the id of a step what it becomes")
             with self._working() as work:
                 steps_of.amend(work, add, edit or {}, _names(remove), said)
+                _look_before(work)
                 return shown(work, "The plan is amended; the old one is kept.")
 
         return self._answered(amend)
@@ -137,8 +144,11 @@ class Loop:
                 settled = sum(each.item.standing.is_settled for each in agenda.steps)
                 held = sum(each.item.standing.is_settled for each in agenda.conditions)
                 outcome = work.state.outcome or approval.waits_for(work) or "open"
+                standings = [each.item.standing for each in agenda.steps]
+                proved, holds = map(standings.count, (Standing.PROVED, Standing.HOLDS))
+                told = f" ({tally(proved, len(standings), holds)})" if holds else ""
                 text = (
-                    f"`{work.slug}`: {settled}/{len(agenda.steps)} steps,"
+                    f"`{work.slug}`: {settled}/{len(agenda.steps)} steps{told},"
                     f" {held}/{len(agenda.conditions)} postconditions, {outcome}"
                 )
                 return Told(ok=True, text=text, data=data_of(work))
@@ -263,12 +273,15 @@ class Loop:
                         ("blocked", decision.blocked),
                     ):
                         text += f"\nOnly {what}: {'; '.join(items)}" if items else ""
+                    if decision.holds:
+                        text += f"\nHolds, and is not proved: {'; '.join(decision.holds)}"
                     text += self._dropped()
                     data: dict[str, Json] = {
                         "accepted": True,
                         "outcome": decision.outcome,
                         "claimed": list(decision.claimed),
                         "blocked": list(decision.blocked),
+                        "holds": list(decision.holds),
                     }
                     return Told(ok=True, text=text, data=data)
                 case Reject() | Capped():
@@ -402,6 +415,12 @@ class Loop:
             text = f"{error.message}. {error.hint}" if error.hint else error.message
             data: dict[str, Json] = {"error": error.message, "hint": error.hint}
             return Told(ok=False, text=text, data=data)
+
+
+def _look_before(work: Work) -> None:
+    """See how the contracts are before the work, where nobody has to approve the plan first."""
+    if approval.waits_for(work) is None:
+        work.look(list(cases(work.plan)), within=_LOOKING)
 
 
 def _number(name: str | int) -> str:

@@ -17,6 +17,7 @@ _STEPS = {
     Standing.PENDING: StepStatus.PENDING,
     Standing.IN_PROGRESS: StepStatus.IN_PROGRESS,
     Standing.PROVED: StepStatus.DONE,
+    Standing.HOLDS: StepStatus.HOLDS,
     Standing.ATTESTED: StepStatus.DONE,
     Standing.CLAIMED: StepStatus.CLAIMED,
     Standing.BLOCKED: StepStatus.BLOCKED,

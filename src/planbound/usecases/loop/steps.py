@@ -29,6 +29,7 @@ def begin(work: Work, step: Step, more: dict[str, str]) -> Told:
         if not (before.standing.is_settled or before.standing is Standing.BLOCKED):
             raise Refused(f"step {step.label} waits for step {other.label}, which is not done")
     if item.standing is not Standing.IN_PROGRESS:
+        work.look([work.case(Subject.STEP, step.label)])
         details: dict[str, Json] = {"attempt": item.attempts + 1, **more}
         work.append(work.draft(EventKind.TASK_STARTED, details, step))
     return shown(work, f"step {step.label} is begun.", only_open=True)

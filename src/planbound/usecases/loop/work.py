@@ -8,11 +8,12 @@ from contextlib import contextmanager, suppress
 from typing import TYPE_CHECKING
 
 from planbound.engine.fence import Fence
-from planbound.engine.judging.case import Case, cases, plan_scope
+from planbound.engine.judging.case import Case, cases, demands_red, plan_scope
+from planbound.engine.judging.proof import Before, Result, proof_of
 from planbound.engine.judging.verdict import Subject, Verdict, VerdictKind
 from planbound.engine.loop.finalization import Agenda
 from planbound.engine.loop.shown import agenda_of
-from planbound.engine.loop.state import LoopState
+from planbound.engine.loop.state import Item, LoopState
 from planbound.errors import AlreadyExists, FileProblem, Refused, UsageError
 from planbound.journal.event import EventKind
 from planbound.journal.record import Draft, Json
@@ -161,12 +162,13 @@ class Work:
         found: list[Verdict] = []
         bench = self._judging()
         from planbound.usecases.judge import Setting, judge  # noqa: PLC0415 - start-up
-        from planbound.usecases.verdict_events import verdict_draft  # noqa: PLC0415
+        from planbound.usecases.verdict_events import proof_details, verdict_draft  # noqa: PLC0415
 
         setting = Setting(
             frozen=self._frozen(),
             scope=plan_scope(self.plan),
             earlier=self.desk.earlier(self.slug),
+            before=self.before,
         )
         self._tree = None
         for verdict in judge(bench, self._announced(wanted), setting):
@@ -174,15 +176,69 @@ class Work:
             if verdict.subject is Subject.STEP:
                 named = verdict._replace(id=self.ids[verdict.number])
             found.append(named)
-            self.append(
-                verdict_draft(self.desk.recorder, EventKind.CONTRACT_EVALUATED, self.slug, named)
-            )
+            extra: dict[str, Json] = {}
+            if verdict.subject is Subject.POSTCONDITION and verdict.proof is not None:
+                extra = {**proof_details(verdict.proof), "reason": verdict.reason}
+            kind = EventKind.CONTRACT_EVALUATED
+            self.append(verdict_draft(self.desk.recorder, kind, self.slug, named, extra))
         for case in wanted:
             probe = self.state.probes.get(f"{case.subject.value} {case.number}")
             if probe is not None and not _has_command(case):
                 self._announce(case)
                 self._probe(case, probe)
         return found
+
+    def before(self, case: Case) -> Before:
+        """Return what is known of a contract before the work."""
+        return self.state.looks.get(self._looked_at(case), Before())
+
+    def _looked_at(self, case: Case) -> str:
+        if case.subject is Subject.STEP:
+            return self.ids[case.number]
+        return f"{case.subject.value} {case.number}"
+
+    def look(self, wanted: Sequence[Case], *, within: float | None = None) -> None:
+        """See how contracts are before the work, as far as nobody has; not for longer than that.
+
+        What is cut off then has been seen by nobody.
+        """
+        unseen = [case for case in wanted if self._is_unseen(case)]
+        commands = [case for case in unseen if _has_command(case)]
+        end = None if within is None else time.monotonic() + within
+        if commands:
+            from planbound.usecases.baseline import observe  # noqa: PLC0415 - start-up
+            from planbound.usecases.verdict_events import verdict_draft  # noqa: PLC0415
+
+            bench = self._judging()
+            bench = bench._replace(rules=rules_of(bench, self._frozen()))
+            for verdict in observe(bench, self._until(commands, end)):
+                if end is not None and verdict.kind is VerdictKind.TIMEOUT:
+                    continue
+                named = verdict
+                if verdict.subject is Subject.STEP:
+                    named = verdict._replace(id=self.ids[verdict.number])
+                kind = EventKind.BASELINE_OBSERVED
+                self.append(verdict_draft(self.desk.recorder, kind, self.slug, named))
+        for case in unseen:
+            probe = self.state.probes.get(f"{case.subject.value} {case.number}")
+            if probe is not None and not _has_command(case):
+                self._probe(case, probe, EventKind.BASELINE_OBSERVED)
+
+    def _is_unseen(self, case: Case) -> bool:
+        if case.subject is Subject.PRECONDITION or self.before(case).attempt is not None:
+            return False
+        states = self.state.steps if case.subject is Subject.STEP else self.state.conditions
+        name = self.ids[case.number] if case.subject is Subject.STEP else case.number
+        return states.get(name, Item()).passed is None
+
+    def _until(self, wanted: Sequence[Case], end: float | None) -> Iterator[Case]:
+        usual = self.desk.configuration.contracts.seconds
+        for case in wanted:
+            left = None if end is None else end - time.monotonic()
+            if left is not None and left <= 0:
+                return
+            limit = case.seconds or usual
+            yield case if left is None else case._replace(seconds=min(limit, left))
 
     def _announced(self, wanted: Sequence[Case]) -> Iterator[Case]:
         for case in wanted:
@@ -196,24 +252,36 @@ class Work:
         details: dict[str, Json] = {"subject": case.subject.value, "number": case.number}
         self.append(self.draft(EventKind.CONTRACT_STARTED, details, step))
 
-    def _probe(self, case: Case, probe: Mapping[str, Json]) -> None:
+    def _probe(
+        self,
+        case: Case,
+        probe: Mapping[str, Json],
+        kind: EventKind = EventKind.CONTRACT_EVALUATED,
+    ) -> None:
         """Look at something that is no contract, and record what was found."""
         from planbound.usecases.loop.probes import look  # noqa: PLC0415 - few plans have any
 
         trouble = look(self.desk.probes, probe)
-        details: dict[str, Json] = {
-            "verdict": (VerdictKind.PASS if trouble is None else VerdictKind.FAIL).value,
-            "exit_code": None,
-            "reason": trouble or f"`{probe.get('name')}` holds",
-            "subject": case.subject.value,
-            "number": case.number,
-            "tree": self.tree,
-        }
+        found = VerdictKind.PASS if trouble is None else VerdictKind.FAIL
+        details: dict[str, Json] = {"exit_code": None, "subject": case.subject.value}
+        reason = trouble or f"`{probe.get('name')}` holds"
+        if kind is EventKind.CONTRACT_EVALUATED:
+            # What it looks at is not in the tree: before the work that says nothing about it.
+            details["tree"] = self.tree
+            proof = proof_of(self.before(case), self.tree)
+            usual = self.desk.configuration.baseline
+            if trouble is not None:
+                pass
+            elif case.subject is Subject.POSTCONDITION:
+                from planbound.usecases.verdict_events import proof_details  # noqa: PLC0415
+
+                details |= proof_details(proof)
+            elif demands_red(case.baseline, usual) and proof.result is Result.HOLDS:
+                found, reason = VerdictKind.VACUOUS, f"{proof.reason}, and red is demanded"
+        details |= {"verdict": found.value, "number": case.number, "reason": reason}
         step = self.step(case.number) if case.subject is Subject.STEP else None
         task = (self.ids[step.label], step.title) if step is not None else None
-        self.append(
-            self.desk.recorder.draft(EventKind.CONTRACT_EVALUATED, self.slug, details, task=task)
-        )
+        self.append(self.desk.recorder.draft(kind, self.slug, details, task=task))
 
     def _judging(self) -> Bench:
         if self._bench is None:

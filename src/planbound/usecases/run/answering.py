@@ -10,6 +10,7 @@ from typing import NamedTuple, assert_never
 
 from planbound.engine.agents import work_type
 from planbound.engine.judging.outcome import Ending, Outcome
+from planbound.engine.judging.proof import Result, held
 from planbound.engine.judging.verdict import Verdict, VerdictKind
 from planbound.engine.recovery.answer import (
     Abort,
@@ -38,6 +39,7 @@ from planbound.usecases.run.notes import names
 from planbound.usecases.run.said import agent_trouble, blocked, printed
 from planbound.usecases.run.session import Session
 from planbound.usecases.run.staffing import OVER_MAX_COST, OVER_ROLE
+from planbound.usecases.verdict_events import proof_details
 
 _LOST = Classified(FailureClass.TRANSIENT, "runner-ended")
 _MOST_LOST = 5
@@ -82,8 +84,6 @@ class Answering:
             self._mismatch(order, drafts, wrong)
         elif attempted.verdict is None:
             self._attest(order, attempted, drafts)
-        elif self._is_phantom(order, attempted):
-            self._failed(order, _phantom(order, attempted), drafts)
         elif attempted.verdict.kind is VerdictKind.PASS and self._counts(order):
             self._passed(order, attempted, drafts)
         else:
@@ -128,7 +128,9 @@ class Answering:
             return True
         step = self.session.state.steps[order.slot.place]
         ended = step.ended is not None and step.ended not in {"lost", "interrupted"}
-        return ended or step.baseline != VerdictKind.PASS.value
+        # Where nobody looked before the first attempt, no agent had begun it.
+        look = step.approved if self.session.is_bare and not step.baseline else step.baseline
+        return ended or (look is not None and look.is_red)
 
     def _misplaced(self, attempted: Attempted) -> Misplaced | None:
         """Return why what was seen is not about the plan's own tree."""
@@ -145,32 +147,19 @@ class Answering:
             )
         return None
 
-    def _is_phantom(self, order: Order, attempted: Attempted) -> bool:
-        """Say whether a step is to change files, passes, and has changed none of them.
-
-        Its contract was green before: so nothing shows that anybody did anything here.
-        """
-        verdict = attempted.verdict
-        if verdict is None or verdict.kind is not VerdictKind.PASS or not attempted.idle:
-            return False
-        if not self.session.desk.place.is_bound or order.slot.touches is None:
-            return False
-        before = order.setting.frozen.verdicts if order.setting.frozen else {}
-        known = before.get(verdict.contract) or self.session.state.steps[order.slot.place].baseline
-        return known == VerdictKind.PASS.value
-
     # -- the ends ------------------------------------------------------------------------------
 
     def _passed(self, order: Order, attempted: Attempted, drafts: list[Draft]) -> None:
         session, verdict = self.session, attempted.verdict
         assert verdict is not None
-        notes, slot = session.notes, order.slot
+        assert verdict.proof is not None
+        notes, slot, proof = session.notes, order.slot, verdict.proof
         extra: dict[str, Json] = {"attempt": order.number}
         drafts.append(notes.verdict(EventKind.CONTRACT_EVALUATED, verdict, slot, extra))
         details: dict[str, Json] = {
             "attempt": order.number,
-            "result": "proved",
             "verdict": verdict.kind.value,
+            **proof_details(proof),
         }
         if order.shown_at is not None:
             with session.occupancy.inside():
@@ -186,7 +175,8 @@ class Answering:
             details["tree"] = verdict.tree
         drafts.append(notes.about(EventKind.TASK_COMPLETED, slot, details))
         session.append(drafts)
-        session.desk.progress(f"step {slot.label} proved: {slot.title}")
+        word = "proved" if proof.result is Result.PROVED else held(proof.reason)
+        session.desk.progress(f"step {slot.label} {word}: {slot.title}")
         if order.shown_at is not None:
             session.desk.copies.remove(order.bench.tree.root)
 
@@ -271,9 +261,7 @@ class Answering:
         if (stuck := self._stuck(order, attempted, verdict)) is not None:
             return stuck
         if PHANTOM in verdict.reason:
-            passed = verdict.kind is VerdictKind.VACUOUS
-            kind = FailureClass.VACUOUS if passed else FailureClass.LOGIC
-            return Classified(kind, "phantom-completion")
+            return Classified(FailureClass.LOGIC, "phantom-completion")
         from planbound.engine.recovery.classify import classify  # noqa: PLC0415 - most pass
 
         return classify(
@@ -519,18 +507,6 @@ class Answering:
         choices = (Choice.RETRY, Choice.ABORT, Choice.REVISE)
         drafts.append(self.question(QuestionKind.FAILURE, order.slot, reason, choices, extra))
         self.session.append(drafts)
-
-
-def _phantom(order: Order, attempted: Attempted) -> Attempted:
-    """Return an attempt that is not called done, because nothing was done."""
-    assert attempted.verdict is not None
-    scope = ", ".join(f"`{glob.text}`" for glob in (order.slot.touches or ())[:3])
-    reason = (
-        f"{PHANTOM}: it passes as it did before the work, and nothing changed in its scope"
-        f" ({scope})"
-    )
-    verdict = attempted.verdict._replace(kind=VerdictKind.VACUOUS, reason=reason)
-    return attempted._replace(verdict=verdict)
 
 
 def _used(attempted: Attempted) -> Spent:

@@ -6,20 +6,22 @@ from collections.abc import Iterator
 
 from planbound.engine.judging.case import Case, cases, plan_scope
 from planbound.engine.judging.frozen import Frozen
+from planbound.engine.judging.proof import Before
 from planbound.engine.judging.scope import Scope
 from planbound.engine.judging.verdict import Subject, Verdict, VerdictKind
 from planbound.engine.recovery.classified import Classified
 from planbound.engine.recovery.failure import FailureClass
-from planbound.engine.run.decide import HOLDS, Finish, unsure_steps
+from planbound.engine.run.decide import MET, Finish, unsure_steps
 from planbound.engine.run.question import Choice, QuestionKind
 from planbound.engine.run.step_state import Phase
 from planbound.journal.event import EventKind
 from planbound.journal.record import Draft, Json
-from planbound.plan.model import Command
+from planbound.plan.model import Baseline, Command
 from planbound.usecases.judge import Setting, judge
 from planbound.usecases.reference import forgiving
 from planbound.usecases.run.answering import Answering
 from planbound.usecases.run.session import Session
+from planbound.usecases.verdict_events import proof_details
 
 _BATCH = 50
 
@@ -52,7 +54,7 @@ class Ending:
         session = self.session
         tree = self._tree()
         again = [session.case(index) for index in unsure_steps(session.state, tree)]
-        again = [case._replace(red=False, evidence=None) for case in again]
+        again = [case._replace(baseline=Baseline.ANY, evidence=None) for case in again]
         conditions = [
             case
             for case in self._conditions(Subject.POSTCONDITION)
@@ -64,6 +66,7 @@ class Ending:
             scope=plan_scope(session.layout.plan),
             plan_changed=session.changed_plan(),
             earlier=lambda name, of: frozenset(earlier.get((name, of), ())),
+            before=self._before,
         )
         self._judge([*again, *conditions], setting, final=tree)
         if session.control.reason is None:
@@ -87,7 +90,7 @@ class Ending:
         found = state.conditions.get(case.number)
         if found == VerdictKind.PASS.value:
             return state.condition_trees.get(case.number) == tree
-        return found in HOLDS
+        return found in MET
 
     def _reference(self) -> Frozen | None:
         """Return the approved tree, with what people and other plans changed out of scope since."""
@@ -117,12 +120,26 @@ class Ending:
                 drafts = []
         session.append(drafts)
 
+    def _before(self, case: Case) -> Before:
+        """Return what a contract said before the work: of a postcondition that is the approval."""
+        state = self.session.state
+        slot = state.layout.find(case.number) if case.subject is Subject.STEP else None
+        if slot is not None:
+            return state.steps[slot.place].before
+        look, approved = state.condition_looks.get(case.number), self.session.approved
+        if look is not None and approved is not None and not self.session.is_bare:
+            # As it looks to a run, which leaves the harness's own files out.
+            look = look._replace(tree=approved.manifest.digest)
+        return Before(approval=look)
+
     def _judged(self, verdict: Verdict, *, final: bool) -> Iterator[Draft]:
         session = self.session
         slot = None
         if verdict.subject is Subject.STEP:
             slot = session.layout.find(verdict.id or verdict.number)
         extra: dict[str, Json] = {"final": True} if final else {}
+        if verdict.subject is Subject.POSTCONDITION and verdict.proof is not None:
+            extra |= {**proof_details(verdict.proof), "reason": verdict.reason}
         yield session.notes.verdict(EventKind.CONTRACT_EVALUATED, verdict, slot, extra)
         if verdict.kind is VerdictKind.PASS or not final:
             return
@@ -138,7 +155,9 @@ class Ending:
         yield from session.notes.failure(slot, attempt, found, failure)
         if slot is not None:
             kind = QuestionKind.REGRESSION
-            text = f"regressed: step {number} was proved, and on the final tree: {verdict.reason}"
+            held = session.state.steps[slot.place].phase is Phase.HOLDS
+            was = "held" if held else "was proved"
+            text = f"regressed: step {number} {was}, and on the final tree: {verdict.reason}"
             choices = (Choice.RETRY, Choice.ABORT, Choice.REVISE)
         else:
             kind = QuestionKind.CONDITION
@@ -188,9 +207,10 @@ class Ending:
                 found = Classified(FailureClass.UNRECOVERABLE, "run-ended")
                 drafts.extend(self.answering.fail(slot, step.attempts, action.reason, found))
         failed_now = sum(draft.event is EventKind.TASK_FAILED for draft in drafts)
-        held = [state.conditions.get(str(each.number)) in HOLDS for each in state.layout.conditions]
+        held = [state.conditions.get(str(each.number)) in MET for each in state.layout.conditions]
         details: dict[str, Json] = {
             "completed": state.count(Phase.PROVED),
+            "holds": state.count(Phase.HOLDS),
             "failed": state.count(Phase.FAILED) + failed_now,
             "skipped": state.count(Phase.SKIPPED),
             "waived": state.count(Phase.WAIVED),

@@ -8,8 +8,10 @@ from collections.abc import Callable
 from functools import partial
 
 from planbound.engine.configuration_digest import configuration_digest
+from planbound.engine.judging.case import Case
 from planbound.engine.judging.frozen import Frozen
 from planbound.engine.judging.level import Isolation
+from planbound.engine.judging.proof import Before, Look
 from planbound.engine.judging.scope import Scope, covers
 from planbound.engine.manifest import Manifest, decode
 from planbound.engine.prompt import Context, Given, write_prompt
@@ -102,7 +104,8 @@ class Ordering:
             return None
         bench = self._bench(step.copy, fresh=False)
         frozen = self._frozen(step.manifest) if step.manifest else None
-        return self._order(slot, step.attempts, bench, frozen, step.baseline, None)
+        known = step.baseline.verdict if step.baseline else None
+        return self._order(slot, step.attempts, bench, frozen, known, None)
 
     def sweep(self) -> None:
         """Remove the copies in which there is nothing left to do."""
@@ -229,16 +232,19 @@ class Ordering:
     def _known_baseline(self, slot: Slot, step: StepState, frozen: Frozen | None) -> str | None:
         """Return what the contract is known to say on this very tree."""
         if step.attempts or frozen is None:
-            return step.baseline  # of the first attempt; without trees that of the gate
+            # Of the first attempt; without trees that of the gate.
+            look = step.baseline or (step.approved if frozen is None else None)
+            return look.verdict if look else None
         contract = slot.step.contract
         if not isinstance(contract, Command):
             return None
         approved = self.session.approved
         name = contract_digest(contract)
-        if approved is not None and approved.manifest.digest == frozen.manifest.digest:
-            return approved.verdicts.get(name)
         seen = self.session.state.earlier.get((name, frozen.manifest.digest), set())
-        return next(iter(seen)) if len(seen) == 1 else None
+        if approved is not None and approved.manifest.digest == frozen.manifest.digest:
+            seen = {approved.verdicts[name]} if name in approved.verdicts else set()
+        known = next(iter(seen)) if len(seen) == 1 else None
+        return known if known is not None and Look(known).is_seen else None
 
     def _observe(self, slot: Slot, bench: Bench, number: int) -> str | None:
         session = self.session
@@ -250,6 +256,10 @@ class Ordering:
             session.append([session.notes.verdict(kind, verdict, slot, extra)])
             return verdict.kind.value
         return None
+
+    def _before(self, case: Case) -> Before:
+        slot = self.session.layout.find(case.number)
+        return self.session.state.steps[slot.place].before if slot is not None else Before()
 
     # -- the order -----------------------------------------------------------------------------
 
@@ -287,6 +297,7 @@ class Ordering:
                 scope=self._scope(slot, in_place=in_place),
                 plan_changed=session.changed_plan(),
                 earlier=lambda name, tree: frozenset(earlier.get((name, tree), ())),
+                before=self._before,
             ),
             agent=agent,
             prompt=prompt,

@@ -19,6 +19,7 @@ _STATUS = {
     Phase.STARTED: StepStatus.IN_PROGRESS,
     Phase.WAITING: StepStatus.BLOCKED,
     Phase.PROVED: StepStatus.DONE,
+    Phase.HOLDS: StepStatus.HOLDS,
     Phase.WAIVED: StepStatus.WAIVED,
     Phase.SKIPPED: StepStatus.SKIPPED,
     Phase.FAILED: StepStatus.FAILED,

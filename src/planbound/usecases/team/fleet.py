@@ -264,6 +264,7 @@ class Fleet:
             state=state,
             reason=reason,
             proved=progress.proved,
+            holds=progress.holds,
             steps=progress.steps,
             current=progress.current if state in {State.RUNNING, State.ELSEWHERE} else "",
             seconds=spent + (self.desk.clock() - job.since if job is not None else 0.0),

@@ -33,6 +33,8 @@ class Progress(NamedTuple):
     """How far a run is."""
 
     proved: int = 0
+    holds: int = 0
+    """How many steps are green, and were so before the work."""
     steps: int = 0
     current: str = ""
     """The title of the step that is worked on."""
@@ -79,8 +81,13 @@ class Following:
             return Progress()
         slots = zip(state.layout.slots, state.steps, strict=True)
         working = [slot.title for slot, step in slots if step.phase is Phase.STARTED]
-        settled = sum(step.phase in {Phase.PROVED, Phase.WAIVED} for step in state.steps)
-        return Progress(settled, len(state.steps), ", ".join(working), state.why_ended)
+        return Progress(
+            proved=state.count(Phase.PROVED),
+            holds=state.count(Phase.HOLDS),
+            steps=len(state.steps),
+            current=", ".join(working),
+            why_ended=state.why_ended,
+        )
 
     def _state(self, slug: str) -> RunState | None:
         if slug not in self._states:

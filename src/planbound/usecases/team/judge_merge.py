@@ -13,7 +13,7 @@ from planbound.engine.run.state import RunState
 from planbound.engine.run.step_state import Phase
 from planbound.engine.team.integration import is_red
 from planbound.plan.digest import contract_digest
-from planbound.plan.model import Command
+from planbound.plan.model import Baseline, Command
 from planbound.usecases.bench import Bench
 from planbound.usecases.judge import Setting, judge
 
@@ -63,7 +63,7 @@ class Judged(NamedTuple):
 def demand_of(slug: str, state: RunState) -> Demand:
     """Return what a plan demands, by the text that was approved and the run of it."""
     plan = state.layout.plan
-    found = [case._replace(red=False, evidence=None) for case in cases(plan)]
+    found = [case._replace(baseline=Baseline.ANY, evidence=None) for case in cases(plan)]
     steps = [case for case in found if case.subject is Subject.STEP]
     kept = [
         case
