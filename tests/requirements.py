@@ -136,6 +136,8 @@ REQUIREMENTS = {
     "judging.canary": "a runner that stays green with a failing test added is subverted",
     "judging.canary-replaces-nothing": "no canary takes the place of anything that is there",
     "judging.caches": "a cache is one only as a real folder, and no contract reads one",
+    "judging.by-name": "tests are compared by name with the baseline; the verdict names them",
+    "judging.counted": "no number of tests is believed because it was printed",
     "judging.held-out": "judges outside the workspace are laid into the contract's cell only",
     "judging.attacks": "no attack that can be seen fools the harness; honest twins pass",
     "shell.exact": "the verdict comes from the exit status, whatever holds the pipes",

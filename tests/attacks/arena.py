@@ -124,7 +124,9 @@ def _fight(attack: Attack, script: str, level: Isolation, world: World) -> Resul
     found = tuple(cases(plan))
     scope = plan_scope(plan)
     tree = freeze(bench.tree, bench.vault, bench.rules)
-    red = {verdict.contract: verdict.kind.value for verdict in observe(bench, found)}
+    before = list(observe(bench, found))
+    red = {verdict.contract: verdict.kind.value for verdict in before}
+    tests = {verdict.contract: verdict.tests.key for verdict in before if verdict.tests}
     frozen = Frozen(
         "arena", tree.manifest, digest(plan), configuration_digest(parts.configuration), red
     )
@@ -153,7 +155,7 @@ def _fight(attack: Attack, script: str, level: Isolation, world: World) -> Resul
         seconds=20.0, memory=1 << 30, processes=200, temporary=64 << 20
     )
     bench = bench._replace(configuration=bench.configuration._replace(contracts=limits))
-    setting = Setting(frozen=frozen, scope=scope, plan_changed=changed)
+    setting = Setting(frozen=frozen, scope=scope, plan_changed=changed, tests=tests.get)
     verdict = next(judge(bench, found, setting), None)
     passed = verdict is not None and verdict.kind is VerdictKind.PASS
     looted = attack.loot is not None and attack.loot(world)

@@ -132,6 +132,30 @@ def test_judge_passes_what_is_done_and_changes_nothing(project: Project) -> None
     assert fingerprint(project.workspace) == before
 
 
+@pytest.mark.requirement("judging.by-name", "judging.counted")
+def test_a_suite_with_failures_is_compared_by_name_with_the_baseline(project: Project) -> None:
+    project.write("src/calc.py", "def add(a, b):\n    return a + b\n")
+    project.write(
+        "tests/test_calc.py",
+        "import sys\nsys.path.insert(0, 'src')\nfrom calc import add\n\n\n"
+        "def test_one():\n    assert add(1, 2) == 3\n\n\n"
+        "def test_two():\n    assert add(2, 2) == 5\n",
+    )
+    command = "python -m pytest -q tests"
+    text = plan_text(command, command, touches='"src/**", "tests/**"', expect="no new failures")
+    project.plan("it", text.replace(f"{command}\n```\n\n", f"{command}\n```\nfailed <= 0\n\n"))
+    assert project.first()["verdict"] == "vacuous"  # nothing to compare with
+    project.baseline()
+    first, second = project.judge("--json").json["verdicts"][:2]
+    assert (first["verdict"], first["tests"]["failed"]) == ("pass", 1)
+    assert second["verdict"] == "fail"
+    assert "tests.test_calc::test_two" in second["reason"]
+    project.write("tests/test_calc.py", "def test_two():\n    assert True\n")
+    found = project.first()
+    assert (found["verdict"], found["disappeared"]) == ("fail", ["tests.test_calc::test_one"])
+    assert project.run("verify", "it").code == 0
+
+
 @pytest.mark.requirement("command.judge")
 def test_a_mark_in_the_plan_file_proves_nothing(project: Project) -> None:
     text = plan_text("test -e src/done").replace("### 1. Do", "### 1. ✅ Do")
@@ -164,7 +188,9 @@ VERDICTS = [
     ("echo oops >&2", 'stdout contains "oops"', "fail"),
     ("echo hello", 'stdout == "hello"', "pass"),
     ("echo hello; echo", 'stdout == "hello"', "fail"),
-    ("echo 1..2; echo ok 1; echo ok 2", "tests >= 2", "pass"),
+    ("echo 1..2; echo ok 1; echo ok 2", "", "pass"),
+    ("echo 1..2; echo ok 1; echo ok 2", "tests >= 2", "vacuous"),
+    ("echo 1..1; echo ok 1", "no new failures", "unrunnable"),
     ("echo 1..1; echo ok 1", "tests >= 2", "fail"),
     ("echo nothing", "tests >= 1", "vacuous"),
     ("echo 1..0", "", "vacuous"),

@@ -28,7 +28,15 @@ COMMAND = st.sampled_from(
     ]
 )
 EXPECTATION = st.sampled_from(
-    ["exit_code == 0", "exit_code == 2", 'stdout contains "ok"', 'stdout == "a\\nb"', "tests >= 3"]
+    [
+        "exit_code == 0",
+        "exit_code == 2",
+        'stdout contains "ok"',
+        'stdout == "a\\nb"',
+        "tests >= 3",
+        "failed <= 2",
+        "no new failures",
+    ]
 )
 FENCE = st.sampled_from(["```", "````", "~~~", "~~~~~"])
 

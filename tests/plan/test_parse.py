@@ -13,7 +13,9 @@ from planbound.plan.model import (
     Contains,
     Exhausted,
     ExitCodeIs,
+    MaximumFailures,
     MinimumTests,
+    NoNewFailures,
     OnFail,
     OutputIs,
     Plan,
@@ -230,6 +232,7 @@ def test_expectations_are_read_in_every_form() -> None:
         "**contract:**\n```shell\nx\n```\nexit_code == 2\n"
         'stdout contains "a \\"b\\""\n- `stderr contains "oops"`\n'
         'stdout == "x\\ny" and tests >= 4\n'
+        "failed <= 13, no new failures\n"
     )
     contract = plan.steps[0].contract
     assert isinstance(contract, Command)
@@ -239,6 +242,8 @@ def test_expectations_are_read_in_every_form() -> None:
         Contains(Stream.STDERR, "oops"),
         OutputIs("x\ny"),
         MinimumTests(4),
+        MaximumFailures(13),
+        NoNewFailures(),
     ]
 
 

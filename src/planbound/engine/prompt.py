@@ -16,7 +16,9 @@ from planbound.plan.model import (
     Contract,
     ExitCodeIs,
     Expectation,
+    MaximumFailures,
     MinimumTests,
+    NoNewFailures,
     OutputIs,
 )
 from planbound.source.pattern import lazy_pattern
@@ -207,3 +209,7 @@ def _expected(expectation: Expectation) -> str:
             return f"stdout is {expectation.text!r}"
         case MinimumTests():
             return f"at least {expectation.minimum} tests"
+        case MaximumFailures():
+            return f"at most {expectation.maximum} tests fail"
+        case NoNewFailures():
+            return "every test that passed before passes, and none is gone, renamed or skipped"

@@ -101,6 +101,12 @@ _JUDGED = (
     may("contract", _EXACT, "the digest of the command and what is expected of it"),
     may("evidence", _EXACT, "the level of the evidence"),
     may("isolation", _EXACT, "how the contract was kept apart from the agent"),
+    may(
+        "tests",
+        _EXACT_OBJECT,
+        "where they are judged by name: how many `passed`, `failed` and `skipped`, and `list`, the"
+        " SHA-256 of their names in the vault",
+    ),
 )
 
 EVENTS: dict[EventKind, EventSpec] = {
@@ -266,6 +272,8 @@ EVENTS: dict[EventKind, EventSpec] = {
         may("canary", _EXACT, "what came of a run with a failing test added"),
         may("tampered", _TEXTS, "judges that are not as they were frozen"),
         may("outside", _TEXTS, "files outside `touches` that changed"),
+        may("new_failures", _TEXTS, "tests that fail or are skipped, and did not at the baseline"),
+        may("disappeared", _TEXTS, "tests of the baseline that did not run"),
         may("leftovers", _INTEGER, "how many processes the contract left running"),
         may("final", _FLAG, "whether it was judged once more at the end of the run"),
         may("result", _EXACT, "what a pass makes of a postcondition: `proved` or `holds`"),

@@ -73,7 +73,8 @@ class _Collector:
 
     def _is_expectation_list(self, block: Block) -> bool:
         first = self.source.lines[block.line].lstrip(" -*+`")
-        return bool(self.drafts) and first.startswith(("exit_code", "stdout", "stderr", "tests >="))
+        starts = ("exit_code", "stdout", "stderr", "tests >=", "failed <=", "no new failures")
+        return bool(self.drafts) and first.startswith(starts)
 
     def _add_item(self, item: Block) -> None:
         texts = [child for child in item.children if child.kind is BlockKind.PARAGRAPH]

@@ -15,7 +15,9 @@ from planbound.plan.model import (
     ExitCodeIs,
     Expectation,
     Fault,
+    MaximumFailures,
     MinimumTests,
+    NoNewFailures,
     OutputIs,
     Stream,
     Wrapping,
@@ -29,7 +31,9 @@ _EXPECTATION = lazy_pattern(
     rf"exit[_ ](?:code|status)\s*(?:={{1,3}}|:|is)\s*(?P<exit>[01]?\d?\d|2[0-4]\d|25[0-5])(?!\d)"
     rf"|(?P<stream>stdout|stderr)\s+contains\s+(?P<contains>{_STRING})"
     rf"|stdout\s*={{2,3}}\s*(?P<equals>{_STRING})"
-    r"|tests\s*>=\s*(?P<tests>\d{1,6})(?!\d)",
+    r"|tests\s*>=\s*(?P<tests>\d{1,6})(?!\d)"
+    r"|fail(?:ed|ures)\s*(?:<=|≤)\s*(?P<failed>\d{1,6})(?!\d)"
+    r"|(?P<new>no\s+new\s+(?:test\s+)?failures?\b)",
     re.IGNORECASE,
 )
 _BETWEEN = lazy_pattern(
@@ -42,7 +46,7 @@ _INLINE_CODE = lazy_pattern(
 )
 _HINT = (
     'an expectation is `exit_code == 0`, `stdout contains "..."`, `stderr contains "..."`, '
-    '`stdout == "..."` or `tests >= 1`'
+    '`stdout == "..."`, `tests >= 1`, `failed <= 3` or `no new failures`'
 )
 
 
@@ -266,7 +270,11 @@ def _expectation(match: re.Match[str]) -> Expectation:
         return Contains(Stream(match["stream"].lower()), _unescape(match["contains"]))
     if match["equals"] is not None:
         return OutputIs(_unescape(match["equals"]))
-    return MinimumTests(int(match["tests"]))
+    if match["tests"] is not None:
+        return MinimumTests(int(match["tests"]))
+    if match["failed"] is not None:
+        return MaximumFailures(int(match["failed"]))
+    return NoNewFailures()
 
 
 _ESCAPES = {"n": "\n", "t": "\t", "r": "\r", "\\": "\\", '"': '"'}

@@ -26,7 +26,9 @@ from planbound.plan.model import (
     ExitCodeIs,
     Expectation,
     Field,
+    MaximumFailures,
     MinimumTests,
+    NoNewFailures,
     OnFail,
     OutputIs,
     Plan,
@@ -158,6 +160,10 @@ def _expectation(expectation: Expectation) -> list[Any]:
             return ["stdout", expectation.text]
         case MinimumTests():
             return ["tests", expectation.minimum]
+        case MaximumFailures():
+            return ["failed", expectation.maximum]
+        case NoNewFailures():
+            return ["no_new_failures"]
         case _:
             assert_never(expectation)
 

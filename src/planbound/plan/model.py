@@ -128,7 +128,17 @@ class MinimumTests(NamedTuple):
     minimum: int
 
 
-Expectation = ExitCodeIs | Contains | OutputIs | MinimumTests
+class MaximumFailures(NamedTuple):
+    """`failed <= N`."""
+
+    maximum: int
+
+
+class NoNewFailures(NamedTuple):
+    """`no new failures`: what passed at the baseline passes, and no test disappeared."""
+
+
+Expectation = ExitCodeIs | Contains | OutputIs | MinimumTests | MaximumFailures | NoNewFailures
 
 
 class Wrapping(enum.Enum):

@@ -14,7 +14,9 @@ from planbound.plan.model import (
     Contract,
     ExitCodeIs,
     Expectation,
+    MaximumFailures,
     MinimumTests,
+    NoNewFailures,
     OnFail,
     OutputIs,
     Plan,
@@ -65,6 +67,10 @@ def expectation_text(expectation: Expectation) -> str:
             return f"stdout == {_quoted(expectation.text)}"
         case MinimumTests():
             return f"tests >= {expectation.minimum}"
+        case MaximumFailures():
+            return f"failed <= {expectation.maximum}"
+        case NoNewFailures():
+            return "no new failures"
         case _:
             assert_never(expectation)
 

@@ -69,7 +69,7 @@ def observe(bench: Bench, cases: Iterable[Case]) -> Iterator[Verdict]:
     plain: Iterable[Case] = (case._replace(evidence=None, baseline=Baseline.ANY) for case in cases)
     if isinstance(cases, Sequence):
         plain = list(plain)  # who is told of the progress knows how many there are
-    yield from judge(bench, plain, Setting(frozen=None, scope=Scope(None)))
+    yield from judge(bench, plain, Setting(frozen=None, scope=Scope(None), observing=True))
 
 
 def note_baseline(recorder: Recorder, slug: str, taken: Taken, verdicts: Iterable[Verdict]) -> None:
@@ -121,6 +121,20 @@ def last_baseline(journal: Journal, vault: Vault, slug: str) -> Frozen | None:
         configuration=str(found.get("configuration")),
         verdicts=verdicts,
     )
+
+
+def baseline_tests(journal: Journal | None, slug: str, contract: str) -> str | None:
+    """Return where the tests are kept that a contract's last baseline saw."""
+    found = None
+    kinds = (EventKind.BASELINE_OBSERVED, EventKind.PLAN_CREATED)
+    for record in journal.read(Query(plan=slug, events=kinds)) if journal else ():
+        details = record.draft.details
+        tests = details.get("tests")
+        if record.draft.event is EventKind.PLAN_CREATED:
+            found = None
+        elif details.get("contract") == contract and isinstance(tests, dict):
+            found = str(tests.get("list"))
+    return found
 
 
 def _manifest(vault: Vault, key: str) -> Manifest:

@@ -14,6 +14,8 @@ class Corroboration(NamedTuple):
     canary: CanaryRun = CanaryRun.NONE
     summary: Summary | None = None
     """By the runner's report, where it writes one."""
+    counted: int | None = None
+    """How many tests passed by that report; None: there is none."""
     missing: tuple[str, ...] = ()
     """Required tests that did not pass."""
     held_out_seen: bool = False

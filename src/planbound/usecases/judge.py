@@ -2,9 +2,10 @@
 
 from __future__ import annotations
 
+import os
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from functools import cached_property
-from typing import NamedTuple
+from typing import TYPE_CHECKING, NamedTuple
 
 from planbound.engine.judging.case import Case, demands_red
 from planbound.engine.judging.evidence import Founded, Grounds, founded
@@ -16,6 +17,7 @@ from planbound.engine.judging.outcome import Ending, Outcome
 from planbound.engine.judging.proof import Before, Look, Proof, Result, proof_of
 from planbound.engine.judging.protection import Protection, new_caches, protect
 from planbound.engine.judging.scope import Scope, covers
+from planbound.engine.judging.summary import Case as TestCase
 from planbound.engine.judging.summary import Summary, read_summary
 from planbound.engine.judging.unrunnable import Surroundings, examined, may_use_python
 from planbound.engine.judging.verdict import (
@@ -37,6 +39,19 @@ from planbound.usecases.bench import Bench, Stage
 from planbound.usecases.contract_request import contract_request
 from planbound.usecases.corroboration import Corroboration
 from planbound.usecases.frozen_judges import judges_of, read_frozen
+from planbound.usecases.named_tests import (
+    CURE,
+    NamedRun,
+    are_named,
+    count_named,
+    fewest,
+    kept,
+    run_named,
+    summary_of,
+)
+
+if TYPE_CHECKING:  # what knows all runners takes its time to load
+    from planbound.engine.judging.reporters import Reporter
 
 LANGUAGES = frozenset({"", "shell", "bash", "sh", "console", "shell-session", "shellscript"})
 _SHOWN = 20
@@ -58,6 +73,10 @@ class Setting(NamedTuple):
     """The verdicts that a contract had on a tree before, by their digests."""
     before: Callable[[Case], Before] | None = None
     """What is known of a contract before the work; None: what the frozen tree remembers."""
+    tests: Callable[[str], str | None] = lambda _contract: None
+    """Where the tests of a contract's baseline are kept, by its digest."""
+    observing: bool = False
+    """Whether this is the baseline itself: there is nothing to compare with."""
 
 
 def judge(bench: Bench, cases: Iterable[Case], setting: Setting) -> Iterator[Verdict]:
@@ -127,6 +146,8 @@ class _Judgement:
         self.script = read_script(command.text)
         self.digest = contract_digest(command)
         self.held_out = bench.held_out(self.script)
+        self.by_name = are_named(self.expectations)
+        self.named: NamedRun | None = None
         self.judges = self._judges()
         self.protection = self._protection()
 
@@ -212,6 +233,8 @@ class _Judgement:
         )
         if finding.kind is VerdictKind.PASS:
             finding = self._doubts(finding, summary, runner, support, basis)
+        if finding.kind is VerdictKind.PASS:
+            finding = self._too_few(support) or finding
         if outcome.ending is Ending.NOT_STARTED:
             basis = Founded(Evidence.E0, ())
         finding = self._trespass(finding, outcome)
@@ -226,6 +249,9 @@ class _Judgement:
                 VerdictKind.UNRUNNABLE,
                 f"the workspace could not be read to its end: {self.before.truncated}",
             )
+        if self.by_name and (self.bench.bare or self.reporter is None):
+            where = "a plain process" if self.bench.bare else "this command"
+            return Finding(VerdictKind.UNRUNNABLE, f"nothing names the tests of {where}")
         if self.command.language not in LANGUAGES:
             return Finding(VerdictKind.UNRUNNABLE, f"`{self.command.language}` is not run by bash")
         if self.bench.fault is not None and may_use_python(self.script):
@@ -242,9 +268,8 @@ class _Judgement:
         """Run the contract as often as is asked for; unlike ends are flaky."""
         kinds: list[VerdictKind] = []
         for number in range(self.case.repeat):
-            outcome = self.bench.cell.run(self.request)
-            summary = read_summary(_said(outcome))
-            finding = self._parsed(meaning(outcome, self.expectations, summary), outcome)
+            outcome, summary, finding = self._run()
+            finding = self._parsed(finding, outcome)
             finding = examined(finding, outcome, summary, self._around())
             kinds.append(finding.kind)
             if finding.kind is not VerdictKind.PASS and number and VerdictKind.PASS in kinds:
@@ -270,6 +295,45 @@ class _Judgement:
             files=frozenset(self.before.files()),
             read=self._read,
         )
+
+    def _run(self) -> tuple[Outcome, Summary | None, Finding]:
+        if not self.by_name or self.reporter is None:
+            outcome = self.bench.cell.run(self.request)
+            summary = read_summary(_said(outcome))
+            return outcome, summary, meaning(outcome, self.expectations, summary)
+        named = self.named = run_named(
+            self.bench.cell.run, self.request, self.reporter, self.expectations, self._tests_before
+        )
+        return named.outcome, named.summary, named.finding
+
+    def _tests_before(self, now: Sequence[TestCase]) -> Sequence[TestCase] | None:
+        if self.setting.observing:
+            return now
+        return kept(self.bench.vault, self.setting.tests(self.digest))
+
+    @cached_property
+    def reporter(self) -> Reporter | None:
+        """What makes the runner name its tests."""
+        from planbound.engine.judging.reporters import reporter_for  # noqa: PLC0415 - start-up
+
+        runner, paths, nonce = self._runner(None), self.before.files(), os.urandom(8).hex()
+        if runner is None:
+            return None
+        return reporter_for(runner, self.script, paths, self._read_now, nonce, self._is_taken)
+
+    def _counted(self, support: Corroboration) -> int:
+        """Return how many tests passed by what nobody can print: a report, or the sources."""
+        if self.named is not None and self.named.cases is not None:
+            return summary_of("", self.named.cases).passed
+        if support.counted is not None:
+            return support.counted
+        if self.reporter is not None:
+            return count_named(self.bench.cell.run, self.request, self.reporter)
+        from planbound.engine.judging.declared import declared_tests, may_declare  # noqa: PLC0415
+
+        paths = filter(may_declare, self.before.files())
+        now = {path: self._read_now(path) or b"" for path in paths}
+        return declared_tests({**now, **self.left_judges})
 
     def _parsed(self, finding: Finding, outcome: Outcome) -> Finding:
         """Return the finding, or that bash could not parse the contract, where nobody asked it."""
@@ -298,11 +362,12 @@ class _Judgement:
             script=self.script,
             paths=self.before.files(),
             read=self._read_now,
-            required=required_tests(self.script, judges),
+            required=() if self.by_name else required_tests(self.script, judges),
             held_out=tuple(held_out),
             held_out_tests=required_tests(self.script, held_out),
             judges=judges,
             taken=self._is_taken,
+            by_name=self.by_name,
         )
 
     def _is_taken(self, path: str) -> bool:
@@ -381,6 +446,15 @@ class _Judgement:
             )
         return finding
 
+    def _too_few(self, support: Corroboration) -> Finding | None:
+        """Return that fewer tests can be counted than are expected, whatever was printed."""
+        minimum = fewest(self.expectations)
+        if not minimum or self.bench.bare or self.setting.observing:
+            return None
+        counted = self._counted(support)
+        reason = f"{minimum} tests or more are expected, and it prints so; {counted} can be counted"
+        return Finding(VerdictKind.VACUOUS, reason) if counted < minimum else None
+
     def _speaks(self) -> bool:
         """Say whether what the runner prints is to be seen."""
         return not any(
@@ -436,11 +510,13 @@ class _Judgement:
             tampered=tuple(self._with_diff(item) for item in self.protection.tampered),
             outside=self.protection.outside,
             notes=tuple(self._notes(finding)),
-        )
+        )._replace(**(self.named.told(self.bench.vault) if self.named is not None else {}))
 
     def _notes(self, finding: Finding) -> Iterator[str]:
         if self.bench.fault is not None and finding.reason == self.bench.fault[0]:
             yield self.bench.fault[1]
+        if "names the tests" in finding.reason or "can be counted" in finding.reason:
+            yield CURE
         open_ = sorted(path for path in self.judges.files if covers(self.setting.scope, path))
         if open_:
             yield f"`touches` lets the step edit its own judges: {_listed(open_)}"

@@ -55,6 +55,9 @@ def _common(verdict: Verdict, recorder: Recorder) -> dict[str, Json]:
         "evidence": verdict.evidence.value,
         "isolation": verdict.isolation.value,
     }
+    if verdict.tests is not None:
+        passed, failed, skipped, key = verdict.tests
+        details["tests"] = {"passed": passed, "failed": failed, "skipped": skipped, "list": key}
     outcome = verdict.outcome
     if outcome is not None:
         details["duration"] = round(outcome.duration, 3)
@@ -77,7 +80,12 @@ def proof_details(proof: Proof) -> dict[str, Json]:
 
 
 def _judged(verdict: Verdict) -> dict[str, Json]:
-    return {
+    named: dict[str, Json] = {}
+    if verdict.new_failures:
+        named["new_failures"] = list(verdict.new_failures[:_NAMES])
+    if verdict.disappeared:
+        named["disappeared"] = list(verdict.disappeared[:_NAMES])
+    return named | {
         "canary": verdict.canary.value,
         "tampered": [item.path for item in verdict.tampered[:_NAMES]],
         "outside": list(verdict.outside[:_NAMES]),

@@ -7,9 +7,13 @@ from planbound.plan.model import (
     Contains,
     ExitCodeIs,
     Expectation,
+    MaximumFailures,
     MinimumTests,
+    NoNewFailures,
     OutputIs,
 )
+
+_READS_OUTPUT = (Contains, OutputIs, MinimumTests, MaximumFailures, NoNewFailures)
 
 
 def demands_nothing(expectation: Expectation) -> bool:
@@ -26,8 +30,7 @@ def demands_nothing(expectation: Expectation) -> bool:
 def demands_output(command: Command) -> bool:
     """Say whether a contract looks at what the command prints."""
     return any(
-        isinstance(item.value, Contains | OutputIs | MinimumTests)
-        and not demands_nothing(item.value)
+        isinstance(item.value, _READS_OUTPUT) and not demands_nothing(item.value)
         for item in command.expectations
     )
 

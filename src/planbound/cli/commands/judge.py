@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import argparse
 from collections.abc import Sequence
+from functools import partial
 
 from planbound.cli import judging
 from planbound.cli.journalling import note_judged
@@ -18,7 +19,7 @@ from planbound.journal.event import EventKind
 from planbound.plan.digest import digest
 from planbound.plan.model import Baseline
 from planbound.ports.journal import Query
-from planbound.usecases.baseline import changed_since, last_baseline
+from planbound.usecases.baseline import baseline_tests, changed_since, last_baseline
 from planbound.usecases.bench import Bench
 from planbound.usecases.judge import Setting, judge
 from planbound.usecases.reference import forgiving
@@ -131,6 +132,7 @@ def _setting(asked: judging.Asked, parts: Parts, bench: Bench) -> Setting:
         scope=plan_scope(asked.plan),
         plan_changed=changed,
         earlier=earlier_verdicts(parts, asked.file.slug),
+        tests=partial(baseline_tests, parts.existing_journal(), asked.file.slug),
     )
 
 

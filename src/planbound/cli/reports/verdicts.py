@@ -49,6 +49,8 @@ def as_data(verdict: Verdict, redactor: Redactor) -> dict[str, object]:
         "stderr": _stream(outcome.stderr, redactor) if outcome else None,
         "tampered": [item._asdict() for item in verdict.tampered],
         "outside": list(verdict.outside),
+        "new_failures": list(verdict.new_failures),
+        "disappeared": list(verdict.disappeared),
         "notes": list(verdict.notes),
     }
 

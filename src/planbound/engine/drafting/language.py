@@ -13,7 +13,9 @@ from planbound.plan.model import (
     Exhausted,
     ExitCodeIs,
     Expectation,
+    MaximumFailures,
     MinimumTests,
+    NoNewFailures,
     OutputIs,
     Priority,
     Stream,
@@ -31,6 +33,8 @@ EXPECTATIONS: dict[type[Expectation], tuple[str, ...]] = {
     Contains: tuple(f'{stream.value} contains "..."' for stream in Stream),
     OutputIs: ('stdout == "..."',),
     MinimumTests: ("tests >= 1",),
+    MaximumFailures: ("failed <= 0",),
+    NoNewFailures: ("no new failures",),
 }
 """How each expectation is written."""
 

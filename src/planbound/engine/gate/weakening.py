@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
+from math import inf
 from typing import NamedTuple, TypeVar, assert_never
 
 from planbound.plan.digest import contract_digest
@@ -18,7 +19,9 @@ from planbound.plan.model import (
     Evidence,
     ExitCodeIs,
     Expectation,
+    MaximumFailures,
     MinimumTests,
+    NoNewFailures,
     OutputIs,
     Plan,
     Step,
@@ -135,8 +138,11 @@ def _expectations(name: str, old: Command, new: Command) -> Iterator[str]:
     tests, fewer = _tests(then), _tests(now)
     if fewer < tests:
         yield f"{name} expected at least {tests} tests, now {fewer or 'any number'}"
+    most, more = _failures(then), _failures(now)
+    if more > most:
+        yield f"{name} may have {_many(most)}, now {_many(more)}"
     for item in then:
-        if isinstance(item, Contains | OutputIs) and item not in now:
+        if isinstance(item, Contains | OutputIs | NoNewFailures) and item not in now:
             yield f"{name} does not expect {say_expectation(item)} any more"
 
 
@@ -147,6 +153,16 @@ def _exit_code(expectations: Sequence[Expectation]) -> int:
 
 def _tests(expectations: Sequence[Expectation]) -> int:
     return max((item.minimum for item in expectations if isinstance(item, MinimumTests)), default=0)
+
+
+def _failures(expectations: Sequence[Expectation]) -> float:
+    """Return how many tests may fail: none where nothing else is said of failures."""
+    most = [item.maximum for item in expectations if isinstance(item, MaximumFailures)]
+    return min(most) if most else inf if NoNewFailures() in expectations else 0
+
+
+def _many(failures: float) -> str:
+    return "those failures that there were" if failures == inf else f"{failures:g} failures"
 
 
 def say_expectation(expectation: Expectation) -> str:
@@ -160,6 +176,10 @@ def say_expectation(expectation: Expectation) -> str:
             return f'stdout == "{expectation.text}"'
         case MinimumTests():
             return f"tests >= {expectation.minimum}"
+        case MaximumFailures():
+            return f"failed <= {expectation.maximum}"
+        case NoNewFailures():
+            return "no new failures"
         case _:
             assert_never(expectation)
 

@@ -13,7 +13,9 @@ from planbound.plan.model import (
     Contains,
     ExitCodeIs,
     Expectation,
+    MaximumFailures,
     MinimumTests,
+    NoNewFailures,
     OutputIs,
     Stream,
 )
@@ -25,6 +27,8 @@ _FROM_OUTSIDE = {
     128 + number
     for number in (signal.SIGKILL, signal.SIGXCPU, signal.SIGXFSZ)
 }  # fmt: skip
+# Looked at with the tests' names and numbers.
+_COUNTED = (MinimumTests, MaximumFailures, NoNewFailures)
 _NO_MODULE = lazy_pattern(r"(?m)^\S{0,300}?python[\d.]{0,10}: No module named (\S{1,200})$")
 _NO_COMMAND = lazy_pattern(
     r"(?m)^[^:\n]{0,300}: (?:line \d{1,9}: )?(\S{1,200}): "
@@ -42,9 +46,15 @@ def needles(expectations: Sequence[Expectation]) -> tuple[bytes, ...]:
 
 
 def meaning(
-    outcome: Outcome, expectations: Sequence[Expectation], summary: Summary | None
+    outcome: Outcome,
+    expectations: Sequence[Expectation],
+    summary: Summary | None,
+    failing: frozenset[int] = frozenset(),
 ) -> Finding:
-    """Return what an outcome means for a contract."""
+    """Return what an outcome means for a contract.
+
+    `failing` are codes that say no more than that tests failed, where that is no failure by itself.
+    """
     match outcome.ending:
         case Ending.NOT_STARTED:
             return Finding(VerdictKind.UNRUNNABLE, outcome.reason or "it could not be started")
@@ -57,20 +67,23 @@ def meaning(
         case Ending.SIGNALLED:
             return Finding(VerdictKind.KILLED, f"ended by {_signal(outcome.signal)}")
         case Ending.EXITED:
-            return _exited(outcome, expectations, summary)
+            return _exited(outcome, expectations, summary, failing)
         case _:
             assert_never(outcome.ending)
 
 
 def _exited(
-    outcome: Outcome, expectations: Sequence[Expectation], summary: Summary | None
+    outcome: Outcome,
+    expectations: Sequence[Expectation],
+    summary: Summary | None,
+    failing: frozenset[int],
 ) -> Finding:
     code = outcome.exit_code
-    wanted = [item.code for item in expectations if isinstance(item, ExitCodeIs)] or [0]
-    if any(code != number for number in wanted):
-        return _another_code(outcome, wanted[0], summary)
+    wanted = [item.code for item in expectations if isinstance(item, ExitCodeIs)]
+    if any(code != number for number in wanted) or not (wanted or code in failing | {0}):
+        return _another_code(outcome, (wanted or [0])[0], summary)
     for item in expectations:
-        if not isinstance(item, MinimumTests) and (reason := _unmet(item, outcome)):
+        if not isinstance(item, _COUNTED) and (reason := _unmet(item, outcome)):
             return Finding(VerdictKind.FAIL, reason)
     if summary is not None and not summary.passed:
         return Finding(VerdictKind.VACUOUS, f"{said(summary)}: nothing passed")

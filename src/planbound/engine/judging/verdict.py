@@ -72,6 +72,16 @@ class Subject(enum.Enum):
     POSTCONDITION = "postcondition"
 
 
+class TestList(NamedTuple):
+    """How many tests ended how, and where their names are kept."""
+
+    passed: int
+    failed: int
+    skipped: int
+    key: str
+    """The SHA-256 of the list in the vault."""
+
+
 class Verdict(NamedTuple):
     """What the harness found, and what it is founded on."""
 
@@ -104,3 +114,9 @@ class Verdict(NamedTuple):
     outside: tuple[str, ...] = ()
     """Paths outside `touches` that changed."""
     notes: tuple[str, ...] = ()
+    tests: TestList | None = None
+    """The tests that ran, where they are judged by their names."""
+    new_failures: tuple[str, ...] = ()
+    """Tests that fail, or are skipped, and did not before."""
+    disappeared: tuple[str, ...] = ()
+    """Tests that ran before, and did not now."""

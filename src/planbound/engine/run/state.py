@@ -102,6 +102,9 @@ class RunState:
         """The last tree that the harness saw, and where it is in the vault."""
         self.manifest: str | None = None
         self.earlier: dict[tuple[str, str], set[str]] = {}
+        self.tests: dict[str, str] = {}
+        """Where the tests of each contract's last baseline are kept in the vault."""
+        self.approved_tests: dict[str, str] = {}
         self._session: tuple[datetime, datetime] | None = None
         self._before_session = 0.0
         self._count()
@@ -268,6 +271,7 @@ class RunState:
     def _baseline(self, record: Record) -> None:
         details = record.draft.details
         self._remember(record)
+        self._remember_tests(details)
         look = _look(details)
         if "baseline" in details:
             key = f"{details.get('subject')} {details.get('number')}"
@@ -410,6 +414,14 @@ class RunState:
         if contract and tree:
             verdicts = self.earlier.setdefault((contract, tree), set())
             verdicts.add(str(details.get("verdict")))
+
+    def _remember_tests(self, details: Mapping[str, Json]) -> None:
+        contract, tests = _text(details.get("contract")), details.get("tests")
+        key = _text(tests.get("list")) if isinstance(tests, dict) else None
+        if contract and key:
+            self.tests[contract] = key
+            if "baseline" in details:  # of all contracts at once, at the gate
+                self.approved_tests[contract] = key
 
     def _done(self, record: Record) -> None:
         found = self._step(record)

@@ -5,6 +5,7 @@ from __future__ import annotations
 import time
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager, suppress
+from functools import partial
 from typing import TYPE_CHECKING
 
 from planbound.engine.fence import Fence
@@ -161,7 +162,8 @@ class Work:
         """Run contracts now, and record what they came to."""
         found: list[Verdict] = []
         bench = self._judging()
-        from planbound.usecases.judge import Setting, judge  # noqa: PLC0415 - start-up
+        from planbound.usecases.baseline import baseline_tests  # noqa: PLC0415 - start-up
+        from planbound.usecases.judge import Setting, judge  # noqa: PLC0415
         from planbound.usecases.verdict_events import proof_details, verdict_draft  # noqa: PLC0415
 
         setting = Setting(
@@ -169,6 +171,7 @@ class Work:
             scope=plan_scope(self.plan),
             earlier=self.desk.earlier(self.slug),
             before=self.before,
+            tests=partial(baseline_tests, self.desk.journal, self.slug),
         )
         self._tree = None
         for verdict in judge(bench, self._announced(wanted), setting):

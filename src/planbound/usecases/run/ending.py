@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 
 from planbound.engine.judging.case import Case, cases, plan_scope
 from planbound.engine.judging.frozen import Frozen
@@ -16,6 +16,7 @@ from planbound.engine.run.question import Choice, QuestionKind
 from planbound.engine.run.step_state import Phase
 from planbound.journal.event import EventKind
 from planbound.journal.record import Draft, Json
+from planbound.plan.digest import contract_digest
 from planbound.plan.model import Baseline, Command
 from planbound.usecases.judge import Setting, judge
 from planbound.usecases.reference import forgiving
@@ -44,7 +45,8 @@ class Ending:
             for case in self._conditions(Subject.PRECONDITION)
             if f"precondition {case.number}" not in self.session.state.answered
         ]
-        setting = Setting(frozen=None, scope=Scope(None))
+        tests = self.session.state.approved_tests.get
+        setting = Setting(frozen=None, scope=Scope(None), tests=tests)
         self._judge(wanted, setting, final=None)
 
     # -- after ---------------------------------------------------------------------------------
@@ -67,6 +69,8 @@ class Ending:
             plan_changed=session.changed_plan(),
             earlier=lambda name, of: frozenset(earlier.get((name, of), ())),
             before=self._before,
+            # A step is compared with what was there before it; the end with what was approved.
+            tests={**session.state.tests, **self._approved_tests(conditions)}.get,
         )
         self._judge([*again, *conditions], setting, final=tree)
         if session.control.reason is None:
@@ -104,6 +108,11 @@ class Ending:
 
     def _conditions(self, subject: Subject) -> list[Case]:
         return [case for case in cases(self.session.layout.plan) if case.subject is subject]
+
+    def _approved_tests(self, conditions: Iterable[Case]) -> dict[str, str]:
+        known = self.session.state.approved_tests
+        commands = [each.contract for each in conditions if isinstance(each.contract, Command)]
+        return {name: known[name] for each in commands if (name := contract_digest(each)) in known}
 
     def _judge(self, wanted: list[Case], setting: Setting, *, final: str | None) -> None:
         session = self.session

@@ -298,6 +298,7 @@ class Ordering:
                 plan_changed=session.changed_plan(),
                 earlier=lambda name, tree: frozenset(earlier.get((name, tree), ())),
                 before=self._before,
+                tests=session.state.tests.get,
             ),
             agent=agent,
             prompt=prompt,

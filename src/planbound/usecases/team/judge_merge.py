@@ -107,7 +107,8 @@ def judge_merge(
         )
     judging = bench.configuration.judging._replace(evidence=None)
     bench = bench._replace(configuration=bench.configuration._replace(judging=judging))
-    setting = Setting(frozen=frozen, scope=Scope(None))
+    # What failed before the merge is known to the branches only.
+    setting = Setting(frozen=frozen, scope=Scope(None), observing=True)
     found = []
     verdicts = judge(bench, [charge.case for charge in wanted], setting)
     for charge, verdict in zip(wanted, verdicts, strict=True):

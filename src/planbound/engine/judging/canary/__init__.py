@@ -23,7 +23,7 @@ from planbound.engine.judging.canary.find import find_call
 from planbound.engine.judging.canary.model import Canary, Found, Project
 from planbound.plan.command import Script
 
-__all__ = ["Canary", "canary_for"]
+__all__ = ["Canary", "canary_for", "replaces"]
 
 # By the runner's name in a summary: the program that is called, and who makes the canary.
 _MAKERS: Mapping[str, tuple[str, Callable[[Found, Project], Canary | None]]] = {
@@ -61,12 +61,12 @@ def canary_for(
         program, make = _MAKERS[name]
         found = find_call(script, program, project)
         canary = make(found, project) if found is not None else None
-        if canary is not None and not _replaces(canary, project, taken):
+        if canary is not None and not replaces(canary, project, taken):
             return canary
     return None
 
 
-def _replaces(canary: Canary, project: Project, taken: Callable[[str], bool]) -> bool:
+def replaces(canary: Canary, project: Project, taken: Callable[[str], bool]) -> bool:
     """Say whether something would be gone that is there: then it does not meet the product.
 
     More tests at the end of a file of tests are none that replace it.

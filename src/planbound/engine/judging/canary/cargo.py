@@ -101,14 +101,14 @@ def make(found: Found, project: Project) -> Canary | None:
     besides = tuple(
         rf"`{_of_package(target, several=several)}{re.escape(target.option)}`" for target in made
     )
-    return _to_its_end(canary._replace(besides=besides), found, project)
+    return to_its_end(canary._replace(besides=besides), found, project)
 
 
 def _of_package(target: Target, *, several: bool) -> str:
     return rf"-p {re.escape(target.package)}(?:@\S+)? " if several else r"(?:-p \S+ )?"
 
 
-def _to_its_end(canary: Canary, found: Found, project: Project) -> Canary:
+def to_its_end(canary: Canary, found: Found, project: Project) -> Canary:
     """Return the canary with what keeps cargo from stopping at the first failure."""
     if found.call.has("--no-fail-fast"):
         return canary

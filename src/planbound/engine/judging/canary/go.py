@@ -15,7 +15,7 @@ _ALLOWED = words(
     "-v -race -short -cover -json -failfast -a -x -trimpath -count -timeout -parallel -p -cpu "
     "-covermode -coverpkg -coverprofile -shuffle -mod -vet -tags -ldflags -gcflags"
 )
-_VALUED = words(
+VALUED = words(
     "-count -timeout -parallel -p -cpu -covermode -coverpkg -coverprofile -shuffle -mod -vet -tags "
     "-ldflags -gcflags"
 )
@@ -73,12 +73,12 @@ def make(found: Found, project: Project) -> Canary | None:
 
 def runs_all(found: Found) -> bool:
     """Say whether all tests of the packages are run."""
-    return found.operands(_VALUED)[:1] == ["test"] and not found.unknown(_ALLOWED, _VALUED)
+    return found.operands(VALUED)[:1] == ["test"] and not found.unknown(_ALLOWED, VALUED)
 
 
 def tested_packages(found: Found, project: Project) -> dict[str, str]:
     """Return the directories with tests that are named, with the name of the package in each."""
-    patterns = found.operands(_VALUED)[1:] or ["."]
+    patterns = found.operands(VALUED)[1:] or ["."]
     packages: dict[str, str] = {}
     for path in islice(_tests(found, patterns, project), _MOST_READ):
         text = project.text(path) or ""

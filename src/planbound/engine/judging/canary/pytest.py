@@ -125,7 +125,12 @@ _CLOSED = lazy_pattern(r"(?:^|\s)(?:-[a-zA-Z]*[iIE][a-zA-Z]*|--ignore-environmen
 _SET_ELSEWHERE = lazy_pattern(r"\$\{?PYTHONPATH\}?")
 
 
-def make(found: Found, project: Project) -> Canary | None:
+def report(found: Found, project: Project) -> Canary | None:
+    """Return the plugin alone: it writes down how every test ended."""
+    return make(found, project, adding=False)
+
+
+def make(found: Found, project: Project, *, adding: bool = True) -> Canary | None:
     """Return the tests, the plugin, and what makes pytest load it."""
     call = found.call
     if call.has(*_CHOOSING) or _CLOSED.search(found.prefix):
@@ -140,7 +145,7 @@ def make(found: Found, project: Project) -> Canary | None:
         return None
     tests: list[tuple[str, bytes]] = []
     names: list[str] = []
-    for place in _folders(found, project):
+    for place in _folders(found, project) if adding else ():
         own = tuple(f"test_{name}" for name in project.several(4, "pytest", place))
         kind = "Test" + project.called("class", place).replace("_", "").capitalize()
         path = joined(place, f"test_{project.called('file', place)}.py")
@@ -179,6 +184,11 @@ def _folders(found: Found, project: Project) -> list[str]:
             if _TEST_FILE.fullmatch(base(path)):
                 folders.setdefault(parent(path))
     return list(folders)[:_MOST_FOLDERS] or [found.directory]
+
+
+def is_closed(found: Found) -> bool:
+    """Say whether Python would not look at the environment, or finds another one."""
+    return _CLOSED.search(found.prefix) is not None or "PYTHONPATH" in found.text
 
 
 def _places(found: Found) -> list[str] | None:

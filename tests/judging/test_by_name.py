@@ -1,0 +1,206 @@
+"""Tests by their names: what they are compared by, and who names them."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from pathlib import Path
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from planbound.engine.judging.by_name import Compared, compare, decode, encode
+from planbound.engine.judging.declared import declared_tests
+from planbound.engine.judging.outcome import Captured, Ending, Outcome
+from planbound.engine.judging.reporters import reporter_for
+from planbound.engine.judging.summary import Case
+from planbound.plan.command import read_script
+from tests.judging.test_canary import outcome
+from tests.needs import need, need_working
+
+pytestmark = pytest.mark.requirement("judging.by-name")
+
+
+def cases(text: str) -> list[Case]:
+    """Return tests of `name=outcome` words."""
+    ends = {"+": "passed", "-": "failed", "/": "skipped"}
+    return [Case(word[1:], ends[word[0]]) for word in text.split()]
+
+
+@pytest.mark.parametrize(
+    ("before", "now", "failures", "gone"),
+    [
+        ("+a -b /c", "+a -b /c", "", ""),
+        ("+a -b", "+a +b", "", ""),
+        ("+a", "-a", "a", ""),
+        ("+a", "/a", "a", ""),
+        ("+a -b", "+a", "", "b"),
+        ("+a", "", "", "a"),
+        ("/a", "", "", "a"),
+        ("+a", "+a +b", "", ""),
+        ("+a", "+a -b", "b", ""),
+        ("+a +a", "+a", "", "a"),
+        ("+a +a", "+a -a", "a", ""),
+        ("+a -a", "+a -a", "", ""),
+        ("+a -a", "-a -a", "a", ""),
+        ("+a[x-0x7f12345678]", "+a[x-0x7f87654321]", "", ""),
+    ],
+)
+def test_what_fails_or_is_gone_is_named(before: str, now: str, failures: str, gone: str) -> None:
+    found = compare(cases(before), cases(now))
+    assert found == Compared(tuple(failures.split()), tuple(gone.split()))
+
+
+_CASES = st.lists(
+    st.builds(Case, st.text(max_size=5), st.sampled_from(["passed", "failed", "skipped"]))
+)
+
+
+@given(_CASES, _CASES)
+def test_a_list_that_is_kept_is_compared_like_the_tests_themselves(
+    before: list[Case], now: list[Case]
+) -> None:
+    kept = decode(encode(before))
+    assert encode(kept) == encode(before)
+    assert compare(kept, now) == compare(before, now)
+    assert compare(before, before) == Compared((), ())
+
+
+_UNITTEST = """\
+import unittest
+class T(unittest.TestCase):
+    def test_a(self): pass
+    def test_b(self): self.fail()
+    @unittest.skip("x")
+    def test_c(self): pass
+    @unittest.expectedFailure
+    def test_d(self): self.fail()
+    def test_e(self):
+        with self.subTest(x=1): self.fail()
+"""
+_PYTEST = """\
+import pytest
+@pytest.mark.parametrize("x", [1, 2])
+def test_a(x): assert x == 1
+@pytest.mark.skip
+def test_b(): pass
+@pytest.mark.xfail
+def test_c(): assert 0
+class TestD:
+    def test_e(self): print("5 passed in 0.01s")
+"""
+_NODE = """\
+const test = require('node:test');
+test('a', () => {});
+test('b', () => { throw new Error('x'); });
+test.describe('group', () => { test('c', () => {}); test.skip('d', () => {}); });
+"""
+_CARGO = {
+    "Cargo.toml": '[package]\nname = "demo"\nversion = "0.1.0"\nedition = "2021"\n',
+    "src/lib.rs": "#[test]\nfn a() {}\n#[test]\nfn b() { panic!() }\n"
+    "#[test]\n#[ignore]\nfn c() {}\n",
+    "tests/d.rs": "#[test]\nfn d() {}\n",
+}
+
+
+@pytest.mark.parametrize(
+    ("runner", "command", "files", "expected"),
+    [
+        (
+            "pytest",
+            "python -m pytest -q -x",
+            {"tests/test_x.py": _PYTEST},
+            "+tests.test_x::test_a[1] -tests.test_x::test_a[2] /tests.test_x::test_b \
+            /tests.test_x::test_c +tests.test_x.TestD::test_e",
+        ),
+        (
+            "unittest",
+            "python -m unittest",
+            {"test_x.py": _UNITTEST},
+            "+test_x.T::test_a -test_x.T::test_b /test_x.T::test_c /test_x.T::test_d \
+            -test_x.T::test_e",
+        ),
+        (
+            "unittest",
+            "make test",
+            {"test_x.py": _UNITTEST, "Makefile": "test:\n\tpython -m unittest test_x.T.test_a\n"},
+            "+test_x.T::test_a",
+        ),
+        ("node --test", "node --test", {"a.test.js": _NODE}, "+test::a -test::b +test::c /test::d"),
+        ("cargo test", "cargo test --offline", _CARGO, "+a -b /c +d"),
+    ],
+    ids=["pytest", "unittest", "make", "node", "cargo"],
+)
+def test_a_runner_names_every_test_with_its_end(
+    tmp_path: Path, runner: str, command: str, files: Mapping[str, str], expected: str
+) -> None:
+    if runner == "node --test":
+        need("node", "its runs are looked at")
+    if runner == "cargo test":
+        need_working("cargo")
+    for name, text in files.items():
+        (tmp_path / name).parent.mkdir(parents=True, exist_ok=True)
+        (tmp_path / name).write_text(text)
+    reporter = reporter_for(
+        runner,
+        read_script(command),
+        list(files),
+        lambda path: files[path].encode() if path in files else None,
+        "ab12cd",
+    )
+    assert reporter is not None
+    for name, content in (*reporter.added.files, *reporter.added.programs):
+        (tmp_path / name).parent.mkdir(parents=True, exist_ok=True)
+        (tmp_path / name).write_bytes(content)
+        (tmp_path / name).chmod(0o755)
+    added = {name: value.format(workspace=tmp_path) for name, value in reporter.added.environment}
+    if "PATH" in added:
+        import os  # noqa: PLC0415 - for this one
+
+        added["PATH"] += f":{os.environ['PATH']}"
+    code, text = outcome(tmp_path, command, added)
+    report = reporter.added.reports
+    collected = {report: (tmp_path / report).read_bytes()} if report else {}
+    data = text.encode()
+    seen = Outcome(ending=Ending.EXITED, stdout=Captured(data, b"", len(data)), collected=collected)
+    found = reporter.cases(seen)
+    assert found is not None, text
+    assert sorted(found) == sorted(cases(expected))
+    assert code == 0 or code in reporter.failing
+
+
+@pytest.mark.parametrize(
+    ("runner", "command"),
+    [
+        ("pytest", "python -m pytest -q && ruff check"),
+        ("pytest", "python -m pytest -q || true"),
+        ("pytest", "python -I -m pytest"),
+        ("pytest", "pytest a; pytest b"),
+        ("unittest", "env -i python -m unittest"),
+        ("jest", "npx jest"),
+        ("ctest", "ctest"),
+    ],
+)
+def test_where_no_report_can_be_had_nobody_pretends(runner: str, command: str) -> None:
+    assert reporter_for(runner, read_script(command), [], lambda _path: None, "ab12cd") is None
+
+
+@pytest.mark.requirement("judging.counted")
+@pytest.mark.parametrize(
+    ("path", "text", "count"),
+    [
+        ("a.test.js", "test('a', () => {});\n  it.only('b', f)\nit.each([1, 2])('c', f)\n", 3),
+        ("a.test.js", "// nothing but 'it(' in a text\nconsole.log('test(');\n", 0),
+        ("spec/a_spec.rb", "  it 'does' do\n  end\n  specify { }\n", 2),
+        ("tests/ATest.php", "public function testOne() {}\n#[Test]\npublic function two() {}\n", 2),
+        ("test/a.bats", '@test "one" {\n}\n', 1),
+        ("CMakeLists.txt", "add_test(NAME a COMMAND a)\n", 1),
+        ("a_test.go", "func TestA(t *testing.T) {}\nfunc BenchmarkB(b *testing.B) {}\n", 1),
+        ("src/lib.rs", "#[test]\nfn a() {}\n#[tokio::test]\nasync fn b() {}\n", 2),
+        ("tests/test_a.py", "def test_a(): pass\ndef helper(): pass\n", 1),
+    ],
+)
+def test_tests_are_counted_in_the_sources_where_no_report_is(
+    path: str, text: str, count: int
+) -> None:
+    assert declared_tests({path: text.encode()}) == count
