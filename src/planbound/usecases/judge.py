@@ -203,14 +203,15 @@ class _Judgement:
             self.bench.told(None)
 
     def _verdict(self) -> Verdict:
-        refusal = self._refusal()
+        refusal = self._refusal() or self._unnamed()
         if refusal is not None:
             return self._made(refusal, None, None, Founded(Evidence.E0, ()), Corroboration())
-        support = Corroboration()
+        support, few = Corroboration(), None
         try:
             outcome, finding, summary, runs = self._runs()
             if finding.kind is VerdictKind.PASS:
                 support = self._corroborate(summary)
+                few = self._too_few(support)
         except CellProblem as problem:
             # Cells can be made here, but not of this tree: nobody can say what the contract says.
             refusal = Finding(VerdictKind.UNRUNNABLE, problem.message)
@@ -234,7 +235,7 @@ class _Judgement:
         if finding.kind is VerdictKind.PASS:
             finding = self._doubts(finding, summary, runner, support, basis)
         if finding.kind is VerdictKind.PASS:
-            finding = self._too_few(support) or finding
+            finding = few or finding
         if outcome.ending is Ending.NOT_STARTED:
             basis = Founded(Evidence.E0, ())
         finding = self._trespass(finding, outcome)
@@ -249,9 +250,6 @@ class _Judgement:
                 VerdictKind.UNRUNNABLE,
                 f"the workspace could not be read to its end: {self.before.truncated}",
             )
-        if self.by_name and (self.bench.bare or self.reporter is None):
-            where = "a plain process" if self.bench.bare else "this command"
-            return Finding(VerdictKind.UNRUNNABLE, f"nothing names the tests of {where}")
         if self.command.language not in LANGUAGES:
             return Finding(VerdictKind.UNRUNNABLE, f"`{self.command.language}` is not run by bash")
         if self.bench.fault is not None and may_use_python(self.script):
@@ -263,6 +261,13 @@ class _Judgement:
         if fault is not None:
             return Finding(VerdictKind.UNRUNNABLE, f"line {fault.line + 1}: {fault.message}")
         return None
+
+    def _unnamed(self) -> Finding | None:
+        """Return that tests are to be judged by their names, and nothing has these."""
+        if not self.by_name or not (self.bench.bare or self.reporter is None):
+            return None
+        where = "a plain process" if self.bench.bare else "this command"
+        return Finding(VerdictKind.UNRUNNABLE, f"nothing names the tests of {where}")
 
     def _runs(self) -> tuple[Outcome, Finding, Summary | None, int]:
         """Run the contract as often as is asked for; unlike ends are flaky."""
