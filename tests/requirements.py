@@ -298,5 +298,8 @@ REQUIREMENTS = {
     "disk.no-bug": "a full, read-only or failing disk is told as such; nothing is half-written",
     "gate.all-or-nothing": "an approval that cannot be shown in the plan's file does not count",
     "state.swept": "what a kill left goes with the next command; what is needed to go on stays",
+    "command.gc": "gc removes what no run, approval or receipt needs, and a dry run nothing",
+    "gc.safe": "gc takes nothing from a run that can go on, from who works, or when it is killed",
+    "state.ignored": "what git ignores and no contract names is watched, and not kept",
     "tests.bare-machine": "the tests pass on a bare machine; CI leaves none out for a program",
 }

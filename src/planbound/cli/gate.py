@@ -40,6 +40,7 @@ from planbound.usecases.baseline import (
 from planbound.usecases.differences import difference
 from planbound.usecases.modify import TextChange, modify, new_errors, say_change
 from planbound.usecases.record import Recorder
+from planbound.usecases.unkept import unkept
 from planbound.usecases.verify import Verified, verify
 from planbound.wiring.judging import make_bench, refuse_in_cell
 from planbound.wiring.parts import Parts
@@ -117,7 +118,7 @@ class Gate:
         """Freeze the tree, look at every contract, and show what would be approved."""
         bench = make_bench(self.parts)
         self.bench = bench
-        tree = freeze(bench.tree, bench.vault, bench.rules)
+        tree = freeze(bench.tree, bench.vault, bench.rules, unkept(bench, self.plan))
         found = tuple(cases(self.plan))
         sheet = gate.Sheet(
             plan=self.plan,

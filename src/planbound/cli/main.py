@@ -71,6 +71,7 @@ COMMANDS = {
     "mcp": "offer the plan tools to a client of the Model Context Protocol",
     "hook": "answer an event of an agent host, as JSON; `planbound install` sets it up",
     "install": "set up the hooks, plan tools and skill in an agent host, or take them away",
+    "gc": "remove from the state home what no run, approval or receipt needs",
     "doctor": "say what is wrong with this workspace, and the cure",
 }
 _SUGGESTED, _SHOWN = 3, 60

@@ -3,12 +3,15 @@
 from __future__ import annotations
 
 import contextlib
+import fcntl
 import hashlib
 import os
 import sqlite3
 import stat
-from collections.abc import Iterable
+import time
+from collections.abc import Iterable, Iterator
 from itertools import islice
+from typing import IO
 
 from planbound.errors import FileProblem
 from planbound.store import sqlite_file
@@ -21,6 +24,7 @@ MAX_KEPT = 64 * 2**20
 """A larger file is not kept."""
 
 _VERSION = 1
+_INCREMENTAL = 2
 _DAMAGED = "put it aside: a new one is made when needed"
 _AT_ONCE = 500
 
@@ -48,12 +52,14 @@ class Vault:
     def __init__(self, path: str) -> None:
         self._path = path
         self._door = _Door(path, _opened)
+        self._used: IO[bytes] | None = None
 
     def missing(self, digests: Iterable[bytes]) -> set[bytes]:
         """Return those whose content is not here."""
         wanted = set(digests)
         if not wanted or not os.path.lexists(self._path):
             return wanted
+        self._use()
         found: set[bytes] = set()
         rest = iter(wanted)
         with self._door as connection:
@@ -71,6 +77,7 @@ class Vault:
         What is larger than MAX_KEPT is left out.
         """
         new = 0
+        self._use()
         with self._door as connection:
             assert connection is not None
             sqlite_file.begin(connection)
@@ -89,6 +96,7 @@ class Vault:
         """Return what has that hash, None where it is not here."""
         if not os.path.lexists(self._path):
             return None
+        self._use()
         question = "SELECT content FROM object WHERE sha256 = ?"
         with self._door as connection:
             assert connection is not None
@@ -103,6 +111,101 @@ class Vault:
     def close(self) -> None:
         """Let go of the file; the vault can still be used and opens it again."""
         self._door.close()
+        if self._used is not None:
+            self._used.close()
+            self._used = None
+
+    # -- clearing out ----------------------------------------------------------------------------
+
+    def sizes(self) -> dict[bytes, int]:
+        """Return how large every content is that is here."""
+        if not os.path.lexists(self._path):
+            return {}
+        question = "SELECT sha256, length(content) FROM object"
+        with self._door as connection:
+            assert connection is not None
+            return dict(patiently(lambda: connection.execute(question).fetchall()))
+
+    @contextlib.contextmanager
+    def alone(self) -> Iterator[bool]:
+        """Say whether nobody else uses the vault, and keep everybody out as long as it is so.
+
+        Who looks whether a content is here goes on to rely on it: nothing may vanish meanwhile.
+        """
+        try:
+            file = _lock_file(self._path)
+        except OSError:
+            yield False
+            return
+        with file:
+            try:
+                fcntl.flock(file, fcntl.LOCK_EX | fcntl.LOCK_NB)
+            except OSError:
+                yield False
+                return
+            self._used = file  # this one may go on looking
+            try:
+                yield True
+            finally:
+                self._used = None
+
+    def discard(self, digests: Iterable[bytes]) -> None:
+        """Remove contents, all or none, and give their room back; only `alone`."""
+        with self._door as connection:
+            assert connection is not None
+            sqlite_file.begin(connection)
+            try:
+                statement = "DELETE FROM object WHERE sha256 = ?"
+                connection.executemany(statement, [(each,) for each in digests])
+                connection.execute("COMMIT")
+            except BaseException:
+                sqlite_file.roll_back(connection)
+                raise
+            _shrink(connection)
+
+    def _use(self) -> None:
+        """Keep contents from being cleared out, as long as this vault is open."""
+        if self._used is not None:
+            return
+        try:
+            file = _lock_file(self._path)
+        except OSError:
+            return  # where nothing can be written nothing is cleared out
+        end = time.monotonic() + sqlite_file.PATIENCE
+        while True:
+            try:
+                fcntl.flock(file, fcntl.LOCK_SH | fcntl.LOCK_NB)
+            except BlockingIOError:
+                if time.monotonic() < end:
+                    time.sleep(0.01)
+                    continue
+                file.close()
+                raise FileProblem(
+                    f"`{self._path}` is being cleared out by another process",
+                    hint="wait for `planbound gc` to end",
+                ) from None
+            except OSError:
+                pass  # a file system without locks
+            self._used = file
+            return
+
+
+def _lock_file(path: str) -> IO[bytes]:
+    folder = os.path.dirname(os.path.abspath(path))
+    os.makedirs(folder, mode=0o700, exist_ok=True)
+    flags = os.O_RDWR | os.O_CREAT | os.O_CLOEXEC
+    return open(os.open(f"{path}.lock", flags, 0o600), "r+b", buffering=0)
+
+
+def _shrink(connection: sqlite3.Connection) -> None:
+    """Give room back to the disk; where there is not enough to do that, it is used again."""
+    with contextlib.suppress(sqlite3.OperationalError):
+        if _number(connection, "PRAGMA auto_vacuum") == _INCREMENTAL:
+            # Not `execute`, which would give back one page.
+            connection.executescript("PRAGMA incremental_vacuum")
+        else:  # made by an earlier version
+            connection.execute(f"PRAGMA auto_vacuum = {_INCREMENTAL}")
+            connection.execute("VACUUM")
 
 
 def _check(sha256: bytes, content: bytes) -> None:
@@ -145,6 +248,8 @@ def _opened(path: str) -> Opened:
     try:
         # FULL: a commit is on the disk when it returns.
         connection.execute("PRAGMA synchronous = FULL")
+        # Takes hold of a new file only.
+        connection.execute(f"PRAGMA auto_vacuum = {_INCREMENTAL}")
         _complete(connection, path)
         _keep_once(connection)
     except BaseException:

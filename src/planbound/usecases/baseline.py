@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import hashlib
 import os
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Container, Iterable, Iterator, Sequence
 from typing import NamedTuple
 
 from planbound.engine.configuration import Configuration
@@ -23,7 +23,11 @@ from planbound.ports.tree import Tree, Vault
 from planbound.usecases.bench import Bench
 from planbound.usecases.judge import Setting, judge
 from planbound.usecases.record import Recorder
+from planbound.usecases.unkept import Unkept
 from planbound.usecases.verdict_events import note_verdict
+
+MUCH = 1 << 20
+"""So many bytes are kept without asking whether anybody needs them."""
 
 
 class FrozenTree(NamedTuple):
@@ -44,8 +48,11 @@ class Taken(NamedTuple):
     """The digest of the configuration that contracts run under."""
 
 
-def freeze(tree: Tree, vault: Vault, rules: ScanRules) -> FrozenTree:
-    """Keep a copy of every file of the tree that is not too large; return what is there."""
+def freeze(tree: Tree, vault: Vault, rules: ScanRules, unkept: Unkept | None = None) -> FrozenTree:
+    """Keep a copy of every file of the tree that is not too large; return what is there.
+
+    Where much is new, what need not be kept is left out.
+    """
     manifest = tree.manifest(rules)
     if manifest.truncated:
         raise FileProblem(
@@ -54,12 +61,22 @@ def freeze(tree: Tree, vault: Vault, rules: ScanRules) -> FrozenTree:
         )
     files = {entry.content for entry in manifest.entries.values() if entry.type is EntryType.FILE}
     missing = vault.missing(files)
+    if missing and unkept is not None and _size(manifest, missing) > MUCH:
+        missing -= unkept(manifest)
     if missing:
         vault.keep(tree.contents(manifest, missing))
     data = encode(manifest)
     key = hashlib.sha256(data)
     vault.keep([(key.digest(), data)])
     return FrozenTree(manifest, key.hexdigest())
+
+
+def _size(manifest: Manifest, contents: Container[bytes]) -> int:
+    return sum(
+        entry.size
+        for entry in manifest.entries.values()
+        if entry.type is EntryType.FILE and entry.content in contents
+    )
 
 
 def observe(bench: Bench, cases: Iterable[Case]) -> Iterator[Verdict]:

@@ -42,6 +42,8 @@ class Bench(NamedTuple):
     """The judges that are laid into the contract's cell only."""
     told: Callable[[Stage | None], None] = lambda _stage: None
     """Is told what is judged now; None: nothing any more."""
+    ignored: Callable[[], tuple[bytes, ...]] = tuple
+    """Returns the folders that git ignores; asked only where it matters."""
     bare: bool = False
     """Whether there is no cell: the tree is not looked at, and nothing is protected."""
     fault: tuple[str, str] | None = None

@@ -50,6 +50,8 @@ class StateFolder(NamedTuple):
     """Its permissions; None where it is not there yet."""
     is_own: bool = True
     """Whether it belongs to who asks."""
+    size: str | None = None
+    """How large it is, for people."""
 
 
 class ContractTools(NamedTuple):
@@ -343,7 +345,8 @@ def _permissions(name: str, folder: StateFolder) -> Check:
     if folder.mode & 0o055:
         message = f"{folder.path} can be read by others ({folder.mode:04o})"
         return Check(name, Health.WARN, message, private)
-    return Check(name, Health.OK, f"{folder.path} is private")
+    size = f", and has {folder.size}" if folder.size else ""
+    return Check(name, Health.OK, f"{folder.path} is private{size}")
 
 
 def _storage(probes: Probes) -> Iterator[Check]:

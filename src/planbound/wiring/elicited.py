@@ -21,6 +21,7 @@ from planbound.usecases import gate
 from planbound.usecases.baseline import Taken, freeze, note_baseline, observe
 from planbound.usecases.bench import Bench
 from planbound.usecases.locate import locate
+from planbound.usecases.unkept import unkept
 from planbound.usecases.verify import verify
 from planbound.wiring.judging import make_bench, refuse_in_cell
 from planbound.wiring.parts import Parts
@@ -72,7 +73,7 @@ class ElicitedApprovals:
             )
         file, data, plan = self._read(question.slug)
         bench = make_bench(self._parts)
-        tree = freeze(bench.tree, bench.vault, bench.rules)
+        tree = freeze(bench.tree, bench.vault, bench.rules, unkept(bench, plan))
         found = tuple(cases(plan))
         sheet = gate.Sheet(
             plan=plan,
@@ -121,7 +122,7 @@ class ElicitedApprovals:
 
     def _judges(self, plan: Plan, bench: Bench) -> dict[str, str]:
         found: tuple[Case, ...] = tuple(cases(plan))
-        tree = freeze(bench.tree, bench.vault, bench.rules)
+        tree = freeze(bench.tree, bench.vault, bench.rules, unkept(bench, plan))
         return gate.judge_digests(found, tree.manifest, bench.vault)
 
 

@@ -6,7 +6,7 @@ import contextlib
 import os
 import sys
 from collections.abc import Callable, Sequence
-from functools import cache
+from functools import cache, partial
 from typing import TYPE_CHECKING
 
 from planbound.engine.configuration import Configuration
@@ -15,6 +15,7 @@ from planbound.errors import BindingError, Refused
 from planbound.journal.event import EventKind
 from planbound.ports.cell import Cell
 from planbound.ports.journal import Query
+from planbound.shell.git.ignored import ignored_folders
 from planbound.shell.syntax import BashSyntax
 from planbound.store.vault import Vault
 from planbound.usecases.bench import Bench
@@ -37,6 +38,7 @@ if TYPE_CHECKING:
 
 __all__ = ["SYSTEM_PATH", "make_bench", "refuse_in_cell", "scratch", "vault"]
 _CELL_MARK = "/run/planbound-cell"
+DATABASE = "PLANBOUND_DATABASE_URL"
 AGENT_MARK = "PLANBOUND_ATTEMPT"
 """What every agent finds in its environment."""
 
@@ -60,7 +62,21 @@ def scratch(parts: Parts) -> Scratch:
 
 def vault(parts: Parts) -> Vault:
     """Return where copies of files are kept."""
+    if os.environ.get(DATABASE):
+        # The journal is not beside it: without this nobody could tell what is still needed.
+        with contextlib.suppress(OSError):
+            os.makedirs(parts.state.folder, mode=0o700, exist_ok=True)
+            os.close(os.open(_elsewhere(parts), os.O_WRONLY | os.O_CREAT | os.O_CLOEXEC, 0o600))
     return Vault(os.path.join(parts.state.folder, "vault.sqlite"))
+
+
+def elsewhere(parts: Parts) -> bool:
+    """Say whether kept contents belong to a journal that is not at hand."""
+    return os.path.exists(_elsewhere(parts)) and not os.environ.get(DATABASE)
+
+
+def _elsewhere(parts: Parts) -> str:
+    return os.path.join(parts.state.folder, "journal.elsewhere")
 
 
 def make_bench(parts: Parts, cell: Cell | None = None) -> Bench:
@@ -89,6 +105,7 @@ def make_bench(parts: Parts, cell: Cell | None = None) -> Bench:
         ),
         held_out=held_out_files(tree.root, configuration.judging.held_out),
         told=parts.told,
+        ignored=partial(ignored_folders, tree.root),
         bare=bare,
         cure=cure_of(project),
         fault=project.fault or (None if bare else hidden_fault(project, masked)),

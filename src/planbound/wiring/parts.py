@@ -184,6 +184,19 @@ class Parts:
             return None
         return self._bare_journal()
 
+    def journals(self) -> list[Journal]:
+        """Return every journal that this state home belongs to, and that is at hand."""
+        from planbound.store.journal_sqlite import SqliteJournal  # noqa: PLC0415 - start-up
+
+        found: list[Journal] = []
+        if os.path.exists(self.state.journal):
+            beside = SqliteJournal(self.state.journal)
+            self._opened.append(beside)
+            found.append(beside)
+        if os.environ.get("PLANBOUND_DATABASE_URL"):
+            found.append(self._bare_journal())
+        return found
+
     def leases(self) -> SqlLeases:
         """Return the leases of the journal's plans, by a connection of their own."""
         return self._bare_journal().leases()

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import contextlib
+import os
 import tempfile
 
 from planbound.store.disk import Disk, disk_of, size_text
@@ -36,6 +38,19 @@ def _finding(disk: Disk, names: str) -> Finding:
     if disk.is_read_only:
         cure = f"mount {disk.mount} so that it can be written"
     return Finding(f"{message}: {disk.trouble}", cure)
+
+
+def size_of(path: str) -> int:
+    """Return how many bytes a file or folder takes on the disk, as far as that can be told."""
+    try:
+        total = os.lstat(path).st_blocks * 512
+    except OSError:
+        return 0
+    for folder, folders, files in os.walk(path):
+        for name in (*folders, *files):
+            with contextlib.suppress(OSError):
+                total += os.lstat(os.path.join(folder, name)).st_blocks * 512
+    return total
 
 
 def left_findings(parts: Parts) -> list[Finding]:

@@ -24,6 +24,7 @@ from planbound.usecases.baseline import (
     note_baseline,
     observe,
 )
+from planbound.usecases.unkept import unkept
 from planbound.wiring.judging import make_bench
 from planbound.wiring.parts import Parts
 
@@ -47,7 +48,7 @@ def run(arguments: argparse.Namespace, terminal: Terminal) -> ExitCode:
         raise UsageError("a baseline is kept for a plan in `.harness/`, and this is none")
     bench = make_bench(parts)
     redactor = parts.redactor
-    tree = freeze(bench.tree, bench.vault, bench.rules)
+    tree = freeze(bench.tree, bench.vault, bench.rules, unkept(bench, asked.plan))
     tools = judging.tell_tools(asked, bench, tree.manifest, terminal, silent=arguments.json)
     found: list[Verdict] = []
     for verdict in observe(bench, asked.judged):

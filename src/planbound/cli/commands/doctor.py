@@ -126,4 +126,8 @@ def _state(folder: str) -> StateFolder:
         return StateFolder(folder, None)
     except OSError as error:
         raise FileProblem(f"cannot look at {folder}: {error.strerror}") from error
-    return StateFolder(folder, stat.S_IMODE(found.st_mode), found.st_uid == os.geteuid())
+    from planbound.store.disk import size_text  # noqa: PLC0415 - only here
+    from planbound.wiring.storage import size_of  # noqa: PLC0415
+
+    own = found.st_uid == os.geteuid()
+    return StateFolder(folder, stat.S_IMODE(found.st_mode), own, size_text(size_of(folder)))

@@ -184,6 +184,8 @@ def _script(probes: tuple[Probe, ...]) -> str:
 @contextlib.contextmanager
 def _world(folder: str) -> Iterator[_World]:
     try:
+        # The state home is made by this, too: a mode is not for parents.
+        os.makedirs(os.path.dirname(folder), mode=0o700, exist_ok=True)
         os.makedirs(folder, mode=0o700, exist_ok=True)
         temporary = tempfile.TemporaryDirectory(prefix=f"{PROBE}{mark()}-", dir=folder)
     except OSError as error:

@@ -40,6 +40,8 @@ class Scratch:
     @contextlib.contextmanager
     def _made(self, parent: str) -> Iterator[str]:
         try:
+            # The state home is made by this, too: a mode is not for parents.
+            os.makedirs(os.path.dirname(parent), mode=0o700, exist_ok=True)
             os.makedirs(parent, mode=0o700, exist_ok=True)
             name = f"{_ROOM}{mark().replace('.', '-')}-{os.urandom(6).hex()}"
             path = os.path.join(parent, name)

@@ -10,12 +10,12 @@ from typing import NamedTuple
 
 from planbound.errors import GitProblem
 
-_PATH = "/usr/local/bin:/usr/bin:/bin"
+PATH = "/usr/local/bin:/usr/bin:/bin"
 _SECONDS = 1800.0
 _OLDEST = (2, 38)
 """The first git that brings two commits together without a worktree."""
-_ENVIRONMENT = {
-    "PATH": _PATH,
+ENVIRONMENT = {
+    "PATH": PATH,
     "HOME": "/nonexistent",
     "LC_ALL": "C.UTF-8",
     "GIT_CONFIG_NOSYSTEM": "1",
@@ -85,7 +85,7 @@ class Git:
                 [self._found(), *words],
                 input=given,
                 capture_output=True,
-                env=_ENVIRONMENT | dict(place),
+                env=ENVIRONMENT | dict(place),
                 cwd=current,
                 timeout=_SECONDS,
                 check=False,
@@ -104,7 +104,7 @@ class Git:
         if self._program is None:
             import shutil  # noqa: PLC0415 - start-up: most commands run no git
 
-            found = shutil.which("git", path=_PATH) or shutil.which("git")
+            found = shutil.which("git", path=PATH) or shutil.which("git")
             if found is None:
                 raise GitProblem("`git` is not on the PATH", hint="install git 2.38 or newer")
             self._program = found

@@ -37,10 +37,12 @@ def create(
     from planbound.usecases.draft import free_name  # noqa: PLC0415
     from planbound.usecases.gate import keep_text  # noqa: PLC0415
     from planbound.usecases.run.screen import ScreenedTree  # noqa: PLC0415
+    from planbound.usecases.unkept import unkept  # noqa: PLC0415
 
     data = _text(desk, objective, steps, conditions).encode()
     bench = desk.bench()
-    tree = freeze(ScreenedTree(bench.tree), desk.vault, bench.rules)
+    spared = unkept(bench, parse(data, path=""))
+    tree = freeze(ScreenedTree(bench.tree), desk.vault, bench.rules, spared)
     wanted = name or free_name(_name(objective), desk.workspace)
     file = create_file(
         wanted, data, workspace=desk.workspace, files=desk.files, folders=desk.folders

@@ -38,6 +38,7 @@ from planbound.usecases.run.screen import ScreenedTree
 from planbound.usecases.run.session import Session
 from planbound.usecases.run.staffing import AGENT_SECONDS, Staffing, limit
 from planbound.usecases.run.subscriptions import read_inside, read_judges, read_subscriptions
+from planbound.usecases.unkept import unkept
 
 _LEAST = 0.1
 _DIFF = 6000
@@ -197,7 +198,8 @@ class Ordering:
         step = session.state.steps[slot.place]
         if not anew and step.manifest is not None:
             return self._frozen(step.manifest), step.manifest
-        tree = freeze(bench.tree, bench.vault, bench.rules)
+        spared = unkept(bench, session.layout.plan)
+        tree = freeze(bench.tree, bench.vault, bench.rules, spared)
         manifest = with_approved_judges(session, session.case(slot.place), tree.manifest)
         key = tree.key if manifest is tree.manifest else session.keep(manifest)
         self._manifests = {key: manifest}

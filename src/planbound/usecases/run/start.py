@@ -31,6 +31,7 @@ from planbound.usecases.run.projection import Projection
 from planbound.usecases.run.screen import screened
 from planbound.usecases.run.session import Session
 from planbound.usecases.run.staffing import Staffing
+from planbound.usecases.unkept import unkept
 
 _DONE = frozenset({"done", "done with skips"})
 
@@ -109,7 +110,9 @@ def make_ready(desk: Desk, state: RunState, fence: Fence, data: bytes) -> Ready:
     run = state.run or desk.nonce()
     session = Session(desk, state, fence, data=data, run=run)
     with session.occupancy.inside():
-        whole = freeze(desk.bench.tree, desk.bench.vault, desk.bench.rules).manifest
+        whole = freeze(
+            desk.bench.tree, desk.bench.vault, desk.bench.rules, unkept(desk.bench, plan)
+        ).manifest
     manifest = screened(whole)
     frozen = last_baseline(desk.journal, desk.bench.vault, desk.slug)
     if frozen is not None and desk.place.is_linked and not session.is_bare:
