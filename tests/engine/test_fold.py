@@ -46,7 +46,8 @@ def complete(completed: int = 0, failed: int = 0, skipped: int = 0, waived: int 
 CREATED: Event = (E.PLAN_CREATED, None, {"task_count": 2, "dependencies": {}})
 BLOCKED: Event = (E.TASK_BLOCKED, "1", {"reason": "no"})
 WITH_BLOCKED: Event = (E.FINALIZATION_ACCEPTED, None, {"blocked": ["step 1: no"]})
-ESCALATED: Event = (E.RECOVERY_ESCALATION, "1", {"reason": "stuck", "user_decision": None})
+STUCK: dict[str, Json] = {"reason": "stuck", "user_decision": None, "escalation": "q1"}
+ESCALATED: Event = (E.RECOVERY_ESCALATION, "1", STUCK)
 
 
 def test_no_events_no_state() -> None:
@@ -156,8 +157,8 @@ def test_first_and_last_event_are_kept() -> None:
 
 
 ASKED: Event = (E.GATE_APPROVAL_REQUESTED, None, {"plan_id": "a", "digest": "d"})
-REFUSED: Event = (E.PERMISSION_REQUIRED, "1", {"reason": "no key"})
-ANSWERED: Event = (E.RECOVERY_ESCALATION, "1", {"reason": "stuck", "user_decision": "retry"})
+REFUSED: Event = (E.RECOVERY_ESCALATION, "1", STUCK | {"kind": "permission"})
+ANSWERED: Event = (E.RECOVERY_ESCALATION, "1", STUCK | {"user_decision": "retry"})
 
 
 @pytest.mark.parametrize(
@@ -166,7 +167,7 @@ ANSWERED: Event = (E.RECOVERY_ESCALATION, "1", {"reason": "stuck", "user_decisio
         (ASKED, "approval", E.GATE_APPROVED),
         (ASKED, "approval", E.GATE_REJECTED),
         (ESCALATED, "escalation", ANSWERED),
-        (REFUSED, "permission", started("1", 2)),
+        (REFUSED, "permission", ANSWERED),
     ],
 )
 def test_a_question_waits_until_it_is_answered(

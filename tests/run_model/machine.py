@@ -13,13 +13,11 @@ from hypothesis import currently_in_test_context, note
 from hypothesis import strategies as st
 from hypothesis.stateful import RuleBasedStateMachine, initialize, invariant, precondition, rule
 
-from planbound.engine.fold import JournalStatus, fold
-from planbound.engine.inbox import open_questions
-from planbound.engine.run.layout import lay_out
-from planbound.engine.run.question import Question
+from planbound.engine.run.question import Question, QuestionKind
 from planbound.engine.run.state import RunState
 from planbound.engine.run.step_state import Phase, StepState
 from planbound.errors import LeaseLost, NothingToDo, PlanboundError, Refused, UsageError
+from planbound.journal.event import EventKind
 from planbound.journal.record import Record
 from planbound.plan.digest import digest
 from planbound.plan.edit import set_plan_status, set_step_status
@@ -30,6 +28,7 @@ from planbound.usecases import gate
 from tests.run_model.checker import SETTLED, Checker
 from tests.run_model.people import People, read
 from tests.run_model.plans import LETTERS, PlanShape, changed, plan_shapes
+from tests.run_model.views import Folds, Views, run_state
 from tests.run_model.world import (
     FILE,
     JUDGE,
@@ -82,6 +81,7 @@ MEDDLING = (
 )  # fmt: skip
 DECISIONS = (
     "approve", "reject", "cancel", "edit plan", "put plan back", "rewrite", "amend", "amend",
+    "look", "verify", "ask",
 )  # fmt: skip
 _PATHS = ("src/a/work", "src/b/work", "elsewhere/file", "tests/check-a.sh", "src/not-ready")
 MEANWHILE = (
@@ -117,6 +117,9 @@ class RunMachine(RuleBasedStateMachine):
         for module in _CLOCKED:
             self.clock_patch.setattr(f"planbound.usecases.run.{module}.time", self.world.clock)
         self.people = People(self.world)
+        self.folds, self.views = Folds(), Views(self.world, self.people)
+        self.state: RunState | None = None
+        self.shown = b""
         self.checker = Checker(self.shapes, SECRETS, subverted=None if bare else SUBVERTED)
         self._know(shape)
         self.world.recorder.created(SLUG, self.people.plan(), path=FILE.shown, origin="new")
@@ -320,6 +323,8 @@ class RunMachine(RuleBasedStateMachine):
     def _answer(self, question: Question, how: str, *, secret: bool) -> None:
         if how == "settle" and question.choices:
             self._try(lambda: self.people.settle(question))
+        elif question.kind is QuestionKind.CLARIFICATION:
+            self.people.clarify(question)
         elif question.choices:
             word = how if how in question.choices else question.choices[0]
             guidance = f"use {SECRETS[1]}" if secret else "look again"
@@ -363,6 +368,12 @@ class RunMachine(RuleBasedStateMachine):
                 self._edit_plan(one, other)
             case "put plan back":
                 self._put_plan_back()
+            case "look":
+                self._try(self.people.look)
+            case "verify":
+                self.people.verify()
+            case "ask":
+                self.people.ask()
             case "rewrite":
                 before = digest(self.people.plan())
                 self._edit_plan(one, other)
@@ -409,40 +420,36 @@ class RunMachine(RuleBasedStateMachine):
             return
         records = self.world.records()
         for record in records[self.last :]:
-            self.checker.read(record)
-        self.last = len(records)
+            self._read(record)
+        news, self.last = len(records) - self.last, len(records)
         for driver in self.world.living:
             assert driver.session is not None
             live = driver.session.state
             again = RunState(live.layout)
             again.apply_all(record for record in records if record.seq <= live.seq)
             assert snapshot(again) == snapshot(live), "invariant 4: the live state is another"
-        self._state_agrees(records)
+        if news or self.world.plan_data() != self.shown:
+            self.shown = self.world.plan_data()
+            self.folds.agree_with_all()
+            self.views.agree()
         for text in (*self.world.prompts, *self.world.lines, self.world.plan_data().decode()):
             assert not any(secret in text for secret in SECRETS), "invariant 8: a secret is told"
         self.world.prompts.clear()
 
-    def _state_agrees(self, records: list[Record]) -> None:
+    def _read(self, record: Record) -> None:
+        """Take one record, and compare what the folds say of it."""
+        self.checker.read(record)
+        self.folds.read(record)
         approval = self.checker.approval
-        shape = self.shapes[approval.digest] if approval is not None else None
-        if shape is None:
-            return
-        plan = read(shape.text())
-        state = RunState(lay_out(plan, self.world.recorder.step_ids(plan)))
-        state.apply_all(records)
-        folded = fold(records)[SLUG]
-        self._phases_agree(state)
-        wanted = _status(state)
-        assert folded.status is wanted, f"invariant 4: fold says {folded.status}, not {wanted}"
-        inbox = {each.id for each in open_questions(records) if each.kind.value != "approval"}
-        assert inbox == set(state.questions), "invariant 4: the inbox says something else"
-        for slot, step in zip(state.layout.slots, state.steps, strict=True):
-            task = folded.tasks.get(slot.id)
-            settled = task is not None and task.status in {"done", "holds", "waived", "skipped"}
-            skipped = step.phase is Phase.SKIPPED and step.result is None  # not recorded yet
-            assert settled == step.phase.is_settled or skipped or slot.place in state.regressed, (
-                f"invariant 4: fold says {task}, the run {step.phase}"
-            )
+        if record.draft.event is EventKind.GATE_APPROVED and approval is not None:
+            text = self.shapes[approval.digest].text()
+            self.state = run_state(self.world, text, self.folds.records)
+        elif self.state is not None:
+            self.state.apply(record)
+        known = self.state if approval is not None else None
+        self.folds.agree(known)
+        if known is not None:
+            self._phases_agree(known)
 
     def _phases_agree(self, state: RunState) -> None:
         told = {
@@ -474,6 +481,8 @@ class RunMachine(RuleBasedStateMachine):
         for count in range(_MOST_ROUNDS):
             state = self.people.state()
             if state.ended not in {None, "failed"}:
+                if count:  # else nobody has written into the file since it was put back
+                    self.views.marks_agree()
                 return
             runner = self._start()
             self.holds()
@@ -521,18 +530,6 @@ _PHASES = {
     Phase.FAILED: "failed",
 }
 assert {"proved", "waived", "skipped"} < SETTLED
-
-
-def _status(state: RunState) -> JournalStatus:
-    if state.run is None:
-        return JournalStatus.APPROVED
-    ends = {
-        None: JournalStatus.IN_PROGRESS,
-        "done": JournalStatus.DONE,
-        "done with skips": JournalStatus.DONE_WITH_SKIPS,
-        "revised": JournalStatus.DRAFT,
-    }
-    return ends.get(state.ended, JournalStatus.FAILED)
 
 
 def snapshot(value: Any) -> Any:

@@ -20,7 +20,7 @@ from planbound.plan.parse import parse, write
 from planbound.usecases import amend as amending
 from planbound.usecases import answer as answering
 from planbound.usecases import gate
-from planbound.usecases.baseline import Taken, freeze, note_baseline, observe
+from planbound.usecases.baseline import FrozenTree, Taken, freeze, note_baseline, observe
 from planbound.usecases.modify import refuse_needed
 from planbound.usecases.run.ending import Ending
 from planbound.usecases.run.projection import Projection
@@ -67,8 +67,7 @@ class People:
     def approve(self, skipped: str | None = None) -> None:
         """Approve the plan as it is."""
         world = self.world
-        plan, bench = self.plan(), world.bench()
-        found = tuple(cases(plan))
+        plan = self.plan()
         state = self.state()
         if state.approval and state.approval.digest == digest(plan) and state.is_running:
             raise NothingToDo("its run is under way")
@@ -76,17 +75,7 @@ class People:
         if skipped is not None:
             refuse_needed(plan, [skipped])
             changes = (f"skip {skipped}",)
-        with world.quiet():
-            tree = freeze(bench.tree, bench.vault, bench.rules)
-            sheet = gate.Sheet(
-                plan=plan,
-                slug=SLUG,
-                digest=digest(plan),
-                tree=tree.manifest.digest,
-                judges=gate.judge_digests(found, tree.manifest, bench.vault),
-                configuration=configuration_digest(bench.configuration),
-                baseline=tuple(observe(bench, found)),
-            )
+        tree, sheet = self._sheet(plan)
         approval = Approval(
             nonce=world.name("nonce-"),
             digest=sheet.digest,
@@ -104,6 +93,41 @@ class People:
             note_baseline(self.recorder, SLUG, taken, sheet.baseline)
             gate.approve(self.recorder, sheet, approval, text=text)
         self._show(PlanStatus.APPROVED)
+
+    def _sheet(self, plan: Plan) -> tuple[FrozenTree, gate.Sheet]:
+        bench, found = self.world.bench(), tuple(cases(plan))
+        with self.world.quiet():
+            tree = freeze(bench.tree, bench.vault, bench.rules)
+            return tree, gate.Sheet(
+                plan=plan,
+                slug=SLUG,
+                digest=digest(plan),
+                tree=tree.manifest.digest,
+                judges=gate.judge_digests(found, tree.manifest, bench.vault),
+                configuration=configuration_digest(bench.configuration),
+                baseline=tuple(observe(bench, found)),
+            )
+
+    def look(self) -> None:
+        """Look at the sheet without a terminal: the approval waits from then on."""
+        state, plan = self.state(), self.plan()
+        if state.approval and state.approval.digest == digest(plan) and state.ended is None:
+            raise NothingToDo("it is approved")
+        gate.request(self.recorder, self._sheet(plan)[1])
+        waiting = [each.digest for each in self.questions() if each.kind is QuestionKind.APPROVAL]
+        assert waiting == [digest(plan)], "who is told that it waits finds it in the inbox"
+
+    def verify(self) -> None:
+        """Verify the plan as it is."""
+        self.recorder.verified(SLUG, self.plan(), path=FILE.shown, warnings=0)
+
+    def ask(self) -> None:
+        """Ask something about the plan."""
+        gate.ask(self.recorder, SLUG, self.plan(), by=WHO.name, question="why?")
+
+    def clarify(self, question: Question) -> None:
+        """Answer what was asked about the plan."""
+        answering.clarify(self.recorder, question, WHO, "because")
 
     def _stillness(self) -> AbstractContextManager[None]:
         self.world.holder = self.driver_name() or WHO.name

@@ -6,6 +6,8 @@ import enum
 from collections.abc import Iterable, Mapping
 from typing import NamedTuple
 
+from planbound.engine.inbox import note, waits_for
+from planbound.engine.run.question import Question
 from planbound.journal.event import EventKind
 from planbound.journal.record import Provenance, Record
 
@@ -91,39 +93,21 @@ _PLAN_STATUS = {
     EventKind.FINALIZATION_CAPPED: JournalStatus.FAILED,
     EventKind.SESSION_RELEASED: JournalStatus.FAILED,
 }
-_QUESTIONS = {
-    EventKind.GATE_APPROVAL_REQUESTED: "approval",
-    EventKind.GATE_CLARIFICATION_ASKED: "clarification",
-    EventKind.RECOVERY_ESCALATION: "escalation",
-    EventKind.PERMISSION_REQUIRED: "permission",
-    EventKind.FINALIZATION_CAPPED: "incomplete",
-}
-# What settles the questions about the plan as a whole.
-_ANSWERS = frozenset(
+_BEGUN = frozenset(
     {
-        EventKind.PLAN_VERIFIED,
-        EventKind.PLAN_REWRITTEN,
-        EventKind.PLAN_AMENDED,
-        EventKind.GATE_APPROVED,
-        EventKind.GATE_REJECTED,
+        EventKind.EXECUTION_STARTED,
         EventKind.TASK_STARTED,
-        EventKind.FINALIZATION_ACCEPTED,
-        EventKind.SESSION_RELEASED,
+        EventKind.TASK_COMPLETED,
+        EventKind.TASK_BLOCKED,
     }
 )
+_STANDING = frozenset({JournalStatus.APPROVED, JournalStatus.IN_PROGRESS})
 _KEEPING = frozenset({EventKind.PLAN_AMENDED, EventKind.PLAN_REWRITTEN})
 """What may keep the steps that mean the same as before."""
 _DECIDED = frozenset({EventKind.GATE_APPROVED, EventKind.PLAN_AMENDED, EventKind.PLAN_REWRITTEN})
 """What begins the work anew, so that what was merged is not all of it."""
-_SETTLES_MERGE = _DECIDED | {
-    EventKind.GATE_REJECTED,
-    EventKind.PLAN_INTEGRATED,
-    EventKind.PLAN_ARCHIVED,
-    EventKind.WORKTREE_REMOVED,
-}
 _BESIDE_PROVED = frozenset({"holds", "claimed"})
 """How a step may be completed besides being done."""
-_WHOLE_PLAN, _MERGE = "", ":merge"
 
 
 def fold(records: Iterable[Record]) -> dict[str, PlanState]:
@@ -154,8 +138,7 @@ class _Plan:
         self.digest: str | None = None
         self.task_count: int | None = None
         self.tasks: dict[str, TaskState] = {}
-        self.questions: dict[str, str] = {}
-        """By step, by `_WHOLE_PLAN`, and by `_MERGE`: what a person is asked."""
+        self.questions: dict[str, Question] = {}
         self.capped = False
         self.started = False
         self.archived = False
@@ -172,15 +155,13 @@ class _Plan:
         return self.archived and kind in {EventKind.PLAN_STAGED, EventKind.PLAN_ACTIVATED}
 
     def state(self) -> PlanState:
-        questions = self.questions
-        waiting = questions.get(_WHOLE_PLAN) or next(iter(questions.values()), None)
         return PlanState(
             slug=self.slug,
             status=self.status,
             revision=self.revision,
             digest=self.digest,
             tasks=self.tasks,
-            waiting=waiting,
+            waiting=waits_for(self.questions),
             started=self.started,
             archived=self.archived,
             integrated=self.integrated,
@@ -197,10 +178,10 @@ class _Plan:
         self._facts(record)
         if record.draft.task_id is not None:
             self._task(record)
-        self._question(record)
+        note(self.questions, record)
         if kind is EventKind.FINALIZATION_CAPPED:
             self.capped = True
-        elif kind in {EventKind.TASK_STARTED, EventKind.TASK_COMPLETED, EventKind.TASK_BLOCKED}:
+        elif kind in _BEGUN:
             self.started = True
             if kind is EventKind.TASK_STARTED:
                 self.capped = False
@@ -216,6 +197,8 @@ class _Plan:
 
     def _facts(self, record: Record) -> None:
         details = record.draft.details
+        if record.draft.event is EventKind.PLAN_VERIFIED and self.status in _STANDING:
+            return  # of another text than the one that is approved
         for name in ("digest", "to"):
             value = details.get(name)
             if isinstance(value, str):
@@ -239,8 +222,10 @@ class _Plan:
         kind, details = record.draft.event, record.draft.details
         if kind is EventKind.PLAN_VERIFIED:
             same = self.digest is not None and details.get("digest") == self.digest
-            # Looking at the same text again takes no approval away.
-            if not details.get("errors") and not (same and self.status is not JournalStatus.DRAFT):
+            # Looking at a text takes no approval away, and stops no run: that is for its text.
+            if self.status in _STANDING or (same and self.status is not JournalStatus.DRAFT):
+                return
+            if not details.get("errors"):
                 self.status = JournalStatus.VERIFIED
         elif kind is EventKind.EXECUTION_COMPLETE:
             self.status = self._end(details)
@@ -282,27 +267,6 @@ class _Plan:
             verdict=verdict if isinstance(verdict, str) else task.verdict,
             reason=_why(draft.details, task) if status == "holds" else None,
         )
-
-    def _question(self, record: Record) -> None:
-        draft = record.draft
-        kind, about = draft.event, draft.task_id or _WHOLE_PLAN
-        if kind is EventKind.EXECUTION_COMPLETE:
-            self.questions = {key: each for key, each in self.questions.items() if key == _MERGE}
-        elif kind is EventKind.GATE_CLARIFICATION_ASKED and draft.details.get("answer") is not None:
-            self.questions[about] = "approval"
-        elif kind is EventKind.RECOVERY_ESCALATION and draft.details.get("user_decision"):
-            self.questions.pop(about, None)
-        elif kind is EventKind.INTEGRATION_STOPPED:
-            self.questions[_MERGE] = "integration"
-        elif kind in _QUESTIONS:
-            self.questions[about] = _QUESTIONS[kind]
-        else:
-            if kind in _TASK_STATUS:
-                self.questions.pop(about, None)
-            if kind in _ANSWERS:
-                self.questions.pop(_WHOLE_PLAN, None)
-            if kind in _SETTLES_MERGE:
-                self.questions.pop(_MERGE, None)
 
 
 def _why(details: Mapping[str, object], task: TaskState) -> str | None:

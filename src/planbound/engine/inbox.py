@@ -1,8 +1,12 @@
-"""What waits for a person, over all plans: a fold of the journal."""
+"""What waits for a person, over all plans: a fold of the journal.
+
+Every view that tells whether a question is open asks here: there is one list of what opens a
+question and what settles it.
+"""
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Iterable, Mapping
 
 from planbound.engine.run.question import Question, QuestionKind, question_of
 from planbound.journal.event import EventKind
@@ -10,6 +14,8 @@ from planbound.journal.record import Json, Provenance, Record
 
 ID_LENGTH = 8
 _GATE = frozenset({QuestionKind.APPROVAL, QuestionKind.CLARIFICATION})
+_WHOLE_PLAN = _GATE | {QuestionKind.INCOMPLETE}
+_OWN_WORD = _WHOLE_PLAN | {QuestionKind.INTEGRATION, QuestionKind.PERMISSION}
 _NOT_OF_A_RUN = _GATE | {QuestionKind.INTEGRATION}
 _SETTLED = frozenset(
     {
@@ -20,33 +26,19 @@ _SETTLED = frozenset(
         EventKind.ATTESTED,
     }
 )
-_DECIDED = frozenset(
+_CLEARING = frozenset(
     {
         EventKind.GATE_APPROVED,
         EventKind.GATE_REJECTED,
         EventKind.PLAN_REWRITTEN,
         EventKind.PLAN_AMENDED,
         EventKind.PLAN_CREATED,
+        EventKind.PLAN_ARCHIVED,
     }
 )
 _MERGING = frozenset(
     {EventKind.INTEGRATION_STOPPED, EventKind.PLAN_INTEGRATED, EventKind.WORKTREE_REMOVED}
 )
-KINDS = (
-    *_SETTLED,
-    *_DECIDED,
-    EventKind.GATE_APPROVAL_REQUESTED,
-    EventKind.GATE_CLARIFICATION_ASKED,
-    EventKind.RECOVERY_ESCALATION,
-    EventKind.BUDGET_RAISED,
-    EventKind.FINALIZATION_CAPPED,
-    EventKind.FINALIZATION_ACCEPTED,
-    EventKind.SESSION_RELEASED,
-    EventKind.EXECUTION_COMPLETE,
-    EventKind.PLAN_ARCHIVED,
-    *_MERGING,
-)
-"""The events that matter here."""
 
 
 def open_questions(records: Iterable[Record]) -> list[Question]:
@@ -54,38 +46,81 @@ def open_questions(records: Iterable[Record]) -> list[Question]:
     plans: dict[str, dict[str, Question]] = {}
     for record in records:
         if record.draft.provenance is Provenance.LIVE:
-            _apply(plans.setdefault(record.draft.plan, {}), record)
+            note(plans.setdefault(record.draft.plan, {}), record)
     found = [question for questions in plans.values() for question in questions.values()]
     return sorted(found, key=lambda question: question.since)
 
 
-def _apply(questions: dict[str, Question], record: Record) -> None:
-    draft = record.draft
-    kind, details = draft.event, draft.details
-    if kind is EventKind.RECOVERY_ESCALATION:
-        _escalation(questions, record)
-    elif kind in _SETTLED:
-        about = (draft.task_id, details.get("subject"), details.get("number"))
-        _drop(questions, lambda each: _is_about(each, about))
-    elif kind in _DECIDED:
+def waits_for(questions: Mapping[str, Question]) -> str | None:
+    """Return in a word what a person is asked, what concerns the whole plan first."""
+    kinds = [each.kind for each in questions.values()]
+    whole = next((kind for kind in kinds if kind in _WHOLE_PLAN), None)
+    kind = whole or next(iter(kinds), None)
+    if kind is None:
+        return None
+    return kind.value if kind in _OWN_WORD else "escalation"
+
+
+def is_asked(questions: Mapping[str, Question], kind: QuestionKind = QuestionKind.APPROVAL) -> bool:
+    """Say whether a question of a kind is open."""
+    return any(each.kind is kind for each in questions.values())
+
+
+def note(questions: dict[str, Question], record: Record) -> None:
+    """Add an event of one plan to its open questions, by their ids."""
+    kind = record.draft.event
+    if kind in _CLEARING:
         questions.clear()  # an approval begins a new run: what the last one asked is moot
-    elif kind is EventKind.GATE_APPROVAL_REQUESTED:
-        _approval(questions, record)
-    elif kind is EventKind.GATE_CLARIFICATION_ASKED:
-        _clarification(questions, record)
-    elif kind is EventKind.BUDGET_RAISED:
-        _drop(questions, lambda each: each.kind is QuestionKind.BUDGET)
-    elif kind is EventKind.FINALIZATION_CAPPED:
-        _drop(questions, lambda each: each.kind is QuestionKind.INCOMPLETE)
-        _add(questions, record, QuestionKind.INCOMPLETE, _incomplete(details.get("missing")))
-    elif kind in {EventKind.FINALIZATION_ACCEPTED, EventKind.SESSION_RELEASED}:
-        _drop(questions, lambda each: each.kind is QuestionKind.INCOMPLETE)
-    elif kind is EventKind.EXECUTION_COMPLETE:
-        _drop(questions, lambda each: each.kind not in _NOT_OF_A_RUN)
-    elif kind is EventKind.PLAN_ARCHIVED:
-        questions.clear()
+    elif kind in _SETTLED:
+        _settle(questions, record)
     elif kind in _MERGING:
         _merging(questions, record)
+    elif handler := _HANDLERS.get(kind):
+        handler(questions, record)
+
+
+def _settle(questions: dict[str, Question], record: Record) -> None:
+    details = record.draft.details
+    about = (record.draft.task_id, details.get("subject"), details.get("number"))
+    _drop(questions, lambda each: _is_about(each, about))
+
+
+def _raise(questions: dict[str, Question], _record: Record) -> None:
+    _drop(questions, lambda each: each.kind is QuestionKind.BUDGET)
+
+
+def _cap(questions: dict[str, Question], record: Record) -> None:
+    _drop(questions, lambda each: each.kind is QuestionKind.INCOMPLETE)
+    missing = record.draft.details.get("missing")
+    _add(questions, record, QuestionKind.INCOMPLETE, _incomplete(missing))
+
+
+def _end_session(questions: dict[str, Question], _record: Record) -> None:
+    _drop(questions, lambda each: each.kind is not QuestionKind.INTEGRATION)
+
+
+def _end_run(questions: dict[str, Question], _record: Record) -> None:
+    _drop(questions, lambda each: each.kind not in _NOT_OF_A_RUN)
+
+
+def _another_text(questions: dict[str, Question], record: Record) -> None:
+    """Take back what was asked about a text that is not the plan's any more."""
+    verified = record.draft.details.get("digest")
+    if isinstance(verified, str):
+        _drop(questions, lambda each: each.kind in _GATE and each.digest not in {None, verified})
+
+
+def _at_work(questions: dict[str, Question], record: Record) -> None:
+    """Take back whether it may begin, and what became of an agent that stopped."""
+    begun = record.draft.details.get("digest")
+    moot = {None, begun} if isinstance(begun, str) else None
+    _drop(
+        questions,
+        lambda each: (
+            each.kind is QuestionKind.INCOMPLETE
+            or (each.kind in _GATE and (moot is None or each.digest in moot))
+        ),
+    )
 
 
 def _merging(questions: dict[str, Question], record: Record) -> None:
@@ -129,6 +164,7 @@ def _escalation(questions: dict[str, Question], record: Record) -> None:
 
 def _add(questions: dict[str, Question], record: Record, kind: QuestionKind, reason: str) -> str:
     key = record.draft.id[:ID_LENGTH]
+    digest = record.draft.details.get("digest") if kind in _GATE else None
     questions[key] = Question(
         id=key,
         plan=record.draft.plan,
@@ -136,6 +172,7 @@ def _add(questions: dict[str, Question], record: Record, kind: QuestionKind, rea
         reason=reason,
         since=record.draft.timestamp,
         subject="plan",
+        digest=digest if isinstance(digest, str) else None,
     )
     return key
 
@@ -162,3 +199,19 @@ def _clarification(questions: dict[str, Question], record: Record) -> None:
         _drop(questions, lambda each: each.kind is QuestionKind.CLARIFICATION)
         return
     _add(questions, record, QuestionKind.CLARIFICATION, str(details.get("question")))
+
+
+_HANDLERS: dict[EventKind, Callable[[dict[str, Question], Record], None]] = {
+    EventKind.GATE_APPROVAL_REQUESTED: _approval,
+    EventKind.GATE_CLARIFICATION_ASKED: _clarification,
+    EventKind.PLAN_VERIFIED: _another_text,
+    EventKind.TASK_STARTED: _at_work,
+    EventKind.RECOVERY_ESCALATION: _escalation,
+    EventKind.BUDGET_RAISED: _raise,
+    EventKind.FINALIZATION_CAPPED: _cap,
+    EventKind.FINALIZATION_ACCEPTED: _end_session,
+    EventKind.SESSION_RELEASED: _end_session,
+    EventKind.EXECUTION_COMPLETE: _end_run,
+}
+KINDS = (*_CLEARING, *_SETTLED, *_MERGING, *_HANDLERS)
+"""The events that matter here."""

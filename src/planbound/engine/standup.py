@@ -57,7 +57,7 @@ def _place(plan: PlanInfo, now: str, *, has_journal: bool) -> tuple[str | None, 
         quiet = "its run was cancelled"
     if quiet is not None:
         return "idle", quiet
-    if plan.is_in_progress:
+    if plan.is_in_progress and plan.status == "in-progress":
         return "building", plan.last_event or "no event"
     return None, ""
 

@@ -9,10 +9,12 @@ from functools import partial
 from typing import NamedTuple
 
 from planbound.engine.gate.approval import Approval, Method, approval_of
+from planbound.engine.inbox import KINDS, is_asked, note
 from planbound.engine.judging.case import Case
 from planbound.engine.judging.programs import Tool
 from planbound.engine.judging.verdict import Verdict
 from planbound.engine.manifest import Manifest
+from planbound.engine.run.question import Question
 from planbound.journal.event import EventKind
 from planbound.journal.record import Json
 from planbound.plan.digest import digest
@@ -102,10 +104,14 @@ def request(recorder: Recorder, sheet: Sheet) -> None:
         "judges": dict(sheet.judges),
         "tree": sheet.tree,
     }
-    decided = 0
-    for record in recorder.journal.read(Query(plan=sheet.slug, events=_DECISIONS)):
-        decided = record.seq
-    key = f"{sheet.digest} {sheet.tree} {decided}"
+    # Asked again it is another question, once the one before was settled in whatever way.
+    settled, questions = 0, dict[str, Question]()
+    for record in recorder.journal.read(Query(plan=sheet.slug, events=KINDS)):
+        was_open = is_asked(questions)
+        note(questions, record)
+        if was_open and not is_asked(questions):
+            settled = record.seq
+    key = f"{sheet.digest} {sheet.tree} {settled}"
     recorder.record(EventKind.GATE_APPROVAL_REQUESTED, sheet.slug, details, key=key)
 
 

@@ -10,7 +10,7 @@ from planbound.journal.record import Draft, Json, Provenance, Record
 from planbound.journal.redact import Redactor
 from planbound.plan.digest import digest
 from planbound.plan.model import Plan
-from planbound.ports.journal import Journal
+from planbound.ports.journal import Journal, Query
 
 
 class Recorder:
@@ -84,8 +84,18 @@ class Recorder:
         return self.record(EventKind.PLAN_CREATED, slug, details)
 
     def verified(self, slug: str, plan: Plan, *, path: str, warnings: int) -> Record:
-        """Note that a plan was verified; for one digest that is noted once."""
+        """Note that a plan was verified; again only when there was another text meanwhile."""
         found = digest(plan)
+        last, other = None, 0
+        kinds = (EventKind.PLAN_VERIFIED, EventKind.EXECUTION_COMPLETE)
+        for record in self.journal.read(Query(plan=slug, events=kinds)):
+            if record.draft.details.get("digest") != found:
+                other = record.seq
+            elif record.draft.event is EventKind.PLAN_VERIFIED:
+                last = record
+        if last is not None and last.seq > other:
+            return last
+        key = found if last is None else f"{found} {other}"
         details: dict[str, Json] = {
             **self.shape(plan),
             "digest": found,
@@ -93,7 +103,7 @@ class Recorder:
             "errors": 0,
             "warnings": warnings,
         }
-        return self.record(EventKind.PLAN_VERIFIED, slug, details, key=found)
+        return self.record(EventKind.PLAN_VERIFIED, slug, details, key=key)
 
     def moved(
         self, kind: EventKind, slug: str, plan: Plan, *, path: str, status: str | None = None

@@ -7,11 +7,14 @@ import argparse
 from planbound.cli.inputs import read_plan
 from planbound.cli.reports.loop import loop_data, loop_lines
 from planbound.cli.reports.question import question_lines
-from planbound.cli.reports.status import state_data, status_lines
+from planbound.cli.reports.status import Known, state_data, status_lines
 from planbound.cli.reports.team import team_data, team_lines
 from planbound.cli.terminal import Terminal
+from planbound.engine.fold import fold
 from planbound.engine.loop.state import INCOMPLETE
 from planbound.errors import ExitCode
+from planbound.ports.journal import Query
+from planbound.usecases.answer import questions
 from planbound.usecases.team.bindings import known_of
 from planbound.wiring.looped import loop_view
 from planbound.wiring.parts import Parts
@@ -40,24 +43,34 @@ def run(arguments: argparse.Namespace, terminal: Terminal) -> ExitCode:
         ),
         None,
     )
+    known = _known(parts, file.slug)
     team = known_of(parts.existing_journal(), file.slug)
     # An agent that was refused too often did not come to its end: whoever asks is told so.
     capped = loop is not None and loop.state.outcome == INCOMPLETE
     code = ExitCode.FAILED if capped else ExitCode.DONE
     if arguments.json:
-        about = state_data(file.slug, state) | {"holder": holder} | team_data(team)
+        about = state_data(file.slug, state, known) | {"holder": holder} | team_data(team)
         terminal.json(about if loop is None else about | loop_data(loop))
         return code
-    lines = status_lines(file.slug, state, terminal)
+    lines = status_lines(file.slug, state, terminal, known)
     for line in lines if loop is None else loop_lines(file.slug, loop, terminal):
         terminal.out(line)
     for line in team_lines(team):
         terminal.out(line)
     if holder is not None:
         terminal.out(f"  driven by {holder}")
-    elif state.run is not None and state.ended is None and not state.questions:
+    elif state.run is not None and state.ended is None and not known.waiting:
         terminal.out(f"  nobody drives it now: go on with `planbound resume {file.slug}`")
-    for question in state.questions.values():
+    for question in known.waiting or ():
         for line in question_lines(question):
             terminal.out(line)
     return code
+
+
+def _known(parts: Parts, slug: str) -> Known:
+    """Return what the other views tell of the plan."""
+    journal = parts.existing_journal()
+    if journal is None:
+        return Known(waiting=())
+    state = fold(journal.read(Query(plan=slug))).get(slug)
+    return Known(state.status.value if state else None, questions(journal, slug))

@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
+from typing import NamedTuple
 
 from planbound.cli.reports.progress import money, spoken
 from planbound.cli.terminal import Terminal
@@ -34,11 +35,24 @@ def plan_status(state: RunState) -> str:
     return "approved" if state.approval is not None else "draft"
 
 
-def state_data(slug: str, state: RunState) -> dict[str, object]:
+class Known(NamedTuple):
+    """What every other view tells of a plan, too."""
+
+    status: str | None = None
+    """By the journal, in the word that `list` has for it; None where it knows nothing."""
+    waiting: Sequence[Question] | None = None
+    """What is in the inbox; None: what the run asks."""
+
+
+_UNKNOWN = Known()
+
+
+def state_data(slug: str, state: RunState, known: Known = _UNKNOWN) -> dict[str, object]:
     """Return where a plan is, for programs."""
+    waiting = state.questions.values() if known.waiting is None else known.waiting
     return {
         "slug": slug,
-        "status": plan_status(state),
+        "status": known.status or plan_status(state),
         "revision": state.revision,
         "run": state.run,
         "ended": state.ended,
@@ -67,7 +81,7 @@ def state_data(slug: str, state: RunState) -> dict[str, object]:
             }
             for each in state.layout.conditions
         ],
-        "waiting": [question_data(question) for question in state.questions.values()],
+        "waiting": [question_data(question) for question in waiting],
         "proved": state.count(Phase.PROVED),
         "holds": state.count(Phase.HOLDS),
         "recoveries": state.recoveries,
@@ -86,9 +100,11 @@ def question_data(question: Question) -> dict[str, object]:
     return question._asdict() | {"kind": question.kind.value, "choices": list(question.choices)}
 
 
-def status_lines(slug: str, state: RunState, terminal: Terminal) -> Iterator[str]:
+def status_lines(
+    slug: str, state: RunState, terminal: Terminal, known: Known = _UNKNOWN
+) -> Iterator[str]:
     """Yield where a plan is, for people."""
-    where = plan_status(state)
+    where = known.status or plan_status(state)
     paused = f" ({state.paused})" if state.paused and state.ended is None else ""
     run = f", run {state.run}" if state.run else ""
     yield terminal.style(f"{slug}: {where}{paused}, revision {state.revision}{run}", "bold")

@@ -6,29 +6,15 @@ from collections.abc import Iterable, Mapping
 from datetime import datetime
 from typing import NamedTuple
 
+from planbound.engine.inbox import KINDS, is_asked, note
+from planbound.engine.run.question import Question, QuestionKind
 from planbound.journal.event import EventKind
 from planbound.journal.record import Json, Provenance, Record
 
 MAX_REMINDERS = 10
 """For one request; who did not hear ten times will not hear the eleventh."""
 
-_ENDS = frozenset(
-    {
-        EventKind.PLAN_CREATED,
-        EventKind.PLAN_REWRITTEN,
-        EventKind.PLAN_AMENDED,
-        EventKind.PLAN_ARCHIVED,
-        EventKind.GATE_APPROVED,
-        EventKind.GATE_REJECTED,
-        EventKind.TASK_STARTED,
-    }
-)
-LOOKED_AT = (
-    EventKind.GATE_APPROVAL_REQUESTED,
-    EventKind.GATE_CLARIFICATION_ASKED,
-    EventKind.PLAN_VERIFIED,
-    *sorted(_ENDS, key=lambda kind: kind.value),
-)
+LOOKED_AT = KINDS
 """The kinds of events that say whether a plan waits for approval."""
 
 
@@ -59,36 +45,24 @@ def due(requested_at: str, reminded_count: int, now: str, every: float) -> bool:
 def waiting(records: Iterable[Record]) -> list[Waiting]:
     """Return the plans that wait for an approval; one that waits for an answer does not."""
     found: dict[str, Waiting] = {}
-    paused: set[str] = set()
+    plans: dict[str, dict[str, Question]] = {}
     for record in records:
         draft = record.draft
         if draft.provenance is not Provenance.LIVE:
             continue
-        if draft.event in _ENDS or _is_another_text(record, found.get(draft.plan)):
-            found.pop(draft.plan, None)
-            paused.discard(draft.plan)
-        elif draft.event is EventKind.GATE_CLARIFICATION_ASKED:
-            _clarify(record, found, paused)
-        elif draft.event is EventKind.GATE_APPROVAL_REQUESTED:
+        questions = plans.setdefault(draft.plan, {})
+        note(questions, record)
+        if draft.event is EventKind.GATE_APPROVAL_REQUESTED:
             found[draft.plan] = _asked(record, found.get(draft.plan))
-    return [item for slug, item in found.items() if slug not in paused]
-
-
-def _is_another_text(record: Record, before: Waiting | None) -> bool:
-    """Say whether a text was verified that nobody was asked about."""
-    if before is None or record.draft.event is not EventKind.PLAN_VERIFIED:
-        return False
-    return record.draft.details.get("digest") != before.details.get("digest")
-
-
-def _clarify(record: Record, found: dict[str, Waiting], paused: set[str]) -> None:
-    draft = record.draft
-    if draft.details.get("answer") is None:
-        paused.add(draft.plan)
-        return
-    paused.discard(draft.plan)
-    if draft.plan in found:
-        found[draft.plan] = found[draft.plan]._replace(asked=draft.timestamp)
+        elif not is_asked(questions):
+            found.pop(draft.plan, None)
+        elif draft.event is EventKind.GATE_CLARIFICATION_ASKED and draft.details.get("answer"):
+            found[draft.plan] = found[draft.plan]._replace(asked=draft.timestamp)
+    return [
+        item
+        for slug, item in found.items()
+        if not is_asked(plans[slug], QuestionKind.CLARIFICATION)
+    ]
 
 
 def _asked(record: Record, before: Waiting | None) -> Waiting:

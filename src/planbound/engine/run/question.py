@@ -53,6 +53,8 @@ class Question(NamedTuple):
     """The end of what the agent printed, where that is not the output itself."""
     diff: str = ""
     reminders: int = 0
+    digest: str | None = None
+    """Of a question of the gate: the text that it is about."""
 
 
 def question_of(record: Record) -> Question | None:

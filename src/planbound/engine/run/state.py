@@ -427,7 +427,7 @@ class RunState:
         found = self._step(record)
         if found is not None:
             index, step = found
-            step.question = None
+            self._close_of(step)
             step.result = _text(record.draft.details.get("result"))
             step.reason = _text(record.draft.details.get("reason"))
             self._settle(index, Phase.HOLDS if step.result == "holds" else Phase.PROVED)
@@ -438,13 +438,13 @@ class RunState:
     def _failed(self, record: Record) -> None:
         found = self._step(record)
         if found is not None:
-            found[1].question = None
+            self._close_of(found[1])
             self._settle(found[0], Phase.FAILED)
 
     def _skipped(self, record: Record) -> None:
         found = self._step(record)
         if found is not None:
-            found[1].question = None
+            self._close_of(found[1])
             found[1].result = "skipped"
             self._settle(found[0], Phase.SKIPPED)
 
@@ -452,8 +452,7 @@ class RunState:
         found = self._step(record)
         details = record.draft.details
         if found is not None:
-            self._close(found[1].question)
-            found[1].question = None
+            self._close_of(found[1])
             self.regressed.discard(found[0])
             self._settle(found[0], Phase.WAIVED)
         else:
@@ -463,8 +462,7 @@ class RunState:
         found = self._step(record)
         details = record.draft.details
         if found is not None:
-            self._close(found[1].question)
-            found[1].question = None
+            self._close_of(found[1])
             found[1].result = "attested"
             found[1].verdict = "attested"
             self._settle(found[0], Phase.PROVED)
@@ -554,6 +552,11 @@ class RunState:
         if self.conditions:
             kept = self.conditions.items()
             self.conditions = {number: found for number, found in kept if found in _BY_PEOPLE}
+
+    def _close_of(self, step: StepState) -> None:
+        """Take back what is asked about a step that is settled."""
+        self._close(step.question)
+        step.question = None
 
     def _close(self, key: str | None) -> None:
         if key is not None:
