@@ -61,6 +61,20 @@ def test_the_first_plan_has_a_contract_that_is_known_to_run_and_is_red_now(
 
 
 @pytest.mark.requirement("init.tries")
+def test_a_suite_that_is_red_already_gets_no_new_failures_and_the_names(program: Program) -> None:
+    program.write("test_sums.py", CASES + RED)
+    done = program.run("init")
+    assert done.code == 0
+    assert "tried `python -m unittest`: 1 failed, 1 passed, " in done.out
+    assert "  fails already: test_sums.Sums::test_red\n" in done.out
+    assert "no new failures\ntests >= 2\n" in written(program)
+    assert "- `test_sums.Sums::test_red`\n" in written(program)
+    verdicts = program.run("baseline", "--json").json["verdicts"]
+    colours = {(item["subject"], item["number"]): item["colour"] for item in verdicts}
+    assert (colours["step", "1"], colours["postcondition", "1"]) == ("red", "green")
+
+
+@pytest.mark.requirement("init.tries")
 def test_without_a_trial_the_same_is_proposed_and_said_to_be_untried(program: Program) -> None:
     program.write("test_sums.py", CASES)
     done = program.run("init", "--no-probe")

@@ -15,7 +15,7 @@ from planbound.plan.skeleton import skeleton
 SUITE = Suite("Python", "", ("setup.py",), ("python -m pytest",), ("src/**", "tests/**"))
 GREEN = Trial(
     SUITE, "python -m pytest", VerdictKind.PASS, "3 passed", Summary("pytest", passed=3),
-    seconds=2.0,
+    is_named=True, seconds=2.0,
 )  # fmt: skip
 
 
@@ -30,6 +30,29 @@ def test_a_green_suite_is_asked_for_one_test_more() -> None:
     assert "is green now (3 passed); step 1 asks for one test more" in written
     assert "- with python 3.12.1 (.venv/bin/python)\n" in written
     assert "- src/**\n- tests/**\n" in written
+
+
+@pytest.mark.requirement("init.tries")
+def test_a_red_suite_is_asked_for_no_new_failures() -> None:
+    red = GREEN._replace(
+        kind=VerdictKind.FAIL, reason="1 failed, 3 passed", failing=("tests/a.py::test_x",)
+    )
+    written = text(red, GREEN._replace(suite=SUITE._replace(place="api")))
+    assert "no new failures\ntests >= 4\n**on_fail:**" in written
+    assert "    - `tests/a.py::test_x`\n" in written
+    assert "1. No test fails that passed before\n" in written
+    assert "2. The tests in `api` pass\n" in written
+    plan = parse(written.encode(), path="PLAN.md")
+    assert not [fault for fault in plan.faults if "expectation" in fault.rule]
+
+
+def test_tests_that_nobody_can_count_are_not_counted() -> None:
+    green = GREEN._replace(is_named=False)
+    assert "tests >=" not in text(green)
+    assert "holds, and proves nothing" in text(green)
+    red = green._replace(kind=VerdictKind.FAIL)
+    assert "no new failures" not in text(red)
+    assert "mend that first" in text(red)
 
 
 @pytest.mark.parametrize(

@@ -12,6 +12,7 @@ from planbound.plan.parse import parse
 from planbound.plan.skeleton import skeleton
 from planbound.usecases.baseline import observe
 from planbound.usecases.bench import Bench
+from planbound.usecases.named_tests import kept
 
 _LINES = 5
 
@@ -38,31 +39,36 @@ def case_of(trial: Trial) -> Case:
 
 
 def _trial(bench: Bench, suite: Suite, command: str, plain: Callable[[str], str]) -> Trial:
-    untried = Trial(suite, command)
+    # First as a suite whose tests are named: so one run tells which of them fail.
+    untried = Trial(suite, command, is_named=True)
     (verdict,) = observe(bench, [case_of(untried)])
-    outcome = verdict.outcome
+    if verdict.tests is None and (verdict.outcome is None or verdict.kind is VerdictKind.VACUOUS):
+        untried = Trial(suite, command)
+        (verdict,) = observe(bench, [case_of(untried)])
+    tests = kept(bench.vault, verdict.tests.key if verdict.tests else None) or ()
+    failing = [test.id for test in tests if test.outcome == "failed"]
+    kind, reason = verdict.kind, verdict.reason
+    if kind is VerdictKind.PASS and failing:
+        # For the suite as a whole, as it is now; there is nothing yet to compare it with.
+        kind = VerdictKind.FAIL
     return untried._replace(
-        kind=verdict.kind,
-        reason=plain(verdict.reason),
+        kind=kind,
+        reason=plain(reason),
         summary=verdict.summary,
-        failing=tuple(plain(name) for name in _failing(verdict)),
-        seconds=outcome.duration if outcome else 0.0,
-        cure=_cure(verdict, suite),
+        is_named=verdict.tests is not None,
+        failing=tuple(plain(name) for name in failing),
+        seconds=verdict.outcome.duration if verdict.outcome else 0.0,
+        cure=_cure(kind, suite),
         tail=tuple(plain(line) for line in _tail(verdict)),
     )
 
 
-def _failing(verdict: Verdict) -> tuple[str, ...]:
-    del verdict
-    return ()
-
-
-def _cure(verdict: Verdict, suite: Suite) -> str:
-    if verdict.kind is VerdictKind.TIMEOUT:
+def _cure(kind: VerdictKind, suite: Suite) -> str:
+    if kind is VerdictKind.TIMEOUT:
         return "name a smaller part of the tests, or try again with more time: `--limit 20m`"
-    if verdict.kind is not VerdictKind.PASS and suite.setup and not suite.is_set_up:
+    if kind is not VerdictKind.PASS and suite.setup and not suite.is_set_up:
         return f"there is no environment of the project; make one: `{suite.setup}`"
-    if verdict.kind is VerdictKind.UNRUNNABLE:
+    if kind is VerdictKind.UNRUNNABLE:
         return "install what is missing into the project's environment"
     return ""
 

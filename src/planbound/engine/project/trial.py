@@ -30,6 +30,8 @@ class Trial(NamedTuple):
     """None: it was not tried."""
     reason: str = ""
     summary: Summary | None = None
+    is_named: bool = False
+    """Whether the tests can be judged by their names, and counted."""
     failing: tuple[str, ...] = ()
     """The names of the tests that fail, where the runner tells them."""
     seconds: float = 0.0
@@ -82,19 +84,21 @@ def known(trials: Sequence[Trial], tools: Sequence[str]) -> Known:
 
 def _kept(trial: Trial) -> list[str]:
     """Return what is expected of a suite that is no worse than it was."""
-    del trial
-    return ["exit_code == 0"]
+    red = trial.kind is not VerdictKind.PASS
+    return ["no new failures"] if trial.is_named and red else ["exit_code == 0"]
 
 
 def _wanted(trial: Trial) -> Iterator[str]:
     """Yield what is expected of the first step: red now, and green with one test more."""
     yield from _kept(trial)
-    if trial.is_known_to_run and trial.summary is not None:
+    if trial.is_known_to_run and trial.is_named and trial.summary is not None:
         yield f"tests >= {trial.summary.passed + 1}"
 
 
 def _statement(trial: Trial) -> str:
     where = f" in `{trial.suite.place}`" if trial.suite.place else ""
+    if _kept(trial) == ["no new failures"]:
+        return f"No test{where} fails that passed before"
     return f"The tests{where} pass"
 
 
@@ -103,12 +107,14 @@ def _context(trial: Trial) -> str:
         return f"Nobody has tried `{trial.command}` yet."
     if not trial.is_known_to_run:
         return f"`{trial.command}` {said(trial)}; see the notes at the end."
-    if trial.kind is VerdictKind.FAIL:
+    if trial.kind is VerdictKind.FAIL and trial.is_named:
         return (
-            f"`{trial.command}` is red before any work ({trial.reason});"
-            " the notes at the end say more."
+            f"`{trial.command}` is red before any work ({trial.reason}; the notes at the end name"
+            " them): step 1 asks for no new failures, and one test more."
         )
-    if trial.summary is None:
+    if trial.kind is VerdictKind.FAIL:
+        return f"`{trial.command}` is red before any work ({trial.reason}): mend that first."
+    if not trial.is_named:
         return (
             f"`{trial.command}` is green now: a step that asks for nothing else holds, and proves"
             " nothing."
