@@ -7,7 +7,7 @@ UV := .tools/bin/uv
 BIN := .venv/bin
 READY := .venv/.ready
 
-.PHONY: setup demo demo-language demo-judging test test-agents test-bare test-all check fmt lock docs fuzz model attacks crashes storm bench clean
+.PHONY: setup demo demo-language demo-judging test test-agents test-bare test-all check fmt lock docs fuzz model attacks crashes storm real bench clean
 
 setup: $(READY)
 
@@ -83,6 +83,10 @@ storm: $(READY)
 # Kills a run at every append and at random times, on both databases; takes some minutes.
 crashes: $(READY)
 	$(BIN)/python -m tests.run.matrix --all
+
+# Takes real projects from the package indexes the whole way; needs the network and some minutes.
+real: $(READY)
+	$(BIN)/python -m tools.real
 
 bench: $(READY)
 	$(BIN)/python -m benchmarks.start
