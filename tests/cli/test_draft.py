@@ -380,7 +380,7 @@ def test_a_run_that_is_to_be_revised_keeps_what_is_proved(study: Study) -> None:
         ),
     )
     done = study.goes("redraft")
-    assert "stay proved: make-a" in done.out
+    assert "stay settled: make-a" in done.out
     new = study.plan_file.read_text()
     assert "### 1. ✅ make a" in new
     assert "make d" in new

@@ -261,3 +261,21 @@ def test_a_new_plan_by_the_name_of_an_archived_one_begins_anew(again: Event) -> 
     found = state(*old, again)
     assert (found.status, found.started, found.archived) == (JournalStatus.DRAFT, False, False)
     assert dict(found.tasks) == {}
+
+
+@pytest.mark.requirement("run.holds")
+def test_what_holds_is_settled_and_told_apart_from_what_is_proved() -> None:
+    held: Event = (E.TASK_COMPLETED, "2", {"result": "holds", "reason": "it was green"})
+    evaluated: Event = (E.CONTRACT_EVALUATED, "2", {"verdict": "pass", "final": True})
+    end: Event = (E.EXECUTION_COMPLETE, None, {**complete(1)[2], "holds": 1})
+    found = state(CREATED, started("1"), completed("1"), started("2"), held, evaluated, end)
+    assert [task.status for task in found.tasks.values()] == ["done", "holds"]
+    assert (found.holds, found.tasks["2"].reason) == (1, "it was green")
+    assert found.status is JournalStatus.DONE
+
+
+@pytest.mark.requirement("run.holds")
+def test_a_journal_of_before_there_was_holds_says_proved_and_is_read_so() -> None:
+    green: Event = (E.TASK_STARTED, "1", {"attempt": 1, "baseline": "pass"})
+    found = state(green, completed("1"), complete(1))
+    assert (found.tasks["1"].status, found.holds) == ("done", 0)

@@ -53,6 +53,7 @@ def test_well_written_plans_are_left_alone(text: str) -> None:
         ("### Step 1: Do", "### 1. Do"),
         ("### **1. Do**", "### 1. Do"),
         ("### [x] 1. Do", "### 1. ✅ Do"),
+        ("### 1. [=] Do", "### 1. 🆗 Do"),
         ("### 1) Do (depends on 2)", "### 1. Do (depends on 2)"),
         ("### 1-N. Do", "### 1–N. Do"),
         ("### 1..N. Do", "### 1–N. Do"),

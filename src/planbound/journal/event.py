@@ -149,7 +149,7 @@ EVENTS: dict[EventKind, EventSpec] = {
         *(DIGEST, REVISION, BY, REASON),
         may("from", _EXACT, "the digest before"),
         may("to", _EXACT, "the digest after"),
-        may("kept", _EXACTS, "the ids of the steps that stay proved"),
+        may("kept", _EXACTS, "the ids of the steps that stay settled"),
     ),
     EventKind.PLAN_STAGED: spec(
         "A plan was put into the queue.",

@@ -102,7 +102,7 @@ def amend(
     by: str,
     reason: str,
 ) -> None:
-    """Record the new revision: a draft, in which what was proved stays proved."""
+    """Record the new revision: a draft, in which what was settled stays settled."""
     approved, wanted = plans
     details: dict[str, Json] = {
         "from": digest(approved),

@@ -73,7 +73,7 @@ def _say(
         return
     terminal.out(f"`{slug}` is revision {amendment.revision}, a draft again")
     for name, ids in (
-        ("stay proved", amendment.kept),
+        ("stay settled", amendment.kept),
         ("added", amendment.added),
         ("changed", amendment.changed),
         ("dropped", amendment.dropped),

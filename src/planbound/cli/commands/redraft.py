@@ -107,7 +107,7 @@ def _put(
     drafting.show_faults(found, proposal, terminal)
     terminal.out(f"{file.shown}: {what}, a draft again")
     if amendment is not None and amendment.kept:
-        terminal.out(f"  stay proved: {visible(', '.join(amendment.kept))}")
+        terminal.out(f"  stay settled: {visible(', '.join(amendment.kept))}")
     if not proposal.is_ready:
         terminal.problem("the draft is not ready: see above what is open", "mend it")
         return ExitCode.FAILED
