@@ -30,7 +30,7 @@ def merge_order(
     """Return the order; `sizes` are the lines that each plan changes since its merge base."""
     seen = overview(workspace, files, open_journal)
     warnings = list(seen.warnings)
-    team = known_team(open_journal())
+    team = known_team(open_journal() if seen.has_journal else None)
     infos = [after_its_base(info, team) for info in plan_infos(seen, warnings, require)]
     order = engine.merge_order(infos, sizes)
     return OrderedPlans(order, tuple(warnings))

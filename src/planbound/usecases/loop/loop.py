@@ -6,7 +6,7 @@ Nothing here lets an agent waive, attest, answer, approve, or shorten a plan uns
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 
 from planbound.engine.judging.case import cases
 from planbound.engine.judging.proof import tally
@@ -23,7 +23,14 @@ from planbound.engine.loop.orientation import orient
 from planbound.engine.loop.shown import show
 from planbound.engine.loop.state import INCOMPLETE, RELEASED, Item, Standing
 from planbound.engine.loop.substance import lack_of_substance
-from planbound.errors import NothingToDo, PlanboundError, Refused, UsageError
+from planbound.errors import (
+    CellProblem,
+    FileProblem,
+    NothingToDo,
+    PlanboundError,
+    Refused,
+    UsageError,
+)
 from planbound.journal.event import EventKind
 from planbound.journal.record import Json
 from planbound.plan.model import Attest, Step
@@ -420,7 +427,9 @@ class Loop:
 def _look_before(work: Work) -> None:
     """See how the contracts are before the work, where nobody has to approve the plan first."""
     if approval.waits_for(work) is None:
-        work.look(list(cases(work.plan)), within=_LOOKING)
+        # The plan is written, whatever comes of this: then nobody has seen it red.
+        with suppress(CellProblem, FileProblem):
+            work.look(list(cases(work.plan)), within=_LOOKING)
 
 
 def _number(name: str | int) -> str:
