@@ -99,7 +99,9 @@ def run_named(
     summary = summary_of(reporter.runner, cases)
     failing = reporter.failing if summary.failed else frozenset[int]()
     finding = meaning(outcome, expectations, summary, failing)
-    if finding.kind is not VerdictKind.PASS:
+    # Where nothing passes any more, that is a failure of tests with names, too.
+    ran = finding.kind is VerdictKind.VACUOUS and summary.failed
+    if finding.kind is not VerdictKind.PASS and not ran:
         return NamedRun(outcome, summary, finding, cases)
     finding, compared = _finding(finding, expectations, cases, before)
     return NamedRun(outcome, summary, finding, cases, compared)

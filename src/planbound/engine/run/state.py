@@ -59,6 +59,9 @@ class RunState:
         self._seen_red: dict[str, Look] = {}
         """What an amendment does not make unseen: of steps that are not settled yet."""
         self.amended: Amended | None = None
+        self.tests: dict[str, str] = {}
+        """Where the tests of each contract's last baseline are kept in the vault."""
+        self.approved_tests: dict[str, str] = {}
         self._begin_run()
 
     def _begin_run(self, kept: Iterable[str] = ()) -> None:
@@ -102,9 +105,6 @@ class RunState:
         """The last tree that the harness saw, and where it is in the vault."""
         self.manifest: str | None = None
         self.earlier: dict[tuple[str, str], set[str]] = {}
-        self.tests: dict[str, str] = {}
-        """Where the tests of each contract's last baseline are kept in the vault."""
-        self.approved_tests: dict[str, str] = {}
         self._session: tuple[datetime, datetime] | None = None
         self._before_session = 0.0
         self._count()
