@@ -96,7 +96,7 @@ def test_a_story_that_ends_well_is_read_whole(kind: str, tmp_path: Path) -> None
     assert transcript.error is None
     assert (transcript.session is not None) == (kind in STREAMING)
     if kind == "aider":
-        assert "edits greeting.txt" in heard.notes
+        assert heard.notes == ["edits greeting.txt"]
         assert "good bye" in transcript.said
         assert "Tokens:" not in transcript.said
     else:

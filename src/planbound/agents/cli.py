@@ -100,7 +100,7 @@ class Transcript:
     def __init__(self, call: Call, note: Callable[[str], None]) -> None:
         self.call = call
         self._note = note
-        self.murmur = Murmur(note)
+        self.murmur = Murmur()
         self.session: str | None = None
         self.tokens = Tokens()
         """Of this process alone, unless `is_cumulative`."""
@@ -230,6 +230,7 @@ class CliAgent:
             folder=folder,
         )
         transcript = self.manner.transcript(call, assignment.note)
+        transcript.murmur = Murmur(assignment.printed)
         before = assignment.session_usage if session is not None else Usage()
 
         def used() -> Usage:

@@ -93,6 +93,8 @@ class Assignment(NamedTuple):
     """What it may use at most; None: there is no limit."""
     note: Callable[[str], None] = lambda text: None  # noqa: ARG005 - nobody looks
     """Tells whoever looks on what the agent is doing, in a few words."""
+    printed: Callable[[str], None] = lambda text: None  # noqa: ARG005 - nobody looks
+    """Tells whoever looks on what the agent prints, a line at a time."""
     role: Role | None = None
     """As what it works, where its tools and its commands are limited; None: as nothing special."""
 

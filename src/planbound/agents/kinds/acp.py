@@ -14,7 +14,7 @@ from planbound.agents.acp.job import Job, Permissions
 from planbound.agents.acp.transcript import AcpTranscript
 from planbound.agents.cli import Call, refuse_options, with_cut_off
 from planbound.agents.kind import Kind
-from planbound.agents.program import Program, not_installed, surroundings
+from planbound.agents.program import Murmur, Program, not_installed, surroundings
 from planbound.engine.agents import AgentRules
 from planbound.engine.judging.outcome import Ending, Outcome
 from planbound.errors import ConfigurationError
@@ -100,7 +100,9 @@ class AcpAgent:
             workspace=assignment.workspace,
             seconds=assignment.seconds,
         )
-        return AcpTranscript(call, assignment.note)
+        transcript = AcpTranscript(call, assignment.note)
+        transcript.murmur = Murmur(assignment.printed)
+        return transcript
 
     def _launch(self, assignment: Assignment, job: Job, transcript: AcpTranscript) -> Outcome:
         def hear(stream: Stream, line: bytes) -> Usage | None:

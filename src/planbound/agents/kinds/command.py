@@ -47,7 +47,7 @@ class CommandAgent:
         path = self.program.find(word, assignment.workspace)
         if path is None:
             return not_installed(word)
-        meter = _Meter(assignment.note)
+        meter = _Meter(assignment.printed)
         with self._prompt_file(assignment.prompt) as prompt_file:
             words = (self._filled(word, assignment, prompt_file) for word in self.rules.command[1:])
             is_told = any(
@@ -123,9 +123,9 @@ def _amount(value: object) -> int | float | None:
 class _Meter:
     """Remembers what was said last about what was used, and passes on all else."""
 
-    def __init__(self, note: Callable[[str], None]) -> None:
+    def __init__(self, printed: Callable[[str], None]) -> None:
         self.usage = Usage()
-        self._murmur = Murmur(note)
+        self._murmur = Murmur(printed)
 
     def hear(self, _: Stream, line: bytes) -> Usage | None:
         """Take a line of output."""

@@ -91,7 +91,7 @@ class ModelAttempt:
         self.deadline = self.begun + assignment.seconds
         self.toolbox = Toolbox(assignment, rules, environment, self.deadline)
         self.toolbox.remember = self._remember
-        self.murmur = Murmur(assignment.note)
+        self.murmur = Murmur(assignment.printed)
         self.file = HistoryFile(assignment.home())
         self.session = uuid4().hex
         """A new name in every attempt: so a history is known whose attempt nobody recorded."""

@@ -176,6 +176,7 @@ def _work(order: Order) -> Worked:
                 stopped=control.stopped,
                 limit=brief.limit,
                 note=brief.note,
+                printed=brief.note,
                 role=brief.role,
             )
         )
