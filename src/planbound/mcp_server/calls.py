@@ -16,6 +16,7 @@ from mcp_types import CallToolResult
 
 from planbound.errors import PlanboundError
 from planbound.mcp_server.answer import answered, failed
+from planbound.store.disk import disk_problem
 from planbound.usecases.loop.loop import Loop
 from planbound.usecases.loop.told import Told
 
@@ -50,6 +51,9 @@ class Calls:
             except PlanboundError as error:
                 return failed(error.message, error.hint)
             except Exception as error:  # noqa: BLE001 - the server outlives a bug of ours
+                disk = disk_problem(error)
+                if disk is not None:
+                    return failed(disk.message, disk.hint)
                 traceback.print_exc(file=sys.stderr)
                 return failed(f"this is a bug in Planbound: {type(error).__name__}: {error}")
 

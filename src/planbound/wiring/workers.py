@@ -24,6 +24,7 @@ from planbound.ports.journal import Journal
 from planbound.ports.lease import Leases
 from planbound.ports.motor import Again, Asking, Ended, Halted, Later, Next
 from planbound.ports.tickets import Ticket, Tickets
+from planbound.store.disk import disk_problem
 from planbound.store.lock import this_process
 from planbound.usecases.locate import locate
 from planbound.usecases.submit import submit
@@ -196,10 +197,16 @@ class Worker:
         except PlanboundError as error:
             fate, detail = Fate.BROKEN, error.message
         except Exception as error:  # noqa: BLE001 - a bug with one plan must not end the others
-            self.ears.say(plan, "".join(traceback.format_exception(error)))
-            fate, detail = Fate.BROKEN, f"this is a bug in Planbound: {error!r}"
+            fate, detail = Fate.BROKEN, self._broken(plan, error)
         job.parting = Parting(plan, fate, detail)
         self._bell.set()
+
+    def _broken(self, plan: str, error: Exception) -> str:
+        disk = disk_problem(error)
+        if disk is not None:
+            return disk.message
+        self.ears.say(plan, "".join(traceback.format_exception(error)))
+        return f"this is a bug in Planbound: {error!r}"
 
     def _execute(self, job: _Job) -> tuple[Fate, str]:
         plan = job.ticket.plan
