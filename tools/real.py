@@ -241,7 +241,7 @@ def download(project: Project, scratch: Path) -> Path:
     if project.set_up is node_project:
         fetch = ["npm", "pack", "--silent", f"{project.name}@{project.version}"]
     else:
-        pip = [str(ROOT / ".tools/bin/python"), "-m", "pip", "download", "--quiet", "--no-deps"]
+        pip = [str(ROOT / ".tools/bin/python"), "-m", "pip", "download", "-qq", "--no-deps"]
         fetch = [*pip, "--no-binary", ":all:", f"{project.name}=={project.version}"]
     subprocess.run(fetch, cwd=folder, check=True, stdout=subprocess.DEVNULL)
     (archive,) = folder.iterdir()

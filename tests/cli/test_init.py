@@ -147,14 +147,17 @@ def test_a_repository_without_tests_gets_a_plan_to_fill_in(program: Program) -> 
 def test_a_monorepo_has_each_of_its_suites_as_a_postcondition(program: Program) -> None:
     program.write("api/requirements.txt", "")
     program.write("api/test_sums.py", CASES)
-    program.write("web/Makefile", "test:\n\tfalse\n")
+    program.write("a/package.json", json.dumps({"scripts": {"test": "no-such-program"}}))
     program.write("jobs/setup.py", "")
-    program.write("jobs/test_sums.py", CASES)
+    program.write("jobs/test_sums.py", CASES.replace("+ 1, 2", "+ 1, 3"))
     done = program.run("init")
+    assert "tried `cd a && npm test`: does not start: " in done.out
     assert "tried `cd api && python -m unittest`: 1 passed, " in done.out
-    assert "tried `cd jobs && python -m unittest`: 1 passed, " in done.out
+    assert "tried `cd jobs && python -m unittest`: 1 failed, 0 passed" in done.out
+    assert "```shell\ncd api && python -m unittest\n```\nexit_code == 0\n" in written(program)
     assert "1. The tests in `api` pass\n" in written(program)
-    assert "2. The tests in `jobs` pass\n" in written(program)
+    assert "2. No test in `jobs` fails that passed before\n" in written(program)
+    assert "\n- Node in a/, by `a/package.json`: `cd a && npm test`\n" in written(program)
 
 
 @pytest.mark.requirement("command.init")

@@ -47,13 +47,14 @@ def _trial(bench: Bench, suite: Suite, command: str, plain: Callable[[str], str]
         (verdict,) = observe(bench, [case_of(untried)])
     tests = kept(bench.vault, verdict.tests.key if verdict.tests else None) or ()
     failing = [test.id for test in tests if test.outcome == "failed"]
-    kind, reason = verdict.kind, verdict.reason
-    if kind is VerdictKind.PASS and failing:
-        # For the suite as a whole, as it is now; there is nothing yet to compare it with.
+    kind = verdict.kind
+    if failing and kind in {VerdictKind.PASS, VerdictKind.VACUOUS}:
+        # The suite as a whole is red, whether any test passes or none; there is nothing yet to
+        # compare it with.
         kind = VerdictKind.FAIL
     return untried._replace(
         kind=kind,
-        reason=plain(reason),
+        reason=plain(verdict.reason),
         summary=verdict.summary,
         is_named=verdict.tests is not None,
         failing=tuple(plain(name) for name in failing),

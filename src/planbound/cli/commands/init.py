@@ -135,6 +135,8 @@ class _Beginning:
                 self.terminal.note(f"trying `{command}` in a cell, for at most {limit}")
                 self.trials[number] = bench.trial_of(suite)
                 self._say(self.trials[number])
+            # The plan's first contract is one that is known to run, if there is any.
+            self.trials.sort(key=lambda trial: not trial.is_known_to_run)
             self.tools = bench.tools_of(self.trials)
             if self.tools:
                 self.terminal.out(f"contracts use {visible(', '.join(self.tools))}")
