@@ -189,9 +189,23 @@ def test_what_cannot_be_mended_by_another_attempt_escalates_at_once(
     )
 
 
-@pytest.mark.parametrize("kind", FailureClass)
+@pytest.mark.parametrize(
+    "kind", [kind for kind in FailureClass if kind is not FailureClass.DESTRUCTIVE]
+)
 def test_on_fail_abort_ends_the_plan_whatever_failed(kind: FailureClass) -> None:
     assert isinstance(answered(kind, on_fail=ABORT), Abort)
+
+
+@pytest.mark.requirement("recovery.destructive")
+@pytest.mark.parametrize("on_fail", [USUAL, ESCALATE, ABORT])
+def test_who_destroyed_something_is_not_let_loose_again_whatever_a_plan_or_a_recipe_says(
+    on_fail: OnFail,
+) -> None:
+    eager = Recipe("mine", frozenset({FailureClass.DESTRUCTIVE}), max=5)
+    for recipes in (DEFAULT_RECIPES, (eager,)):
+        found = answered(FailureClass.DESTRUCTIVE, on_fail=on_fail, recipes=recipes)
+        assert isinstance(found, Escalate)
+        assert not found.exhausted
 
 
 def test_when_retries_are_used_up_on_fail_says_what_follows() -> None:

@@ -7,7 +7,7 @@ from pathlib import Path
 
 import pytest
 
-from tests.shell import cell_bench
+from tests.shell import cell_bench, git_scene
 from tests.shell.cell_bench import APART, Bench, cells, nap, running, wait_until
 
 pytestmark = pytest.mark.requirement("cell.agent")
@@ -113,6 +113,26 @@ def test_what_is_absent_cannot_come_to_be_and_nothing_is_left(bench: Bench) -> N
     said = bench.says(script, writable=True, absent=("planted", "sub/planted"))
     assert _succeeded(PLANTING, said) == []
     assert set(bench.names()) <= {"own", "sub", "sub/own"}
+
+
+@cells(*APART)
+@pytest.mark.requirement("cell.untracked")
+def test_git_in_the_cell_does_not_show_what_is_absent(bench: Bench) -> None:
+    bench.write("sub/file")
+    names = ("planted", "sub/pl[an] ted")
+    script = (
+        "git status --short -uall; git add -A && git ls-files; test -e planted && echo there;"
+        "tail -n 2 .git/info/exclude"
+    )
+    git_scene.sh(bench.workspace, "git init -q .")
+    exclude = (bench.workspace / ".git/info/exclude").read_bytes()
+    there = "there\n/planted\n/sub/pl\\[an\\]\\ ted\n"
+    said = bench.says(script, writable=True, absent=names)
+    assert said.startswith("?? sub/file\nsub/file\n" + there)
+    assert (bench.workspace / ".git/info/exclude").read_bytes() == exclude
+    # Without a place to hide them git would stumble over them: then nothing is put there.
+    (bench.workspace / ".git/info/exclude").unlink()
+    assert bench.says("ls; git add -A", writable=True, absent=names) == "sub\n"
 
 
 @cells(*APART)

@@ -241,6 +241,7 @@ EVENTS: dict[EventKind, EventSpec] = {
         ),
         may("agent_plan", _TEXTS, "what the agent itself noted as its plan, at last"),
         may("error", _TEXT, "the kind of error that the agent reports of itself"),
+        may("mended", _TEXTS, "what it changed in the repository and was put back, nothing lost"),
         may("leftovers", _INTEGER, "how many processes it left behind, which were ended"),
         may("prompt", _TEXT, "all that the agent was told"),
         may("output_digest", _EXACT, "the digest of all that the agent printed"),
@@ -323,6 +324,7 @@ EVENTS: dict[EventKind, EventSpec] = {
         may("error_message", _TEXT, "what went wrong"),
         may("exit_code", DetailType.INTEGER_OR_NULL, "the exit code, null if there was none"),
         may("signature", _EXACT, "the same for the same failure on the same tree"),
+        may("destroyed", _TEXTS, "what the agent destroyed, and was put back"),
         *(_PLACE, _RUN, _ATTEMPT, _VERDICT, REASON),
     ),
     EventKind.FAILURE_CLASSIFIED: spec(

@@ -6,7 +6,7 @@ have written. A failure is a `GitProblem`; what cannot be read is never taken fo
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from typing import NamedTuple, Protocol
 
 
@@ -144,3 +144,54 @@ class Repository(Worktrees, Refs, Trees, Protocol):
 
     def size(self, base: str, tip: str) -> int:
         """Return how many lines are added and removed since the commits parted."""
+
+
+class Damage(NamedTuple):
+    """What an agent did to the repository, all of it put back."""
+
+    destroyed: tuple[str, ...] = ()
+    """What was lost: commits, refs, stashes, reflogs, the index."""
+    mended: tuple[str, ...] = ()
+    """What was changed and may not be, with nothing lost."""
+
+
+class Guard(Protocol):
+    """Keeps repositories from being lost to an agent."""
+
+    def keep(self, root: str, nested: Iterable[str] | None, run: str) -> tuple[str, ...]:
+        """Keep a copy of every repository that an agent in a workspace can write to.
+
+        `nested` are folders of it with repositories of their own; None: they are looked for.
+        Return which files of the workspace the agent's cell must not let it write.
+        """
+
+    def look(self, root: str, *, last: bool = True) -> Damage:
+        """Put back what was destroyed since the copy was made; say what.
+
+        Who asks again is told again, until it is settled. After the last look what happens to the
+        repository is nobody's concern any more.
+        """
+
+    def settle(self, root: str) -> None:
+        """Forget what was found: the journal has it, or no agent was there."""
+
+    def unstage(self, root: str, paths: Sequence[str]) -> None:
+        """Let the index say of paths of the workspace what it said when the copy was made."""
+
+
+class NoGuard:
+    """For a workspace without a repository."""
+
+    def keep(self, root: str, nested: Iterable[str] | None, run: str) -> tuple[str, ...]:  # noqa: ARG002 - as the port has it
+        """Keep nothing."""
+        return ()
+
+    def look(self, root: str, *, last: bool = True) -> Damage:  # noqa: ARG002 - as the port has it
+        """Find nothing."""
+        return Damage()
+
+    def settle(self, root: str) -> None:
+        """Do nothing."""
+
+    def unstage(self, root: str, paths: Sequence[str]) -> None:
+        """Do nothing."""

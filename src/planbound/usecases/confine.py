@@ -46,7 +46,7 @@ def protected(cases: Iterable[Case], frozen: Frozen, scope: Scope, vault: Vault)
         read_only.append(".git")  # says whose worktree this is
     read_only += _covering(judges, scope)
     named = {path for path in judges.names if path.rpartition("/")[2] in _MASKABLE}
-    absent = {*named, *_MASKABLE} - existing
+    absent = named - existing
     return Protected(
         read_only=tuple(dict.fromkeys(read_only))[:_MAX_MOUNTS],
         absent=tuple(

@@ -12,6 +12,7 @@ from typing import NamedTuple
 from planbound import __version__
 from planbound.engine.claims import Claim
 from planbound.engine.fence import Fence
+from planbound.engine.judging.level import Isolation
 from planbound.engine.team.state import PROVED
 from planbound.errors import Claimed, PlanboundError, Refused
 from planbound.journal.event import EventKind
@@ -22,6 +23,8 @@ from planbound.ports.journal import Query
 from planbound.ports.motor import Asking, Ended, Halted, Next
 from planbound.runtime.heartbeat import Heartbeat
 from planbound.shell.cell.copies import WorkspaceCopies
+from planbound.shell.git.guard import GitGuard
+from planbound.shell.git.keeping import Level
 from planbound.store.lock import this_process
 from planbound.store.worktree_lock import WorktreeLock
 from planbound.usecases.run.desk import Desk
@@ -31,6 +34,7 @@ from planbound.usecases.run.start import Started, Wish, claim_of, start
 from planbound.wiring.agents import make_agents
 from planbound.wiring.bound import make_place
 from planbound.wiring.deferred import ANCHOR_EVERY, Deferred
+from planbound.wiring.healing import git_guard
 from planbound.wiring.judging import make_bench
 from planbound.wiring.motors import Motors, make_motors
 from planbound.wiring.notify import make_courier
@@ -224,7 +228,19 @@ def make_desk(parts: Parts, file: PlanFile) -> Desk:
         worktree=WorktreeLock(os.path.join(parts.state.locks, _worktree_name(parts.root))),
         tools=lambda cases, manifest: said_tools(contract_tools(parts, bench, cases, manifest)),
         place=make_place(parts, file.slug),
+        guard=make_guard(parts, bench.cell.isolation),
     )
+
+
+def make_guard(parts: Parts, isolation: Isolation) -> GitGuard:
+    """Return what keeps the repository from being lost to agents in such a cell."""
+    bare = parts.configuration.judging.bare
+    level = Level(
+        mounts=isolation.reaches(Isolation.I2),
+        walls=isolation.reaches(Isolation.I1),
+        watched=not bare,
+    )
+    return git_guard(parts, level)
 
 
 def _jitter() -> float:

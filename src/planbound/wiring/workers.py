@@ -29,6 +29,7 @@ from planbound.store.lock import this_process
 from planbound.usecases.locate import locate
 from planbound.usecases.submit import submit
 from planbound.usecases.take import Fit, fit
+from planbound.wiring.healing import heal
 from planbound.wiring.motors import DbosMotors
 from planbound.wiring.parts import Parts
 from planbound.wiring.running import Execution, Hooks, Options, make_desk
@@ -211,6 +212,7 @@ class Worker:
     def _execute(self, job: _Job) -> tuple[Fate, str]:
         plan = job.ticket.plan
         parts = Parts(workspace=job.ticket.workspace, state=self.parts.given_state)
+        heal(parts)
         hooks = Hooks(
             saw=lambda records: self.ears.saw(plan, records),
             started=lambda started: self.ears.took(plan, started.session.layout.plan),

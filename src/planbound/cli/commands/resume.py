@@ -12,6 +12,8 @@ from planbound.cli.terminal import Terminal
 from planbound.errors import ExitCode, NothingToDo, UsageError
 from planbound.journal.event import EventKind
 from planbound.ports.journal import Query
+from planbound.wiring.healing import heal
+from planbound.wiring.judging import refuse_in_cell
 from planbound.wiring.parts import Parts
 
 
@@ -22,7 +24,9 @@ def configure(parser: argparse.ArgumentParser) -> None:
 
 def run(arguments: argparse.Namespace, terminal: Terminal) -> ExitCode:
     """Go on with a run that was stopped, cut off, or failed."""
+    refuse_in_cell()
     parts = Parts(workspace=arguments.workspace, state=arguments.state)
+    heal(parts)
     if arguments.plan is None:
         found = pending(parts)
         if len(found) > 1:

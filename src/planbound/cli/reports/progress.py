@@ -80,8 +80,8 @@ class ProgressReport:
             yield self._line("…", record, f"skipped by {details.get('by')}")
         elif kind is EventKind.RECOVERY_APPLIED:
             yield self._line("↻", record, _retry(details, self._trouble(record)))
-        elif kind is EventKind.ATTEMPT_ENDED and details.get("ending") == "interrupted":
-            yield self._line("…", record, "interrupted")
+        elif kind is EventKind.ATTEMPT_ENDED:
+            yield from self._ended(record)
         elif kind is EventKind.RECOVERY_ESCALATION and details.get("user_decision") is None:
             asked = f"question {details.get('escalation')}"
             yield self._line("…", record, f"waits for a person, {asked}: {details.get('reason')}")
@@ -89,6 +89,14 @@ class ProgressReport:
             yield f"budget raised by {visible(str(details.get('by')))}"
         elif kind is EventKind.LEASE_RELEASED:
             yield _released(details)
+
+    def _ended(self, record: Record) -> Iterator[str]:
+        details = record.draft.details
+        mended = details.get("mended")
+        if details.get("ending") == "interrupted":
+            yield self._line("…", record, "interrupted")
+        if isinstance(mended, list):
+            yield self._line("…", record, f"put back: {', '.join(map(str, mended))}")
 
     def _evaluated(self, record: Record) -> Iterator[str]:
         details = record.draft.details
@@ -203,6 +211,8 @@ def _verdict(details: Mapping[str, Json]) -> str:
         said = _last_line(details) if reason == f"exit {code}" else reason
         said = said.removeprefix(f"exit {code}: ")
         return f"contract failed (exit {code})" + (f": {said}" if said else "")
+    if reason.startswith("destructive: "):
+        return reason
     return f"{verdict}: {reason}"
 
 

@@ -22,6 +22,9 @@ _JITTER = 0.25
 _UNANSWERED = Recipe(FailureClass.UNKNOWN.value, frozenset(), actions=(Action.ESCALATE,))
 
 
+_DESTRUCTIVE = "an agent that destroys things is not tried again without a person"
+
+
 class History(NamedTuple):
     """What was tried for a step since a person last answered."""
 
@@ -85,6 +88,9 @@ def answer(
 ) -> Decision:
     """Return what is done about a failure; `jitter` is a number from 0 to 1."""
     recipe = _recipe_for(classified, recipes)
+    if classified.kind is FailureClass.DESTRUCTIVE:
+        # Whatever the plan or a recipe says: who did that once is not let loose again unseen.
+        return Escalate(recipe.name, _DESTRUCTIVE, exhausted=False)
     if (at_once := _at_once(recipe, classified, on_fail)) is not None:
         return at_once
     kind = classified.kind

@@ -53,6 +53,12 @@ def _recipe(table: Table, name: str, default: Recipe | None) -> Recipe:
         table.flag("escalate", usual.escalate and Action.ABORT not in actions),
     )
     _demand_sense(table, recipe)
+    if FailureClass.DESTRUCTIVE in recipe.classes:
+        table.refuse(
+            "match" if "match" in table.values else "actions",
+            f"answers `{FailureClass.DESTRUCTIVE.value}`, and there a person is always asked",
+            "take it out",
+        )
     return recipe
 
 

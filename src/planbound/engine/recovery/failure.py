@@ -28,6 +28,8 @@ class FailureClass(enum.Enum):
     """A limit of what may be spent is reached."""
     WORKSPACE_MISMATCH = "workspace-mismatch"
     """The workspace is not the one that the run left."""
+    DESTRUCTIVE = "destructive"
+    """The agent destroyed commits, refs, stashes, the index, or most of the files; all is back."""
     TAMPERED = "tampered"
     OUT_OF_SCOPE = "out-of-scope"
     UNRUNNABLE = "unrunnable"

@@ -27,6 +27,9 @@ GUIDANCE = {
     FailureClass.BUDGET: "the attempt before this one reached its limit. Take the shortest way.",
     FailureClass.WORKSPACE_MISMATCH: "the workspace was changed by somebody else. Look at what is"
     " there before you begin.",
+    FailureClass.DESTRUCTIVE: "the attempt before this one destroyed what it was not asked to"
+    " touch: the repository, or files. It was noticed, and put back. Remove nothing that you did"
+    " not make.",
     FailureClass.TAMPERED: "something that this step is judged by was changed. That is not allowed;"
     " it was noticed, and put back. Do the task, and leave the judges alone.",
     FailureClass.OUT_OF_SCOPE: "files outside of what this step may touch were changed. They were"

@@ -68,6 +68,7 @@ DEFAULT_RECIPES: tuple[Recipe, ...] = (
     _recipe(FailureClass.UNRECOVERABLE, Action.ESCALATE),
     _recipe(FailureClass.BUDGET, Action.ESCALATE),
     _recipe(FailureClass.WORKSPACE_MISMATCH, Action.ESCALATE),
+    _recipe(FailureClass.DESTRUCTIVE, Action.ESCALATE),
     _recipe(FailureClass.UNKNOWN, Action.ESCALATE),
 )
 """One for each class; a configuration changes them by name, and puts its own in front."""

@@ -16,7 +16,7 @@ from planbound.shell.cell.copied import copy_workspace, left_out
 from planbound.shell.cell.host import run_order
 from planbound.shell.cell.inside.order import ROOMS, Order
 from planbound.shell.cell.namespaces import HOME
-from planbound.shell.cell.orders import order_for
+from planbound.shell.cell.orders import hideable, order_for
 from planbound.shell.cell.scratch import Scratch
 
 # By absolute path: Ubuntu's AppArmor profile knows only this one, and PATH is anybody's.
@@ -35,6 +35,7 @@ class BubblewrapCell:
     def run(self, request: Request, overseer: Overseer | None = None) -> Outcome:
         """Run a command; see `ports.cell.Cell`."""
         workspace = os.path.realpath(request.workspace)
+        request = hideable(request, workspace)
         with (
             self.scratch.room() as room,
             self.scratch.large_room() as large,
@@ -97,12 +98,24 @@ def _arguments(order: Order, tree: str) -> tuple[str, ...]:
         words += ["--ro-bind", path, order.shown(path)]
     for path in order.absent:
         words += ["--ro-bind", "/dev/null", order.shown(path)]
+    words += _untracked(order)
     words += ["--ro-bind", "/proc/sys", "/proc/sys"]
     for path in masked:
         # At the end: the workspace may lie in a folder that is masked.
         if os.path.isdir(path):
             words += ["--remount-ro", order.shown(path)]
     return (*words, "--")
+
+
+def _untracked(order: Order) -> list[str]:
+    """Let git's file of what it does not look at say something else."""
+    if order.untracked is None:
+        return []
+    path, content = order.untracked
+    other = os.path.join(order.scratch, "untracked")
+    with open(other, "wb") as file:
+        file.write(content)
+    return ["--ro-bind", other, order.shown(path)]
 
 
 def _on_host(order: Order, path: str) -> str:

@@ -23,7 +23,7 @@ def copy_tree(source: str, target: str, *, whole: bool, hidden: frozenset[str]) 
     in them: for a cell in which nothing can be written through a link.
     """
     os.mkdir(target, 0o700)
-    copier = _Copier()
+    copier = Copier()
     # What is hidden cannot be left out of a folder that is only linked to.
     opened = {parent for path in hidden for parent in _parents(path)}
     pending = [("", False)]
@@ -57,7 +57,7 @@ def copy_exactly(source: str, target: str, *, hidden: frozenset[str] = _NOTHING)
 
     What is none of these, what cannot be read and what is hidden is left out.
     """
-    copier = _Copier()
+    copier = Copier()
     os.mkdir(target, 0o700)
     folders: list[tuple[str, int]] = [(target, stat.S_IMODE(os.stat(source).st_mode))]
     pending = [(source, target)]
@@ -110,14 +110,14 @@ def has_strangers(source: str) -> bool:
     return False
 
 
-class _Copier:
+class Copier:
     """Copies files; where the file system can, the copy shares its blocks with the original."""
 
     def __init__(self) -> None:
         self._clones = True
 
-    def copy(self, source: str, target: str) -> None:
-        """Copy one file with its mode and times."""
+    def copy(self, source: str, target: str, *, only_shared: bool = False) -> None:
+        """Copy one file with its mode and times; `only_shared`: not if that takes room."""
         try:
             reading = os.open(source, os.O_RDONLY | os.O_NOFOLLOW | os.O_NONBLOCK | os.O_CLOEXEC)
         except OSError:
@@ -129,6 +129,9 @@ class _Copier:
             writing = os.open(target, os.O_WRONLY | os.O_CREAT | os.O_EXCL | os.O_CLOEXEC, 0o600)
             try:
                 if not self._clone(reading, writing):
+                    if only_shared:
+                        os.unlink(target)
+                        return
                     _copy_data(reading, writing, state.st_size)
                 os.fchmod(writing, stat.S_IMODE(state.st_mode))
                 # `make` goes by the times.

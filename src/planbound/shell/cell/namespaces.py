@@ -11,7 +11,7 @@ from planbound.ports.cell import Overseer, Request
 from planbound.shell.cell.copied import copy_workspace, left_out
 from planbound.shell.cell.copy import has_strangers
 from planbound.shell.cell.host import run_order
-from planbound.shell.cell.orders import order_for
+from planbound.shell.cell.orders import hideable, order_for
 from planbound.shell.cell.scratch import Scratch
 
 HOME = "/tmp/home"  # noqa: S108 - of the cell's own /tmp
@@ -29,6 +29,7 @@ class NamespaceCell:
     def run(self, request: Request, overseer: Overseer | None = None) -> Outcome:
         """Run a command; see `ports.cell.Cell`."""
         workspace = os.path.realpath(request.workspace)
+        request = hideable(request, workspace)
         with (
             self.scratch.room() as room,
             self.scratch.placeholders(room, workspace, request.absent),

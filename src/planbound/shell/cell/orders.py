@@ -7,6 +7,7 @@ from collections.abc import Iterable
 
 from planbound.ports.cell import Request
 from planbound.shell.cell.inside.order import ROOMS, Order
+from planbound.shell.cell.untracked import exclusion
 
 
 def order_for(
@@ -44,6 +45,7 @@ def order_for(
         pinned=tuple(_above(workspace, (*kept, *absent))),
         read_only=tuple(kept),
         absent=tuple(absent),
+        untracked=exclusion(workspace, request.absent) if absent else None,
         masked=tuple(dict.fromkeys(os.path.realpath(path) for path in request.masked)),
         exposed=tuple(in_rooms(request.exposed)),
         home=request.home and os.path.realpath(request.home),
@@ -51,6 +53,18 @@ def order_for(
         watched=request.watched,
         collect=request.collect,
     )
+
+
+def hideable(request: Request, workspace: str) -> Request:
+    """Return a request without what would be kept from coming to be, where git would show it.
+
+    What stands there in the cell is no file, and `git add` fails on it.
+    """
+    try:
+        exclusion(workspace, request.absent)
+    except (LookupError, OSError):
+        return request._replace(absent=())
+    return request
 
 
 def in_rooms(paths: Iterable[str]) -> list[str]:

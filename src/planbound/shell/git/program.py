@@ -56,10 +56,15 @@ class Git:
         self._view = view
         self._program: str | None = None
 
-    def bare(self, *words: str, input: bytes = b"") -> Said:  # noqa: A002 - as subprocess calls it
+    def bare(
+        self,
+        *words: str,
+        input: bytes = b"",  # noqa: A002 - as subprocess calls it
+        more: Mapping[str, str] | None = None,
+    ) -> Said:
         """Run git on the repository, in no worktree."""
         place = {"GIT_DIR": self._view, "GIT_COMMON_DIR": self._view}
-        return self._run(words, place, self._view, input)
+        return self._run(words, place | dict(more or {}), self._view, input)
 
     def within(
         self,

@@ -5,6 +5,7 @@ from __future__ import annotations
 import contextlib
 import os
 import re
+import time
 from collections.abc import Callable, Iterator, Sequence
 from functools import cached_property, partial
 
@@ -13,6 +14,8 @@ from planbound.ports.git import Leftovers, Merged, Registered
 from planbound.shell.git.program import Git, Said, checked
 from planbound.shell.git.view import make_view
 
+MOVES = "moves"
+"""The file of a view with what the harness itself moved or removed, and when."""
 _BRANCHES = "refs/heads/"
 _COMMIT = re.compile(r"[0-9a-f]{40}(?:[0-9a-f]{24})?")
 _AUTHOR = re.compile(r"\s*([^<>\n]*?)\s*<([^<>\n]*)>\s*")
@@ -72,6 +75,8 @@ class GitRepository:
 
     def remove(self, path: str, *, force: bool = False) -> None:
         """Remove a worktree that holds nothing of its own, or one that is missing."""
+        with contextlib.suppress(GitProblem):
+            self._note(os.path.relpath(self._folder_of(path), self.common))
         words = ("worktree", "remove", *(["--force"] if force else []), "--", path)
         checked(self._git.bare(*words), f"remove the worktree `{path}`")
 
@@ -145,6 +150,7 @@ class GitRepository:
         else:
             said = self._git.bare("update-ref", "-m", reason, name, new, before)
         if said.code == 0:
+            self._note(name)
             return True
         if self.commit_of(name) == old:
             checked(said, f"move `{branch}`")
@@ -257,6 +263,13 @@ class GitRepository:
         return total
 
     # -- parts ---------------------------------------------------------------------------------
+
+    def _note(self, name: str) -> None:
+        """Note that this was the harness, and not an agent that is at work meanwhile."""
+        with contextlib.suppress(OSError):
+            path = os.path.join(self._folder, MOVES)
+            with open(path, "a", encoding="utf-8", errors="surrogateescape") as file:
+                file.write(f"{time.time_ns()}\t{name}\n")
 
     def _head(self, path: str) -> str | None:
         said = self._within(path, "rev-parse", "--verify", "--quiet", "HEAD^{commit}")

@@ -44,12 +44,12 @@ _CONFIGURATION = """\
 _MAX_SETTINGS = 4 << 20
 
 
-def make_view(common: str, view: str) -> None:
+def make_view(common: str, view: str, *, to_write: bool = True) -> None:
     """Make the view of the repository whose common directory is given, in a folder of ours."""
     try:
         os.makedirs(view, mode=0o700, exist_ok=True)
         # A link to nothing would be in the way of git's making it.
-        for name in ("worktrees", "logs"):
+        for name in ("worktrees", "logs") if to_write else ():
             os.makedirs(os.path.join(common, name), exist_ok=True)
         for name in _SHARED:
             _link(os.path.join(common, name), os.path.join(view, name))

@@ -82,6 +82,8 @@ class Answering:
             self.session.append(drafts)
         elif (wrong := self._misplaced(attempted)) is not None:
             self._mismatch(order, drafts, wrong)
+        elif attempted.damage.destroyed:
+            self._destroyed(order, attempted, drafts)
         elif attempted.verdict is None:
             self._attest(order, attempted, drafts)
         elif attempted.verdict.kind is VerdictKind.PASS and self._counts(order):
@@ -112,6 +114,8 @@ class Answering:
         if attempted.stopped is not None:
             extra["ending"] = "interrupted"
             extra["reason"] = attempted.stopped
+        if attempted.damage.mended:
+            extra["mended"] = names(attempted.damage.mended)
         return [notes.ended(order.slot, order.number, worked, extra)]
 
     def _lost_agent(self, slot: Slot, number: int) -> list[Draft]:
@@ -214,6 +218,37 @@ class Answering:
         found = self._classified(order, attempted, verdict)
         drafts.extend(self._answered(order, attempted, found))
         session.append(drafts)
+
+    def _destroyed(self, order: Order, attempted: Attempted, drafts: list[Draft]) -> None:
+        """Record an attempt that destroyed something, whatever its contract says; ask a person."""
+        session, slot, verdict = self.session, order.slot, attempted.verdict
+        found = Classified(FailureClass.DESTRUCTIVE, "agent-destroyed")
+        destroyed = attempted.damage.destroyed
+        reason = f"{found.kind.value}: the agent destroyed {', '.join(destroyed)}; put back"
+        outside = attempted.outside
+        if verdict is not None:
+            verdict = verdict._replace(kind=VerdictKind.TAMPERED, reason=reason)
+            extra: dict[str, Json] = {"attempt": order.number}
+            drafts.append(session.notes.verdict(EventKind.CONTRACT_EVALUATED, verdict, slot, extra))
+            outside = verdict.outside
+        tampered = [item.path for item in verdict.tampered] if verdict is not None else []
+        drafts.extend(self._violations(order, attempted, tampered, outside))
+        failure: dict[str, Json] = {"error_message": reason, "destroyed": names(destroyed)}
+        drafts.extend(session.notes.failure(slot, order.number, found, failure))
+        decision = answer(found, History({}), slot.on_fail, self.recipes, 0.0)
+        said = session.notes.said(attempted.worked) if attempted.worked else ""
+        details: dict[str, Json] = {
+            "attempt": order.number,
+            "failure_type": found.kind.value,
+            "output_tail": said,
+            "exhausted": False,
+        }
+        choices = (Choice.RETRY, Choice.SKIP, Choice.ABORT, Choice.REVISE)
+        why = f"{reason}; {decision.reason}" if isinstance(decision, Escalate) else reason
+        drafts.append(self.question(QuestionKind.FAILURE, slot, why, choices, details))
+        session.append(drafts)
+        if order.shown_at is not None:
+            session.desk.copies.remove(order.bench.tree.root)  # nobody goes on in that
 
     def _named(self, order: Order, attempted: Attempted) -> Attempted:
         """Return a failed attempt that says so where a content agent has changed nothing."""

@@ -11,6 +11,7 @@ from planbound.engine.manifest import Manifest
 from planbound.ports.agent import Agent
 from planbound.ports.copies import Copies
 from planbound.ports.files import Files, PlanFile
+from planbound.ports.git import Guard, NoGuard
 from planbound.ports.homes import Homes
 from planbound.ports.journal import Journal
 from planbound.ports.lease import Leases
@@ -55,6 +56,7 @@ class Desk(NamedTuple):
     """Returns the programs that contracts call, with version and place."""
     worktree: Worktree = OwnWorktree()
     place: Place = AnyPlace()
+    guard: Guard = NoGuard()
 
     @property
     def journal(self) -> Journal:

@@ -13,7 +13,7 @@ from planbound.engine.judging.frozen import Frozen
 from planbound.engine.judging.level import Isolation
 from planbound.engine.judging.proof import Before, Look
 from planbound.engine.judging.scope import Scope, covers
-from planbound.engine.manifest import Manifest, decode
+from planbound.engine.manifest import EntryType, Manifest, decode, path_text
 from planbound.engine.prompt import Context, Given, write_prompt
 from planbound.engine.run.budget import room
 from planbound.engine.run.layout import Slot
@@ -79,7 +79,10 @@ class Ordering:
             "digest": session.digest,
         }
         agent = self.staffing.agent_for(slot)
+        sealed: tuple[str, ...] = ()
         if agent is not None:
+            nested = None if frozen is None else _nested(frozen.manifest)
+            sealed = session.desk.guard.keep(bench.tree.root, nested, session.notes.run)
             details["agent"] = agent.name
         if slot.step.target is not None:
             details["target"] = slot.step.target.value
@@ -92,10 +95,11 @@ class Ordering:
             details["baseline"] = known
         begun = session.notes.about(EventKind.TASK_STARTED, slot, details)
         if not session.append_decided([begun]):
+            session.desk.guard.settle(bench.tree.root)
             return None
         if known is None and isinstance(slot.step.contract, Command):
             known = self._observe(slot, bench, number)
-        return self._order(slot, number, bench, frozen, known, agent)
+        return self._order(slot, number, bench, frozen, known, agent)._replace(sealed=sealed)
 
     def left(self, slot: Slot) -> Order | None:
         """Return the order to judge what an attempt left; None where nothing is left of it."""
@@ -313,6 +317,7 @@ class Ordering:
             shown_at=None if in_place else session.bench.tree.root,
             stamp=partial(session.stamp, bench.tree.root) if session.is_bare else None,
             watch=self._watch(slot),
+            guard=session.desk.guard,
         )
 
     def _watch(self, slot: Slot) -> Callable[[], Callable[[], tuple[str, ...]]] | None:
@@ -373,6 +378,15 @@ class Ordering:
 def _copy_of(run: str, slot: Slot) -> str:
     """Return the name of the copy of the workspace that a step of a run works in."""
     return f"{run}-{slot.label}"
+
+
+def _nested(manifest: Manifest) -> list[str]:
+    """Return the folders of a workspace that are repositories of their own."""
+    return [
+        path_text(path.removesuffix(b"/.git"))
+        for path, entry in manifest.entries.items()
+        if entry.type is EntryType.SUMMARY and path.endswith(b"/.git")
+    ]
 
 
 class _Named:

@@ -223,6 +223,8 @@ class Runner:
     def _record(self, order: Order, attempted: Attempted) -> None:
         self._final_tree = None
         self.answering.record(order, attempted)
+        if attempted.stopped is None:
+            self.session.desk.guard.settle(order.bench.tree.root)
         if self.jobs > 1:
             self.projection.show_soon()
 

@@ -52,6 +52,8 @@ class Order(_Value):
     """Folders above what is protected, from the top: they must not be moved away."""
     read_only: tuple[str, ...]
     absent: tuple[str, ...]
+    untracked: tuple[str, bytes] | None
+    """Git's file of what it does not look at, and what it says in the cell."""
     masked: tuple[str, ...]
     exposed: tuple[str, ...]
     home: str | None

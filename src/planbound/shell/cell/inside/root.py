@@ -148,6 +148,17 @@ class Root:
             target = self._inside(self.order.shown(path))
             kernel.mount("/dev/null", target, None, kernel.MS_BIND)
             kernel.make_read_only(target, recursive=False)
+        if self.order.untracked is not None:
+            self._say_instead(*self.order.untracked)
+
+    def _say_instead(self, path: str, content: bytes) -> None:
+        """Let a file of the host say something else in the cell."""
+        other = os.path.join(self.scratch, "masks", "untracked")
+        with open(other, "wb") as file:
+            file.write(content)
+        target = self._inside(self.order.shown(path))
+        kernel.mount(other, target, None, kernel.MS_BIND)
+        kernel.make_read_only(target, recursive=False)
 
     def _overlay(self, workspace: str) -> None:
         source = self.order.source
