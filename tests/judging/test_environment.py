@@ -8,6 +8,8 @@ from pathlib import Path
 
 import pytest
 
+from planbound.agents.program import Program as AgentProgram
+from planbound.engine.agents import AgentRules
 from planbound.engine.judging.case import cases
 from planbound.engine.judging.verdict import Verdict
 from planbound.plan.parse import parse
@@ -144,3 +146,19 @@ def test_an_agent_works_with_the_projects_programs(tmp_path: Path) -> None:
     assert own not in path.split(":")
     assert environment == str(prefix)
     assert found == "none"
+
+
+@pytest.mark.requirement("environment.found")
+def test_no_file_of_the_workspace_takes_an_agents_place(tmp_path: Path) -> None:
+    folders = [tmp_path / "workspace" / ".venv" / "bin", tmp_path / "home" / "bin"]
+    for folder in folders:
+        folder.mkdir(parents=True)
+        (folder / "codex").write_text("#!/bin/sh\n")
+        (folder / "codex").chmod(0o755)
+    variables = {"PATH": f"{folders[0]}:{folders[1]}", "VIRTUAL_ENV": str(folders[0].parent)}
+    program = AgentProgram(AgentRules(name="coder"), variables)
+    for workspace in (tmp_path / "workspace", tmp_path / "copy"):
+        assert program.find("codex", str(workspace)) == str(folders[1] / "codex")
+    (folders[1] / "codex").unlink()
+    assert program.find("codex", str(tmp_path / "workspace")) == str(folders[0] / "codex")
+    assert program.find("python-of-nobody", "/") is None

@@ -211,7 +211,13 @@ def test_a_worktree_does_not_judge_the_files_of_another_one(tmp_path: Path) -> N
     (site / "__editable__.project.pth").write_text(f"{main}/src\n")
     for found in (find(linked), find(linked, VIRTUAL_ENV=str(prefix))):
         assert found.fault is not None
-        assert "installed from the main worktree" in found.fault.message
+        assert f"installed from another worktree, `{main}`" in found.fault.message
     assert find(main).fault is None
     own = made(linked / ".venv")
     assert find(linked).path[0] == str(own / "bin")
+    # A copy of the main worktree's environment leads there, too; one that was made here does not.
+    link = next((own / "lib").glob("*/site-packages")) / "__editable___shop_finder.py"
+    link.write_text(f"MAPPING = {{'shop': '{linked}/src/shop'}}\n")
+    assert find(linked).fault is None
+    link.write_text(f"MAPPING = {{'shop': '{main}/src/shop'}}\n")
+    assert find(linked).fault is not None

@@ -73,12 +73,22 @@ class Program:
             return path if os.access(path, os.X_OK) and os.path.isfile(path) else None
         import shutil  # noqa: PLC0415 - start-up
 
-        found = shutil.which(word, path=self.environment.get("PATH", _PATH))
+        folders = self.environment.get("PATH", _PATH).split(os.pathsep)
+        # An agent can write to the project's folders: no step puts another agent in one's place.
+        folders.sort(key=lambda folder: self._is_of_project(folder, workspace))
+        found = shutil.which(word, path=os.pathsep.join(folders))
         if found is not None or word.startswith("python"):
             return found
         # An agent may be installed beside Planbound; it is started by its path, and its PATH does
         # not lead there. But our Python is nobody's agent.
         return shutil.which(word, path=os.path.dirname(sys.executable))
+
+    def _is_of_project(self, folder: str, workspace: str) -> bool:
+        own = [self.environment[name] for name in _OF_PROJECT if self.environment.get(name)]
+        places = (workspace, *own)
+        return folder.endswith("/node_modules/.bin") or any(
+            folder == place or folder.startswith(place.rstrip("/") + "/") for place in places
+        )
 
     def passed(self, assignment: Assignment, own: Mapping[str, str]) -> dict[str, str]:
         """Return all variables that it sees: those named, and the kind's own."""

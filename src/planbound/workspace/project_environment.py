@@ -14,7 +14,8 @@ from typing import NamedTuple
 
 from planbound.engine.configuration import Configuration
 from planbound.errors import BindingError
-from planbound.workspace.git_place import find_git
+from planbound.source.pattern import lazy_pattern
+from planbound.workspace.git_place import GitPlace, find_git
 
 SYSTEM_PATH = ("/usr/local/sbin", "/usr/local/bin", "/usr/sbin", "/usr/bin", "/sbin", "/bin")
 _IN_WORKSPACE = (".venv", "venv")
@@ -23,6 +24,7 @@ _NODE = "node_modules/.bin"
 _ACTIVE = "`$VIRTUAL_ENV`"
 _NAMED = ("VIRTUAL_ENV", "CONDA_PREFIX", "PYTHONHOME")
 """Variables whose value is the place of an environment."""
+_PATHS = lazy_pattern(r"(?m)(?:^|['\"])(/[^'\"\r\n]+)")
 _OF_TOOLS = ("UV_", "PIPX_", "CONDA_", "PYTHON", "VIRTUAL_ENV")
 
 
@@ -117,8 +119,9 @@ def cure_of(environment: ProjectEnvironment) -> str:
         )
     if environment.passed_over is not None:
         return (
-            f"the active environment `{environment.passed_over}` is Planbound's own: where it is"
-            f' the project\'s, too, say `[contracts] path = ["{_bin(environment.passed_over)}"]`'
+            "install it where the project has its environment (`.venv`); the active one,"
+            f" `{environment.passed_over}`, is Planbound's own: where it is the project's, too, say"
+            f' `[contracts] path = ["{_bin(environment.passed_over)}"]`'
         )
     return (
         "install it where the project has its environment (`.venv`),"
@@ -246,10 +249,7 @@ def _has_project(root: str) -> bool:
 
 def _main_of(root: str) -> str | None:
     """Return the same folder in the main worktree, where this is a linked one."""
-    try:
-        place = find_git(root)
-    except BindingError:  # told by who looks for the plans
-        return None
+    place = _place_of(root)
     if place is None or not place.is_linked:
         return None
     return os.path.normpath(os.path.join(place.main, place.inside))
@@ -261,6 +261,13 @@ def _is_meant(found: Found) -> bool:
         return True
     dangling = os.path.islink(found.prefix) and not os.path.exists(found.prefix)
     return dangling or os.path.lexists(os.path.join(_bin(found.prefix), "python"))
+
+
+def _place_of(path: str) -> GitPlace | None:
+    try:
+        return find_git(path)
+    except BindingError:  # told by who looks for the plans
+        return None
 
 
 def is_environment(prefix: str) -> bool:
@@ -382,16 +389,26 @@ def _fault(found: Found, root: str) -> Fault | None:
             f"the environment {found.origin} is broken: {lack}",
             f"make it again, such as `python3 -m venv --clear {found.prefix}`, {other}",
         )
-    main = _main_of(root)
-    if main is not None and not _is_below(os.path.realpath(found.prefix), os.path.realpath(root)):
-        link = next((f for f in _links_of_packages(found.prefix) if main in _read(f)), None)
-        if link is not None:
-            return Fault(
-                f"the environment {found.origin} has the project installed from the main worktree"
-                f" `{main}`: contracts would judge the files there",
-                "make one in this worktree: `[worktrees] setup` runs a command in every new one,"
-                f" {other}",
-            )
+    if (place := _other_worktree(found.prefix, root)) is not None:
+        return Fault(
+            f"the environment {found.origin} has the project installed from another worktree,"
+            f" `{place}`: contracts would judge the files there",
+            "make one in this worktree: `[worktrees] setup` runs a command in every new one,"
+            f" {other}",
+        )
+    return None
+
+
+def _other_worktree(prefix: str, root: str) -> str | None:
+    """Return another worktree of the same repository that an environment has packages from."""
+    here = _place_of(root)
+    if here is None:
+        return None
+    for file in _links_of_packages(prefix):
+        for match in _PATHS.finditer(_read(file)):
+            there = _place_of(match[1])
+            if there is not None and there.common == here.common and there.top != here.top:
+                return there.top
     return None
 
 
