@@ -36,7 +36,9 @@ def make_environment(
     for name in ("python", "python3"):
         (binaries / name).symlink_to(base)
     version = ".".join(map(str, sys.version_info[:3]))
-    (prefix / "pyvenv.cfg").write_text(f"home = {base.parent}\nversion = {version}\n")
+    (prefix / "pyvenv.cfg").write_text(
+        f"home = {base.parent}\nversion = {version}\ninclude-system-site-packages = false\n"
+    )
     if packages:
         (site / "tests.pth").write_text(sysconfig.get_path("purelib") + "\n")
     if packages and pytest:

@@ -71,6 +71,12 @@ def test_what_contracts_use_is_shown_and_approved(bench: Bench) -> None:
     make_environment(bench.workspace / ".venv")
     step = Step("make one", contract="python -m pytest --version && grep -qx right src/one")
     slug = bench.lay(step, settings='[contracts]\nenv = ["SHOP_URL"]\npath = ["gone"]\n')
+    site = next((bench.workspace / ".venv" / "lib").glob("*/site-packages"))
+    (site / "tests.pth").rename(bench.workspace / ".venv" / "aside")
+    without = bench.run("judge", slug)
+    assert f"use python {PYTHON} (.venv/bin/python)\n" in without.out
+    assert "Python has no module `pytest`; install it into the project's environment" in without.out
+    (bench.workspace / ".venv" / "aside").rename(site / "tests.pth")
     line = (
         rf"use python {re.escape(PYTHON)} \(\.venv/bin/python\), pytest [\d.]+ \(python -m pytest\)"
     )

@@ -38,6 +38,11 @@ _SECONDS = 30.0
 _MOST_KEPT = 500
 _LONGEST = 400
 _FILE = "tools.json"
+# What fails says no version, whatever numbers are in its complaint.
+_SAY = (
+    "echo {mark}; said=$(timeout 10 {words} 2>&1 </dev/null | head -c 2000;"
+    ' exit "${{PIPESTATUS[0]}}") && echo "$said"'
+)
 
 
 def contract_tools(
@@ -68,6 +73,8 @@ def contract_tools(
     return tuple(
         Tool(item.word, versions[item], _shown(item, place, roots))
         for item, place in places.items()
+        # A module that does not say its version is not installed.
+        if versions[item] or item.module_of is None
     )
 
 
@@ -176,9 +183,7 @@ class _Versions:
     def _ask(self, missing: list[Wanted]) -> dict[Wanted, str]:
         mark = f"--{os.urandom(8).hex()}--"
         words = [_quoted(version_words(item)) for item in missing]
-        lines = [
-            f"echo {mark}; timeout 10 {item} 2>&1 < /dev/null | head -c 2000" for item in words
-        ]
+        lines = [_SAY.format(mark=mark, words=item) for item in words]
         request = Request(
             command=("/bin/bash", "--noprofile", "--norc", "-c", "\n".join([*lines, "true"])),
             workspace=self.bench.tree.root,
