@@ -8,7 +8,13 @@ import sys
 import pytest
 
 from planbound.engine.gate.approval import Approval, Standing, mismatch
-from planbound.engine.judging.programs import Wanted, called_programs, read_version, version_words
+from planbound.engine.judging.programs import (
+    Wanted,
+    called_programs,
+    read_version,
+    runs_files,
+    version_words,
+)
 from planbound.plan.command import read_script
 from tests.project_environment import make_environment
 from tests.run.bench import Bench, Step
@@ -38,6 +44,9 @@ def test_programs_are_found_also_in_recipes_and_scripts() -> None:
         ("npm", None),
     ]
     assert called(".venv/bin/python -c 1") == [(".venv/bin/python", None)]
+    for command in ("make test", "npm test", "./check", "bash check.sh", "$RUN"):
+        assert runs_files(read_script(command)), command
+    assert not runs_files(read_script("python -m pytest && grep -q x y"))
 
 
 @pytest.mark.requirement("environment.tools")

@@ -15,6 +15,7 @@ from planbound.engine.judging.programs import (
     Wanted,
     called_programs,
     read_version,
+    runs_files,
     version_words,
 )
 from planbound.engine.manifest import Manifest
@@ -59,8 +60,8 @@ def contract_tools(
     """
     commands = [case.contract for case in found if isinstance(case.contract, Command)]
     scripts = [read_script(command.text) for command in commands]
-    if tree is None and bench.bare:
-        manifest = Manifest({}, digest="")  # who wants no cell wants nothing looked at
+    if tree is None and (bench.bare or not any(map(runs_files, scripts))):
+        manifest = Manifest({}, digest="")  # a look at all files takes longer than most contracts
     else:
         manifest = tree or bench.tree.manifest(bench.rules)
     read = partial(_read, bench, manifest)

@@ -17,6 +17,7 @@ _KNOWN = words("""
     pipenv pnpm poetry pyright py.test pypy pytest python rake rspec ruby ruff rustc swift tox tsc
     uv uvx vitest yarn
     """)
+_READS = words("bash bun dash gmake just make npm pnpm sh source yarn zsh .")
 _ARGUMENTS = {"go": "version", "java": "-version"}
 _PYTHON = lazy_pattern(r"(?:python|pypy)[\d.]*")
 _VERSION = lazy_pattern(r"\d+(?:\.\d+)+[\w.+-]*")
@@ -60,6 +61,14 @@ def called_programs(
         finder.script(script)
     wanted = dict.fromkeys(item for call in finder.calls for item in _of_call(call))
     return tuple(sorted(wanted, key=lambda item: (item.module_of is not None, item)))
+
+
+def runs_files(script: Script) -> bool:
+    """Say whether what a contract calls is also written in files: recipes, scripts."""
+    return any(
+        call.program in _READS or "/" in (call.name or "/") or call.program.endswith(".sh")
+        for call in script.calls
+    )
 
 
 def _of_call(call: Call) -> Iterator[Wanted]:
