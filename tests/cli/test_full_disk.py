@@ -23,10 +23,11 @@ from tests.store.test_vault import pair
 
 pytestmark = pytest.mark.requirement("disk.no-bug")
 
+APPROVE = "approve --as tester --digest {digest}"
 PLAIN = (
     "verify",
     "new other",
-    "approve --as tester --digest {digest}",
+    APPROVE,
     "judge",
     "baseline",
     "run",
@@ -146,7 +147,7 @@ def test_an_approval_on_a_read_only_mount_does_not_count(tmp_path: Path) -> None
         mount --bind {workspace} {workspace}
         mount -o remount,bind,ro {workspace}
         cd {workspace}
-        {each(("approve --as tester --digest {digest}", "status", "run", "doctor"), digest)}
+        {each((APPROVE, "status", "run", "reject --reason no --as tester", "doctor"), digest)}
         """,
         bench,
     )
@@ -156,7 +157,8 @@ def test_an_approval_on_a_read_only_mount_does_not_count(tmp_path: Path) -> None
     assert "approved" not in codes["status"][1]
     assert (codes["run"][0], "is not approved" in codes["run"][1]) == (2, True)
     assert "it is read-only" in codes["doctor"][1]
-    assert not bench.log().of("GATE_APPROVED", "BASELINE_OBSERVED")
+    assert codes["reject"][0] == 2
+    assert not bench.log().of("GATE_APPROVED", "BASELINE_OBSERVED", "GATE_REJECTED")
     bench.approve()
 
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import contextlib
 import secrets
 from collections.abc import Iterator
 from typing import NamedTuple
@@ -9,7 +10,7 @@ from typing import NamedTuple
 from planbound.engine.configuration_digest import configuration_digest
 from planbound.engine.gate.approval import Approval, Method
 from planbound.engine.judging.case import Case, cases
-from planbound.errors import ConcurrentModification, Refused
+from planbound.errors import ConcurrentModification, FileProblem, Refused
 from planbound.journal.event import EventKind
 from planbound.plan.digest import digest
 from planbound.plan.model import Attest, Command, Contract, Plan, PlanStatus
@@ -92,8 +93,10 @@ class ElicitedApprovals:
             note_baseline(recorder, sheet.slug, taken, sheet.baseline)
             kept = gate.keep_text(bench.vault, data)
             gate.approve(recorder, sheet, self._approval(sheet, by), text=kept)
-        gate.show_status(self._parts.files, file, data, plan, PlanStatus.APPROVED)
-        self._parts.progress(sheet.slug, f"approved by {by}, in the client of an agent")
+        # It is on record, so it counts: what people read comes after.
+        with contextlib.suppress(FileProblem):
+            gate.show_status(self._parts.files, file, data, plan, PlanStatus.APPROVED)
+            self._parts.progress(sheet.slug, f"approved by {by}, in the client of an agent")
 
     def _approval(self, sheet: gate.Sheet, by: str) -> Approval:
         return Approval(

@@ -53,6 +53,7 @@ def run(arguments: argparse.Namespace, terminal: Terminal) -> ExitCode:
     plans = (parse(before, path="approved"), found.plan)
     if digest(plans[0]) == digest(plans[1]):
         raise NothingToDo(f"`{file.slug}` is as it was approved")
+    parts.real_files.refuse_unwritable(file.path)
     recorder = parts.recorder()
     with stillness(parts, file.slug):
         amendment = amending.examine(recorder, file.slug, *plans)

@@ -28,6 +28,7 @@ def question(before: Gate, text: str, terminal: Terminal) -> ExitCode:
     """Record a question; the plan waits."""
     if not text.strip():
         raise UsageError("there is no question")
+    before.parts.real_files.refuse_unwritable(before.file.path)
     ask(before.parts.recorder(), before.file.slug, before.plan, by=before.by, question=text.strip())
     owner = before.plan.frontmatter.owner
     whom = visible(owner.value) if owner else "its owner"

@@ -28,6 +28,7 @@ def refuse(before: Gate, reason: str, terminal: Terminal) -> ExitCode:
     """Record a refusal with its reason."""
     if not reason.strip():
         raise UsageError("a refusal needs a reason", hint='write `--reason "..."`')
+    before.parts.real_files.refuse_unwritable(before.file.path)
     reject(
         before.parts.recorder(), before.file.slug, before.plan, by=before.by, reason=reason.strip()
     )
