@@ -95,6 +95,20 @@ test('a', () => {});
 test('b', () => { throw new Error('x'); });
 test.describe('group', () => { test('c', () => {}); test.skip('d', () => {}); });
 """
+# It writes what the real ones write where the real ones are told to write it.
+_RUNNER = """\
+const told = process.argv.find((word) => /^(--outputFile(\\.json)?|output)=/.test(word));
+const file = __dirname + '/../../../a.test.js';
+const report = process.argv.includes('--reporter-option')
+  ? { passes: [{ file, fullTitle: 'a' }], failures: [{ file, fullTitle: 'g&b' }],
+      pending: [{ file, fullTitle: 'c' }] }
+  : { testResults: [{ name: file, status: 'failed', assertionResults: [
+      { fullName: 'a', status: 'passed' }, { fullName: 'g&b', status: 'failed' },
+      { fullName: 'c', status: 'pending' }] }] };
+require('fs').writeFileSync(told.split('=')[1], JSON.stringify(report));
+process.exit(1);
+"""
+_FOUND = "+a.test.js::a -a.test.js::g&b /a.test.js::c"
 _CARGO = {
     "Cargo.toml": '[package]\nname = "demo"\nversion = "0.1.0"\nedition = "2021"\n',
     "src/lib.rs": "#[test]\nfn a() {}\n#[test]\nfn b() { panic!() }\n"
@@ -128,13 +142,17 @@ _CARGO = {
         ),
         ("node --test", "node --test", {"a.test.js": _NODE}, "+test::a -test::b +test::c /test::d"),
         ("cargo test", "cargo test --offline", _CARGO, "+a -b /c +d"),
+        *(
+            (name, f"npx {name}", {f"node_modules/{name}/bin/run.js": _RUNNER}, _FOUND)
+            for name in ("jest", "vitest", "mocha")
+        ),
     ],
-    ids=["pytest", "unittest", "make", "node", "cargo"],
+    ids=["pytest", "unittest", "make", "node", "cargo", "jest", "vitest", "mocha"],
 )
 def test_a_runner_names_every_test_with_its_end(
     tmp_path: Path, runner: str, command: str, files: Mapping[str, str], expected: str
 ) -> None:
-    if runner == "node --test":
+    if runner in {"node --test", "jest", "vitest", "mocha"}:
         need("node", "its runs are looked at")
     if runner == "cargo test":
         need_working("cargo")
@@ -158,7 +176,9 @@ def test_a_runner_names_every_test_with_its_end(
         import os  # noqa: PLC0415 - for this one
 
         added["PATH"] += f":{os.environ['PATH']}"
-    code, text = outcome(tmp_path, command, added)
+    # As `npx` starts it.
+    started = command.replace(f"npx {runner}", f"node node_modules/{runner}/bin/run.js")
+    code, text = outcome(tmp_path, started, added)
     report = reporter.added.reports
     collected = {report: (tmp_path / report).read_bytes()} if report else {}
     data = text.encode()
@@ -177,7 +197,8 @@ def test_a_runner_names_every_test_with_its_end(
         ("pytest", "python -I -m pytest"),
         ("pytest", "pytest a; pytest b"),
         ("unittest", "env -i python -m unittest"),
-        ("jest", "npx jest"),
+        ("jest", "npx jest --reporters=default"),
+        ("rspec", "bundle exec rspec"),
         ("ctest", "ctest"),
     ],
 )

@@ -454,7 +454,9 @@ class _Judgement:
     def _too_few(self, support: Corroboration) -> Finding | None:
         """Return that fewer tests can be counted than are expected, whatever was printed."""
         minimum = fewest(self.expectations)
-        if not minimum or self.bench.bare or self.setting.observing:
+        # At the baseline nothing is demanded, and nobody has worked yet.
+        demanded = self.bench.configuration.judging.canary or not self.setting.observing
+        if not minimum or self.bench.bare or not demanded:
             return None
         counted = self._counted(support)
         reason = f"{minimum} tests or more are expected, and it prints so; {counted} can be counted"

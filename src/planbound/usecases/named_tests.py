@@ -21,8 +21,8 @@ if TYPE_CHECKING:  # what knows all runners takes its time to load
 
 SHOWN = 5
 CURE = (
-    "tests are named by pytest, `python -m unittest`, `node --test`, cargo and go,"
-    " called once, as the last command"
+    "tests are named by pytest, `python -m unittest`, `node --test`, jest, vitest, mocha, cargo and"
+    " go, called once, as the last command"
 )
 
 

@@ -1,6 +1,7 @@
 """How a runner is made to name every test, with how it ended.
 
-pytest, unittest and node write a report; cargo and go name their tests in what they print.
+pytest, unittest, node, jest, vitest and mocha write a report; cargo and go name their tests in what
+they print.
 """
 
 from __future__ import annotations
@@ -92,6 +93,60 @@ if ("-m", "unittest") in zip(sys.orig_argv, sys.orig_argv[1:]):
 """
 
 
+# Loaded into every process of node; only the first one that is the runner is changed.
+_JAVASCRIPT = """\
+'use strict';
+(() => {{
+  const fs = require('fs');
+  const path = require('path');
+  if (process.env.{mark} || !process.argv[1]) return;
+  let program = '';
+  try {{
+    program = fs.realpathSync(process.argv[1]);
+  }} catch {{
+    return;
+  }}
+  if (!program.split(path.sep).join('/').includes('/node_modules/{runner}/')) return;
+  process.env.{mark} = '1';
+  const found = path.join(__dirname, 'found.json');
+  process.argv.push(...{options}.map((word) => word.replace('FOUND', found)));
+  const root = path.resolve(__dirname, '..');
+  const said = (text) => String(text).replace(/[^\\x20-\\x7e]|[&<>"]/g, (sign) => {{
+    return `&#${{sign.codePointAt(0) < 32 ? 32 : sign.codePointAt(0)}};`;
+  }});
+  process.on('exit', () => {{
+    const lines = [];
+    const add = (file, name, end) => {{
+      const inner = {{ passed: '', failed: '<failure/>' }}[end] ?? '<skipped/>';
+      const place = said(path.relative(root, file || root));
+      lines.push(`<testcase classname="${{place}}" name="${{said(name)}}">${{inner}}</testcase>`);
+    }};
+    let report;
+    try {{
+      report = JSON.parse(fs.readFileSync(found, 'utf8'));
+    }} catch {{
+      return;
+    }}
+    for (const file of report.testResults ?? []) {{
+      for (const each of file.assertionResults) add(file.name, each.fullName, each.status);
+      if (!file.assertionResults.length) add(file.name, '', file.status);
+    }}
+    const ends = [['passes', 'passed'], ['failures', 'failed'], ['pending', 'skipped']];
+    for (const [list, end] of report.testResults ? [] : ends) {{
+      for (const each of report[list] ?? []) add(each.file, each.fullTitle, end);
+    }}
+    const text = `<testsuites><testsuite>${{lines.join('')}}</testsuite></testsuites>`;
+    fs.writeFileSync(path.join(__dirname, '{report}'), text);
+  }});
+}})();
+"""
+_OPTIONS = {
+    "jest": ["--json", "--outputFile=FOUND"],
+    "vitest": ["--reporter=default", "--reporter=json", "--outputFile.json=FOUND"],
+    "mocha": ["--reporter", "json", "--reporter-option", "output=FOUND"],
+}
+
+
 class Reporter(NamedTuple):
     """How the tests of one run are named."""
 
@@ -126,7 +181,7 @@ def reporter_for(
     """Return how the tests of a contract are named; None where they cannot be."""
     if runner not in _MAKERS:
         return None
-    program, make, code = _MAKERS[runner]
+    program, make, codes = _MAKERS[runner]
     project = Project(paths, read, nonce)
     found = find_call(script, program, project)
     added = make(found, project) if found is not None else None
@@ -136,7 +191,7 @@ def reporter_for(
         return None  # what follows is not run when tests fail
     # `make` ends with a code of its own.
     through = {2} if any(call.program == "make" for call in script.calls) else set()
-    return Reporter(runner, added, frozenset({code, *through}))
+    return Reporter(runner, added, frozenset({*codes, *through}))
 
 
 def _unittest(found: Found, project: Project) -> Canary | None:
@@ -161,6 +216,21 @@ def _node(found: Found, project: Project) -> Canary | None:
     return Canary(files, (), (("NODE_OPTIONS", options),), f"{folder}/{report}")
 
 
+def _javascript(found: Found, project: Project) -> Canary | None:
+    runner = found.call.program
+    ours = ("--reporter", "--reporters", "-R", "--json", "--outputFile", "--")
+    if found.call.has(*ours) or "NODE_OPTIONS" in found.text:
+        return None
+    folder, report = f".{project.called('folder')}", f"{project.called('report')}.xml"
+    hook = f"{folder}/{project.called('hook')}.cjs"
+    mark = project.called("mark").upper()
+    text = _JAVASCRIPT.format(
+        mark=mark, runner=runner, options=_OPTIONS[runner], report=report
+    ).encode()
+    options = f"--require {{workspace}}/{hook}"
+    return Canary(((hook, text),), (), (("NODE_OPTIONS", options),), f"{folder}/{report}")
+
+
 def _cargo(found: Found, project: Project) -> Canary | None:
     quiet = ("-q", "--quiet", "--nocapture", "--show-output", "--test-threads")
     if any(value.startswith(quiet) for value in found.call.values()):
@@ -175,12 +245,16 @@ def _go(found: Found, _project: Project) -> Canary | None:
 
 
 _Make = Callable[[Found, Project], Canary | None]
-_MAKERS: Mapping[str, tuple[str, _Make, int]] = {
-    "pytest": ("pytest", pytest.report, 1),
-    "unittest": ("unittest", _unittest, 1),
-    "node --test": ("node", _node, 1),
-    "cargo test": ("cargo", _cargo, 101),
-    "go test": ("go", _go, 1),
+_MAKERS: Mapping[str, tuple[str, _Make, Sequence[int]]] = {
+    "pytest": ("pytest", pytest.report, [1]),
+    "unittest": ("unittest", _unittest, [1]),
+    "node --test": ("node", _node, [1]),
+    "jest": ("jest", _javascript, [1]),
+    "vitest": ("vitest", _javascript, [1]),
+    # It ends with the number of the tests that failed.
+    "mocha": ("mocha", _javascript, range(1, 100)),
+    "cargo test": ("cargo", _cargo, [101]),
+    "go test": ("go", _go, [1]),
 }
 NAMED = frozenset(_MAKERS)
 """The runners whose tests can be named."""

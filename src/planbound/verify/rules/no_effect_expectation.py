@@ -47,7 +47,7 @@ from planbound.verify.subject import Subject
 from planbound.verify.writing import shell_contracts
 
 _SILENT = frozenset(
-    "jest vitest mocha ava tap jasmine playwright cypress karma rspec phpunit pest ctest bats "
+    "ava tap jasmine playwright cypress karma rspec phpunit pest ctest bats "
     "prove behave busted".split()
 )
 """Runners whose tests cannot be named."""
@@ -79,7 +79,10 @@ def _unnamed(command: Command, script: Script) -> Iterator[Finding]:
         shown = expectation_text(item.value)
         if silent:
             message = f"`{shown}` goes by the names of tests, which `{silent[0]}` does not report"
-            hint = "tests are named by pytest, `python -m unittest`, `node --test`, cargo and go"
+            hint = (
+                "tests are named by pytest, `python -m unittest`, `node --test`, jest, vitest,"
+                " mocha, cargo and go"
+            )
             yield Finding(item.span, message, hint)
         elif len(runners) > 1 or followed:
             message = f"`{shown}` goes by one report, but more follows the tests"
