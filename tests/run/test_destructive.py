@@ -57,6 +57,8 @@ def test_the_repository_comes_back_and_a_person_is_asked_although_the_contract_p
     bench.answer("retry")
     bench.goes("resume")
     assert bench.phases() == ["done"]
+    assert "removed copy of a repository" in bench.goes("gc").out
+    assert not list((tmp_path / "state" / "gits").iterdir())
 
 
 def test_a_run_that_is_killed_before_it_could_put_things_back_is_healed_by_the_next(
@@ -91,6 +93,7 @@ def test_a_copy_that_was_destroyed_is_not_brought_home(scene: Path, tmp_path: Pa
     shutil.copy(bench.plan_file, tmp_path)
     done = bench.goes("run", "--jobs", "2", code=4)
     assert "destructive: the agent destroyed `other` at" in done.out
+    assert not list((tmp_path / "state" / "copies").iterdir())
     assert facts(bench.workspace) == before
 
 

@@ -14,6 +14,7 @@ from planbound.engine.needed import needed_keys
 from planbound.errors import PlanboundError
 from planbound.ports.journal import Query
 from planbound.shell.cell.inside.tree import remove_entry
+from planbound.shell.git.guard import idle_copies
 from planbound.store.vault import Vault
 from planbound.wiring.judging import elsewhere, refuse_in_cell, vault
 from planbound.wiring.parts import Parts
@@ -67,6 +68,10 @@ def clear_out(parts: Parts, *, dry: bool) -> Cleared:
             garbage = set(known) - _needed(parts, kept, set(known))
             if garbage and alone and not dry:
                 kept.discard(garbage)
+            for path in idle_copies(os.path.join(parts.state.folder, "gits")) if alone else ():
+                size = size_of(path)
+                if dry or _removed(partial(remove_entry, path)):
+                    items.append(Item("copy of a repository", path, size))
     finally:
         kept.close()
     return Cleared(

@@ -9,6 +9,7 @@ from collections.abc import Iterable, Iterator, Sequence
 from planbound.engine.manifest import CACHES, SUMMARISED
 from planbound.errors import FileProblem
 from planbound.ports.git import Damage
+from planbound.shell.cell.inside.tree import remove_entry
 from planbound.shell.git import index as index_file
 from planbound.shell.git.directory import modules_of
 from planbound.shell.git.keeping import (
@@ -73,7 +74,9 @@ class GitGuard:
     def settle(self, root: str) -> None:
         """Forget what is open: it is known now."""
         for record in self._records(root):
-            if record.is_open or record.destroyed or record.mended:
+            if os.path.realpath(root) != self._home:
+                remove_entry(record.folder)  # a copy of the workspace is gone soon
+            elif record.is_open or record.destroyed or record.mended:
                 record.is_open = False
                 record.destroyed, record.mended = [], []
                 record.write()
@@ -188,6 +191,21 @@ class GitGuard:
                 if when.isdigit() and int(when) >= since:
                     moved.add(name)
         return moved
+
+
+def idle_copies(folder: str) -> list[str]:
+    """Return what is kept of repositories while nobody works: the next run makes it anew."""
+    try:
+        names = sorted(os.listdir(folder))
+    except OSError:
+        return []
+    idle, pools = [], set()
+    for name in names:
+        record = Record(f"{folder}/{name}")
+        if name.startswith(_OPEN) and record.load() and (record.is_open or record.destroyed):
+            pools |= {record.folder, record.pool}
+        idle.append(record.folder)
+    return [path for path in idle if path not in pools]
 
 
 def _worktree(root: str, record: Record) -> str | None:
