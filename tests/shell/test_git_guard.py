@@ -279,6 +279,36 @@ def test_what_the_harness_itself_moves_meanwhile_is_not_the_agents_doing(
 
 
 @pytest.mark.requirement("run.index")
+def test_long_ids_and_a_repository_without_a_commit(tmp_path: Path) -> None:
+    long, new = tmp_path / "long", tmp_path / "new"
+    for repo in (long, new):
+        repo.mkdir()
+        sh(repo, "git init -q --object-format=sha256 .; echo x > x; git add x")
+    own = "git -c user.name=a -c user.email=a@b"
+    sh(long, f"{own} commit -qm x; echo y > x; {own} stash -q; echo z > z; git add z; git gc -q")
+    guard = GitGuard(str(tmp_path / "k"), str(long), str(long), BARE, str(tmp_path / "m"))
+    before = facts(long)
+    for script in (f"echo w > x; {own} stash -q; git stash drop -q 'stash@{{1}}'", "rm -rf .git"):
+        guard.keep(str(long), None, "1")
+        sh(long, script)
+        assert guard.look(str(long)).destroyed, script
+    assert before["stashes"].splitlines()[0].partition(" ")[2] in facts(long)["stashes"]
+    guard.keep(str(long), None, "1")
+    sh(long, "echo x > stray; git add stray")
+    guard.look(str(long))
+    guard.unstage(str(long), ["stray"])
+    assert (facts(long)["index"], facts(long)["fsck"]) == (before["index"], before["fsck"])
+    guard = GitGuard(str(tmp_path / "n"), str(new), str(new), BARE, str(tmp_path / "m"))
+    guard.keep(str(new), None, "1")
+    sh(new, "rm -rf .git")
+    assert "the index" in guard.look(str(new)).destroyed
+    assert sh(new, "git ls-files") == "x\n"
+    guard.keep(str(new), None, "2")
+    sh(new, f"{own} commit -qm first")
+    assert guard.look(str(new)).destroyed == ()
+
+
+@pytest.mark.requirement("run.index")
 def test_paths_of_the_index_are_put_back_and_nothing_else_of_it(
     scene: Path, tmp_path: Path
 ) -> None:

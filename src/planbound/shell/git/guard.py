@@ -107,7 +107,7 @@ class GitGuard:
             }
             if wanted:
                 fresh = f"{record.folder}/index"
-                index_file.put_back(mender.with_index, index, wanted, fresh)
+                index_file.put_back(mender.with_index, index, wanted, fresh, record.no_id)
 
     # -- parts ---------------------------------------------------------------------------------
 
@@ -133,6 +133,7 @@ class GitGuard:
         record.pointers = {path: pointer_text(path) for path in found.pointers}
         # Others look at the configuration and the hooks of the workspace's own `.git`.
         record.is_watched = self._level.watched and found.path == f"{root}/.git"
+        record.has_files_watched = self._level.watched
         record.is_light = root != self._home and found.path.startswith(f"{root}/")
         sealed = keep(record, self._level, modules_of(found.path))
         inside = found.path.startswith(f"{root}/")

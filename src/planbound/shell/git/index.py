@@ -73,7 +73,9 @@ def staged(run: Run, index: str, commit: str | None) -> dict[str, str]:
     return found
 
 
-def put_back(run: Run, index: str, wanted: Mapping[str, Iterable[Entry]], fresh: str) -> bool:
+def put_back(
+    run: Run, index: str, wanted: Mapping[str, Iterable[Entry]], fresh: str, no_id: str
+) -> bool:
     """Let an index have these entries at these paths, and no others there.
 
     `fresh` is a file beside nothing that matters: what is written is there first.
@@ -81,7 +83,7 @@ def put_back(run: Run, index: str, wanted: Mapping[str, Iterable[Entry]], fresh:
     lines = []
     for path, of in wanted.items():
         name = os.fsencode(path)
-        lines.append(b"0 %s\t%s\0" % (b"0" * 40, name))
+        lines.append(b"0 %s\t%s\0" % (no_id.encode(), name))
         lines += [f"{each.mode} {each.id} {each.stage}\t".encode() + name + b"\0" for each in of]
     if os.path.exists(index):
         with open(index, "rb") as source, open(fresh, "wb") as target:

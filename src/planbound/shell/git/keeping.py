@@ -10,6 +10,7 @@ import contextlib
 import hashlib
 import json
 import os
+import re
 import stat
 from collections.abc import Iterable, Iterator
 from typing import NamedTuple
@@ -70,6 +71,8 @@ class Record:
         """Whether it is no git directory, but the harness's own files, of which none may go."""
         self.is_watched = False
         """Whether others compare its configuration and hooks with what they were."""
+        self.has_files_watched = False
+        """Whether others compare and put back the files that are checked out."""
         self.by = ""
         self.run = ""
         self.base: dict[str, str] = {}
@@ -91,6 +94,16 @@ class Record:
     def pool(self) -> str:
         """Return where the objects are, for all who work with the same git directory."""
         return f"{os.path.dirname(self.folder)}/pool-{short(self.path)}"
+
+    @property
+    def no_id(self) -> str:
+        """Return the id of nothing, as long as ids are in this repository."""
+        try:
+            with open(f"{self.copies}/config", encoding="utf-8", errors="replace") as file:
+                is_long = re.search(r"(?im)^\s*objectformat\s*=\s*sha256", file.read())
+        except OSError:
+            is_long = None
+        return "0" * (64 if is_long else 40)
 
     def names(self) -> list[str]:
         """Return the files of the stores as they were."""

@@ -120,6 +120,8 @@ class Mender(RefsMender):
         for name in sorted({*before, *self.now}):
             if before.get(name) == self.now.get(name) or self._is_as_kept(name):
                 continue
+            if name == "shallow" and name not in self.now and self._leads_everywhere():
+                continue  # the rest of the history came
             if _HIDING.fullmatch(name):
                 hidden = "" if name in before else "history, by "
                 self.destroyed.append(f"{hidden}`.git/{name}`")
@@ -179,7 +181,7 @@ class Mender(RefsMender):
             base is None
             or (at is not None and self.is_forward(base, at))
             # Where nobody puts the files back, they belong to what is checked out now.
-            or not self.record.is_watched
+            or not self.record.has_files_watched
         ):
             return
         (self.destroyed if after is None else self.mended).append("HEAD")
@@ -224,7 +226,8 @@ class Mender(RefsMender):
         self.note()
         known = index_file.entries(self.with_index, kept)
         wanted = {name: known.get(name, []) for name in lost}
-        index_file.put_back(self.with_index, path, wanted, f"{self.record.folder}/index")
+        fresh, no_id = f"{self.record.folder}/index", self.record.no_id
+        index_file.put_back(self.with_index, path, wanted, fresh, no_id)
 
     # -- the rest ------------------------------------------------------------------------------
 

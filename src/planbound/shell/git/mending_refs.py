@@ -114,7 +114,7 @@ class RefsMender(Mendable):
         self.note()
         lines = _lines(f"{self.record.copies}/{STASHES}")
         lines += [line for line in _lines(f"{self.path}/{STASHES}") if _id(line) not in kept]
-        chained, before = [], b"0" * 40
+        chained, before = [], self.record.no_id.encode()
         for line in lines:
             chained.append(before + line[len(before) :])
             before = line.split(b" ", 2)[1]

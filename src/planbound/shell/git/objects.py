@@ -63,7 +63,7 @@ class Objects:
     def lost(self) -> set[str]:
         """Return the objects that are in no file any more."""
         gone = {*self.missing, *self.spoilt}
-        width = self._width()
+        width = len(self.record.no_id) // 2
         held: set[str] = set()
         lost: set[str] = set()
         for name in self.after:
@@ -126,17 +126,6 @@ class Objects:
                     with contextlib.suppress(OSError):
                         remove_entry(each)
         return removed
-
-    def _width(self) -> int:
-        loose = next((m for name in self.before if (m := _LOOSE.fullmatch(name))), None)
-        if loose is not None:
-            return (2 + len(loose[2])) // 2
-        try:
-            with open(f"{self.record.copies}/config", encoding="utf-8", errors="replace") as file:
-                is_long = re.search(r"(?im)^\s*objectformat\s*=\s*sha256", file.read())
-        except OSError:
-            is_long = None
-        return 32 if is_long else 20
 
 
 def _folder(top: str, name: str) -> None:
