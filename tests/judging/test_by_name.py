@@ -206,6 +206,21 @@ def test_where_no_report_can_be_had_nobody_pretends(runner: str, command: str) -
     assert reporter_for(runner, read_script(command), [], lambda _path: None, "ab12cd") is None
 
 
+@pytest.mark.parametrize(
+    "command",
+    [
+        "pytest -q;",
+        "ruff check && python -m pytest -q tests  # all of them",
+        "pytest -q > out.txt 2>&1",
+        "cd sub && pytest -q\n\n# the end\n",
+        "X=1 pytest tests -x",
+    ],
+)
+def test_a_runner_at_the_end_of_a_command_can_be_asked(command: str) -> None:
+    made = reporter_for("pytest", read_script(command), [], lambda _path: None, "ab12cd")
+    assert made is not None
+
+
 @pytest.mark.requirement("judging.counted")
 @pytest.mark.parametrize(
     ("path", "text", "count"),

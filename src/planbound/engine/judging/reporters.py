@@ -15,6 +15,7 @@ from planbound.engine.judging.canary.model import Canary, Found, Project
 from planbound.engine.judging.outcome import Outcome
 from planbound.engine.judging.summary import Case, read_junit
 from planbound.plan.command import Script
+from planbound.plan.command.runner import is_followed
 from planbound.source.pattern import lazy_pattern
 
 _ESCAPE = lazy_pattern(r"\x1b\[[0-9;]{0,20}m")
@@ -187,8 +188,8 @@ def reporter_for(
     added = make(found, project) if found is not None else None
     if found is None or added is None or replaces(added, project, taken):
         return None
-    if found.text[found.call.end :].strip():
-        return None  # what follows is not run when tests fail
+    if is_followed(found.text, found.call):
+        return None
     # `make` ends with a code of its own.
     through = {2} if any(call.program == "make" for call in script.calls) else set()
     return Reporter(runner, added, frozenset({*codes, *through}))

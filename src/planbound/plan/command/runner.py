@@ -225,3 +225,13 @@ def _module_path(name: str) -> str | None:
         if part.startswith("test_") or part.endswith(("_test", "_tests")):
             return "/".join(parts[: index + 1]) + ".py"
     return None
+
+
+_REDIRECTS = lazy_pattern(r"\A(?:[ \t]{0,20}(?:\d|&)?(?:>>?|<)&?[ \t]{0,20}[^\s;&|]{1,500})+")
+
+
+def is_followed(text: str, call: Call) -> bool:
+    """Say whether a script goes on after a call: what is there is not run when the call fails."""
+    after = _REDIRECTS.sub("", text[call.end :], count=1)
+    rest = (line.strip() for line in after.lstrip("; \t").split("\n"))
+    return any(line and not line.startswith("#") for line in rest)

@@ -32,7 +32,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Iterator
 
 from planbound.plan.command import Script
-from planbound.plan.command.runner import may_run_tests, runner_of
+from planbound.plan.command.runner import is_followed, may_run_tests, runner_of
 from planbound.plan.model import (
     Command,
     ExitCodeIs,
@@ -72,7 +72,7 @@ def _unnamed(command: Command, script: Script) -> Iterator[Finding]:
     """Yield what asks for the names of tests that the runner does not tell."""
     runners = [call for call in script.calls if runner_of(call) is not None]
     silent = [call.program for call in runners if call.program in _SILENT]
-    followed = any(script.text[call.end :].strip() for call in runners if not call.nested)
+    followed = any(is_followed(script.text, call) for call in runners if not call.nested)
     for item in command.expectations:
         if not isinstance(item.value, MaximumFailures | NoNewFailures):
             continue
