@@ -13,7 +13,7 @@ import yaml
 from hypothesis import given
 from hypothesis import strategies as st
 
-from planbound.agents.cli import Call, CliAgent, Start, Transcript
+from planbound.agents.cli import Call, CliAgent, Start, Transcript, with_cut_off
 from planbound.agents.kept_home import put, read_object, remove
 from planbound.engine.agents import AgentRules, Home
 from planbound.engine.judging.outcome import Captured, Ending, Outcome
@@ -22,6 +22,7 @@ from planbound.engine.recovery.classified import Failure
 from planbound.engine.recovery.classify import classify
 from planbound.errors import ConfigurationError
 from planbound.plan.model import Stream
+from planbound.ports.agent import Usage
 from tests.agents.fake_cli import Called, Turn, calls, install
 from tests.agents.streams_of import STREAMS, TRAJECTORY, stream, turn
 from tests.run.bench import BARE, Bench, Step
@@ -304,6 +305,22 @@ def test_a_program_asks_nobody_anything(kind: str) -> None:
     start = start_of(kind)
     said = {*start.words, *(f"{name}={value}" for name, value in start.environment.items())}
     assert set(UNASKED[kind].split()) <= said
+
+
+@pytest.mark.requirement("run.estimated")
+def test_what_a_program_would_spend_uncounted_is_switched_off() -> None:
+    assert int(start_of("aider").environment["AIDER_MAX_CHAT_HISTORY_TOKENS"]) > 10**6
+    assert "--title" in start_of("opencode").words
+
+
+@pytest.mark.requirement("run.estimated")
+@pytest.mark.parametrize("ending", [Ending.TIMED_OUT, Ending.STOPPED, Ending.EXITED])
+def test_what_a_program_used_that_was_ended_is_estimated(tmp_path: Path, ending: Ending) -> None:
+    transcript = hear("codex", "lie", tmp_path).transcript
+    used = with_cut_off(Usage(7, None), transcript, Outcome(ending, exit_code=0))
+    said = len(transcript.call.prompt) + len(transcript.said)
+    guess = 0 if ending is Ending.EXITED else max(1, said // 4)
+    assert used == Usage(7 + guess, None, guess)
 
 
 @pytest.mark.parametrize("kind", KINDS)

@@ -24,6 +24,7 @@ _QUIET = {
     "OPENCODE_DISABLE_SHARE": "1",
     "OPENCODE_DISABLE_TERMINAL_TITLE": "1",
 }
+_TITLE = "task"
 _LOST = ("Session not found", "session not found", "NotFoundError")
 
 
@@ -45,7 +46,8 @@ class Opencode:
             "json",
             "--auto",
             *(() if model is None else ("--model", model)),
-            *(() if call.session is None else ("--session", call.session)),
+            # A session without a title asks the model for one, and does not say what that used.
+            *(("--title", _TITLE) if call.session is None else ("--session", call.session)),
         )
         return Start(words, environment, stdin=call.prompt.encode("utf-8", "replace"))
 
