@@ -297,6 +297,8 @@ REQUIREMENTS = {
     "journal.no-secrets-by-type": "no text from outside brings a secret into any kind of event",
     "verify.plan-dependencies": "verify and doctor name plans that are not there, and circles",
     "views.agree": "status, list, inbox, standup, queue-status and ready tell the same",
+    "gate.elicitation-bound": "an approval in a client is of the worktree of the plan",
+    "gate.baseline-taken": "nothing is approved over a baseline that could not be taken",
     "gate.configuration-form": "approvals outlive new settings, and those of the first form hold",
     "gate.judge-names": "a judge that is called like a secret is approved, and the plan runs",
     "gate.record-not-whole": "an approval whose record lost a digest says so, and its cure",

@@ -663,3 +663,29 @@ def test_entries_that_do_not_give_the_digest_are_refused(tree: Path) -> None:
 
 def test_modes_are_permission_bits_only(tree: Path) -> None:
     assert all(entry.mode == stat.S_IMODE(entry.mode) for entry in manifest(tree).entries.values())
+
+
+@pytest.mark.parametrize(
+    ("path", "is_change"),
+    [
+        (".git/info/refs", False),
+        (".git/info/refs_HqBkOw", False),
+        (".git/info/rev-cache", False),
+        (".git/packed-refs.new", False),
+        (".git/index.stash.24919", False),
+        (".git/modules/lib/info/refs", False),
+        ("vendor/lib/.git/info/refs", False),
+        (".git/info/attributes", True),
+        (".git/info/exclude", True),
+        (".git/hooks/refs", True),
+        (".git/index.stash.x", True),
+        (".git/info/refs/conftest.py", True),
+        ("info/refs", True),
+        ("x.git/info/refs", True),
+    ],
+)
+def test_what_git_rewrites_by_itself_is_no_change(path: str, *, is_change: bool) -> None:
+    entry = Entry(EntryType.FILE, 0o644, 1, b"1")
+    before, after = manifest_of({}), manifest_of({path.encode(): entry})
+    assert bool(changes(before, after)) == is_change
+    assert bool(changes(after, before)) == is_change

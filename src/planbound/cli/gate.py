@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import argparse
-import secrets
 from collections.abc import Sequence
 
 from planbound.cli.gate_arguments import SHORTEST, Given, prompt
@@ -12,12 +11,9 @@ from planbound.cli.live import live_line
 from planbound.cli.reports import gate_sheet, text
 from planbound.cli.terminal import Terminal
 from planbound.engine.configuration_digest import configuration_digest
-from planbound.engine.gate.approval import Approval, Method, Standing, mismatch
-from planbound.engine.judging.case import cases
+from planbound.engine.gate.approval import Method, Standing, mismatch
 from planbound.errors import (
-    ConcurrentModification,
     ExitCode,
-    FileProblem,
     NothingToDo,
     Refused,
     UsageError,
@@ -30,22 +26,13 @@ from planbound.ports.journal import Query
 from planbound.source import Diagnostic
 from planbound.source.visible import visible
 from planbound.usecases import gate
-from planbound.usecases.amend import NotUnderWay, amend, examine
-from planbound.usecases.baseline import (
-    Taken,
-    freeze,
-    note_baseline,
-    observe,
-)
 from planbound.usecases.differences import difference
 from planbound.usecases.modify import TextChange, modify, new_errors, say_change
-from planbound.usecases.record import Recorder
-from planbound.usecases.unkept import unkept
 from planbound.usecases.verify import Verified, verify
-from planbound.wiring.judging import make_bench, refuse_in_cell
+from planbound.wiring.approving import Consent, approve, lay_before, refuse_unseen
+from planbound.wiring.judging import refuse_in_cell
 from planbound.wiring.parts import Parts
-from planbound.wiring.people import stillness
-from planbound.wiring.tools import cautions, contract_tools, said_tools
+from planbound.wiring.tools import cautions, said_tools
 
 _TYPED = 6
 
@@ -116,23 +103,11 @@ class Gate:
 
     def sheet(self, skipped: Sequence[str] = ()) -> gate.Sheet:
         """Freeze the tree, look at every contract, and show what would be approved."""
-        bench = make_bench(self.parts)
-        self.bench = bench
-        tree = freeze(bench.tree, bench.vault, bench.rules, unkept(bench, self.plan))
-        found = tuple(cases(self.plan))
-        sheet = gate.Sheet(
-            plan=self.plan,
-            slug=self.file.slug,
-            digest=digest(self.plan),
-            tree=tree.manifest.digest,
-            judges=gate.judge_digests(found, tree.manifest, bench.vault),
-            configuration=configuration_digest(self.parts.configuration),
-            baseline=(),
-            tools=contract_tools(self.parts, bench, found, tree.manifest),
-        )
-        self._refuse_again(sheet)
-        self.frozen = tree
-        sheet = sheet._replace(baseline=tuple(observe(bench, found)))
+        shown = lay_before(self.parts, self.file, self.data, self.plan)
+        self.shown = shown
+        self._refuse_again(shown.sheet)
+        self.shown = shown.looked_at()
+        sheet = self.shown.sheet
         gate.request(self.parts.recorder(), sheet)
         if not self.given.statement:
             for line in gate_sheet.lines(self._view(sheet, skipped), self.terminal):
@@ -143,12 +118,12 @@ class Gate:
 
     def _view(self, sheet: gate.Sheet, skipped: Sequence[str]) -> gate_sheet.View:
         journal = self.parts.existing_journal()
-        cell = self.bench.cell
+        cell, vault = self.shown.bench.cell, self.shown.bench.vault
         return gate_sheet.View(
             sheet=sheet,
             shown=self.file.shown,
             data=self.data,
-            before=gate.last_text(journal, self.bench.vault, sheet.slug) if journal else None,
+            before=gate.last_text(journal, vault, sheet.slug) if journal else None,
             configuration=self.parts.configuration,
             cell=f"isolation {cell.isolation.value} ({cell.name})",
             method=self.method,
@@ -199,8 +174,9 @@ class Gate:
         if self.given.statement:
             self.terminal.raw(self._statement(sheet).decode("ascii"))
             return ExitCode.WAITING
+        refuse_unseen(sheet)
         if self._consents(sheet):
-            self.approve(sheet, modifications)
+            self.approve(modifications)
             return ExitCode.DONE
         name = sheet.slug
         signed = self.parts.configuration.gate.signed
@@ -210,70 +186,16 @@ class Gate:
         )
         return ExitCode.WAITING
 
-    def approve(self, sheet: gate.Sheet, modifications: tuple[str, ...]) -> None:
+    def approve(self, modifications: tuple[str, ...]) -> None:
         """Record the approval of exactly what was shown."""
-        if self.parts.reader.read(self.file.path) != self.data:
-            raise ConcurrentModification(
-                "the plan was changed while it was looked at: nothing was approved",
-                hint="look at it again",
-            )
-        # All or nothing: where the file cannot show it, nothing goes on record.
-        self.parts.real_files.refuse_unwritable(self.file.path)
         method = self.method
-        approval = Approval(
-            nonce=secrets.token_hex(16),
-            digest=sheet.digest,
-            judges=sheet.judges,
-            configuration=sheet.configuration,
-            by=self.by,
-            method=method.value,
-            expires=self.expires,
-            modifications=modifications,
-            project=self.parts.state.project,
-            policy=self.given.policy,
-            tools=said_tools(sheet.tools),
-        )
-        recorder = self.parts.recorder()
-        with stillness(self.parts, sheet.slug):
-            self._keep_proofs(recorder, sheet)
-            kept = gate.keep_text(self.bench.vault, self.data)
-            # Only now: a look, or a refusal, must not put a new tree in the place of the frozen
-            # one.
-            taken = Taken(self.frozen, sheet.digest, sheet.configuration)
-            note_baseline(recorder, sheet.slug, taken, sheet.baseline)
-            gate.approve(recorder, sheet, approval, text=kept)
+        consent = Consent(self.by, method, self.expires, modifications, self.given.policy)
+        approval = approve(self.shown, consent, self.terminal.note)
         changes = f", with {', '.join(modifications)}" if modifications else ""
-        try:
-            self.show(PlanStatus.APPROVED)
-            self.parts.progress(sheet.slug, f"approved by {approval.by}{changes}")
-        except FileProblem as problem:
-            # It is on record, so it counts: what people read comes after.
-            self.terminal.note(f"note: the file does not show it yet: {problem.message}")
         self.terminal.out(
-            f"approved {sheet.digest[:SHORTEST]} by {visible(approval.by)}"
+            f"approved {approval.digest[:SHORTEST]} by {visible(approval.by)}"
             f" ({method.value}; {method.caution}){changes}"
         )
-
-    def _keep_proofs(self, recorder: Recorder, sheet: gate.Sheet) -> None:
-        """Take a plan that was changed while its run was under way as its next revision."""
-        journal = recorder.journal
-        before = gate.last_text(journal, self.bench.vault, sheet.slug)
-        if before is None:
-            return
-        approved = parse(before, path="approved")
-        try:
-            amendment = examine(recorder, sheet.slug, approved, self.plan)
-        except NotUnderWay:
-            return
-        except Refused as refusal:
-            self.terminal.note(f"note: nothing that was proved is kept: {refusal.message}")
-            return
-        plans = (approved, self.plan)
-        amend(recorder, sheet.slug, plans, amendment, by=self.by, reason="approved as changed")
-        if amendment.kept:
-            self.terminal.note(
-                f"note: revision {amendment.revision}, {len(amendment.kept)} steps stay settled"
-            )
 
     def _statement(self, sheet: gate.Sheet) -> bytes:
         return gate.statement(sheet, self.parts.state.project)

@@ -4,10 +4,13 @@ from __future__ import annotations
 
 import enum
 import hashlib
+import re
 import struct
 import zlib
 from collections.abc import Iterable, Iterator, Mapping
 from typing import NamedTuple
+
+from planbound.source.pattern import lazy_pattern
 
 
 class EntryType(enum.Enum):
@@ -149,21 +152,34 @@ class Change(NamedTuple):
 def changes(before: Manifest, after: Manifest) -> tuple[Change, ...]:
     """Return what differs between two trees, by path.
 
-    A directory whose only difference is what is in it is no change.
+    A directory whose only difference is what is in it is no change, nor is git's housekeeping.
     """
     found: list[Change] = []
     old, new = before.entries, after.entries
     for path, entry in new.items():
         was = old.get(path)
-        if was != entry:
+        if was != entry and not _is_housekeeping(path):
             kind = ChangeKind.ADDED if was is None else ChangeKind.CHANGED
             found.append(Change(path_text(path), kind, was, entry))
     found.extend(
         Change(path_text(path), ChangeKind.REMOVED, entry, None)
         for path, entry in old.items()
-        if path not in new
+        if path not in new and not _is_housekeeping(path)
     )
     return tuple(sorted(found, key=_path))
+
+
+# What git rewrites by itself, in the background too, beside what it makes programs run by: `gc`,
+# `repack` and `maintenance` write the first, `pack-refs` the second, `stash` the third.
+_HOUSEKEEPING = lazy_pattern(
+    r"(?:.*/)?\.git/(?:modules/.+/|worktrees/[^/]+/)?"
+    r"(?:info/(?:refs|rev-cache)(?:_[^/]{0,20})?|packed-refs\.new|index\.stash\.[0-9]+)",
+    re.DOTALL,
+)
+
+
+def _is_housekeeping(path: bytes) -> bool:
+    return b".git/" in path and _HOUSEKEEPING.fullmatch(path_text(path)) is not None
 
 
 def _path(change: Change) -> str:

@@ -96,7 +96,7 @@ def judge(bench: Bench, cases: Iterable[Case], setting: Setting) -> Iterator[Ver
             yield verdict
             continue
         after = bench.tree.manifest(bench.rules)
-        yield _void(verdict, before, after) if after.digest != before.digest else verdict
+        yield _meanwhile(verdict, before, after) if after.digest != before.digest else verdict
         before = after
 
 
@@ -112,8 +112,22 @@ def _first_line(command: str) -> str:
     return lines[0] + (" …" if len(lines) > 1 else "") if lines else ""
 
 
-def _void(verdict: Verdict, before: Manifest, after: Manifest) -> Verdict:
-    paths = [change.path for change in changes(before, after)]
+def _meanwhile(verdict: Verdict, before: Manifest, after: Manifest) -> Verdict:
+    """Return a verdict on a tree that was another one afterwards: nobody knows what it is about.
+
+    What git does by itself, such as packing, is about no file that anybody works on.
+    """
+    summaries = {EntryType.SUMMARY}
+    paths = [
+        change.path
+        for change in changes(before, after)
+        if not (
+            f"/{change.path}".endswith("/.git")
+            and {each.type for each in (change.before, change.after) if each} == summaries
+        )
+    ]
+    if not paths and before.truncated == after.truncated:
+        return verdict
     return verdict._replace(
         kind=VerdictKind.TAMPERED,
         reason=f"the workspace changed while it was judged: {_listed(paths)}",

@@ -144,7 +144,7 @@ class _Dialogue:
         if not self.before.types_digest(self.sheet):
             raise Refused("that is not how the digest begins: nothing was approved")
         skips = (f"skip {label}" for label in self._skipped_labels())
-        self.before.approve(self.sheet, (*self.changes, *skips))
+        self.before.approve((*self.changes, *skips))
         return ExitCode.DONE
 
     def _change(self, modifications: Sequence[Modification]) -> None:

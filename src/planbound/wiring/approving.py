@@ -1,0 +1,154 @@
+"""The one way to an approval, for the command line and for the client of an agent."""
+
+from __future__ import annotations
+
+import secrets
+from collections.abc import Callable
+from typing import NamedTuple
+
+from planbound.engine.configuration_digest import configuration_digest
+from planbound.engine.gate.approval import Approval, Method
+from planbound.engine.judging.case import cases
+from planbound.engine.judging.proof import Look
+from planbound.errors import ConcurrentModification, FileProblem, Refused
+from planbound.plan.digest import digest
+from planbound.plan.model import Plan, PlanStatus
+from planbound.plan.parse import parse
+from planbound.ports.files import PlanFile
+from planbound.usecases import gate
+from planbound.usecases.amend import NotUnderWay, amend, examine
+from planbound.usecases.baseline import FrozenTree, Taken, freeze, note_baseline, observe
+from planbound.usecases.bench import Bench
+from planbound.usecases.record import Recorder
+from planbound.usecases.unkept import unkept
+from planbound.wiring.judging import make_bench
+from planbound.wiring.parts import Parts
+from planbound.wiring.people import stillness
+from planbound.wiring.tools import contract_tools, said_tools
+
+
+class Shown(NamedTuple):
+    """A plan as it lies before whoever decides, all of it from one reading."""
+
+    parts: Parts
+    """Of the worktree that the plan is bound to."""
+    file: PlanFile
+    data: bytes
+    plan: Plan
+    bench: Bench
+    tree: FrozenTree
+    sheet: gate.Sheet
+
+    def looked_at(self) -> Shown:
+        """Run every contract once, to see which are red before the work."""
+        baseline = tuple(observe(self.bench, tuple(cases(self.plan))))
+        return self._replace(sheet=self.sheet._replace(baseline=baseline))
+
+
+class Consent(NamedTuple):
+    """Somebody's yes."""
+
+    by: str
+    method: Method
+    expires: str | None = None
+    modifications: tuple[str, ...] = ()
+    policy: str | None = None
+
+
+def lay_before(parts: Parts, file: PlanFile, data: bytes, plan: Plan) -> Shown:
+    """Freeze the tree, and say what an approval would bind; no contract is run."""
+    bench = make_bench(parts)
+    tree = freeze(bench.tree, bench.vault, bench.rules, unkept(bench, plan))
+    found = tuple(cases(plan))
+    sheet = gate.Sheet(
+        plan=plan,
+        slug=file.slug,
+        digest=digest(plan),
+        tree=tree.manifest.digest,
+        judges=gate.judge_digests(found, tree.manifest, bench.vault),
+        configuration=configuration_digest(parts.configuration),
+        baseline=(),
+        tools=contract_tools(parts, bench, found, tree.manifest),
+    )
+    return Shown(parts, file, data, plan, bench, tree, sheet)
+
+
+def refuse_unseen(sheet: gate.Sheet) -> None:
+    """Refuse to approve over a baseline that could not be taken."""
+    for verdict in sheet.baseline:
+        if not Look(verdict.kind.value).is_seen:
+            raise Refused(
+                f"the baseline of `{sheet.slug}` could not be taken: {verdict.subject.value}"
+                f" {verdict.number} is `{verdict.kind.value}`: {verdict.reason};"
+                " nothing was approved",
+                hint="let nothing else write to the workspace meanwhile, and approve again",
+            )
+
+
+def approve(shown: Shown, consent: Consent, say: Callable[[str], None]) -> Approval:
+    """Record the approval of exactly what was shown, all of it or nothing."""
+    parts, file, sheet = shown.parts, shown.file, shown.sheet
+    if parts.reader.read(file.path) != shown.data:
+        raise ConcurrentModification(
+            "the plan was changed while it was looked at: nothing was approved",
+            hint="look at it again",
+        )
+    refuse_unseen(sheet)
+    # Where the file cannot show it, nothing goes on record.
+    parts.real_files.refuse_unwritable(file.path)
+    approval = Approval(
+        nonce=secrets.token_hex(16),
+        digest=sheet.digest,
+        judges=sheet.judges,
+        configuration=sheet.configuration,
+        by=consent.by,
+        method=consent.method.value,
+        expires=consent.expires,
+        modifications=consent.modifications,
+        project=parts.state.project,
+        policy=consent.policy,
+        tools=said_tools(sheet.tools),
+    )
+    recorder = parts.recorder()
+    with stillness(parts, sheet.slug):
+        _keep_proofs(recorder, shown, consent.by, say)
+        kept = gate.keep_text(shown.bench.vault, shown.data)
+        # Only now: a look, or a refusal, must not put a new tree in the place of the frozen one.
+        taken = Taken(shown.tree, sheet.digest, sheet.configuration)
+        note_baseline(recorder, sheet.slug, taken, sheet.baseline)
+        gate.approve(recorder, sheet, approval, text=kept)
+    _show(shown, consent, say)
+    return approval
+
+
+def _show(shown: Shown, consent: Consent, say: Callable[[str], None]) -> None:
+    changed = ", ".join(consent.modifications)
+    where = ", in the client of an agent" if consent.method is Method.ELICITATION else ""
+    try:
+        file, data, plan = shown.file, shown.data, shown.plan
+        gate.show_status(shown.parts.files, file, data, plan, PlanStatus.APPROVED)
+        line = f"approved by {consent.by}{where}{f', with {changed}' if changed else ''}"
+        shown.parts.progress(file.slug, line)
+    except FileProblem as problem:
+        # It is on record, so it counts: what people read comes after.
+        say(f"note: the file does not show it yet: {problem.message}")
+
+
+def _keep_proofs(recorder: Recorder, shown: Shown, by: str, say: Callable[[str], None]) -> None:
+    """Take a plan that was changed while its run was under way as its next revision."""
+    slug = shown.sheet.slug
+    before = gate.last_text(recorder.journal, shown.bench.vault, slug)
+    if before is None:
+        return
+    approved = parse(before, path="approved")
+    try:
+        amendment = examine(recorder, slug, approved, shown.plan)
+    except NotUnderWay:
+        return
+    except Refused as refusal:
+        say(f"note: nothing that was proved is kept: {refusal.message}")
+        return
+    plans = (approved, shown.plan)
+    amend(recorder, slug, plans, amendment, by=by, reason="approved as changed")
+    if amendment.kept:
+        say(f"note: revision {amendment.revision}, {len(amendment.kept)} steps stay settled")
