@@ -10,11 +10,15 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from planbound.engine.judging.by_name import Compared, compare, decode, encode
+from planbound.engine.judging.canary.model import Canary
 from planbound.engine.judging.declared import declared_tests
 from planbound.engine.judging.outcome import Captured, Ending, Outcome
-from planbound.engine.judging.reporters import reporter_for
+from planbound.engine.judging.reporters import Reporter, reporter_for
 from planbound.engine.judging.summary import Case
 from planbound.plan.command import read_script
+from planbound.plan.model import MinimumTests, NoNewFailures
+from planbound.ports.cell import Request
+from planbound.usecases.named_tests import run_named
 from tests.judging.test_canary import outcome
 from tests.needs import need, need_working
 
@@ -49,6 +53,30 @@ def cases(text: str) -> list[Case]:
 def test_what_fails_or_is_gone_is_named(before: str, now: str, failures: str, gone: str) -> None:
     found = compare(cases(before), cases(now))
     assert found == Compared(tuple(failures.split()), tuple(gone.split()))
+
+
+@pytest.mark.parametrize(
+    ("now", "reason"),
+    [
+        ("+a +b -c", "1 failed, 2 passed"),
+        ("-a +b -c", "1 fail and did not before: a"),
+        ("+a -c", "1 disappeared: b"),
+        ("+a +b", "1 disappeared: c"),
+    ],
+)
+def test_which_tests_fail_is_said_before_how_many_pass(now: str, reason: str) -> None:
+    ends = {"passed": "ok", "failed": "FAILED"}
+    printed = "".join(f"test {case.id} ... {ends[case.outcome]}\n" for case in cases(now)).encode()
+    code = 101 if "-" in now else 0
+    ended = Outcome(Ending.EXITED, code, stdout=Captured(printed, length=len(printed)))
+    run = run_named(
+        lambda _request: ended,
+        Request((), "", {}),
+        Reporter("cargo test", Canary((), ()), frozenset({101})),
+        [NoNewFailures(), MinimumTests(2)],
+        lambda _cases: cases("+a +b -c"),
+    )
+    assert run.finding.reason == reason
 
 
 _CASES = st.lists(

@@ -98,12 +98,16 @@ def run_named(
         return NamedRun(outcome, None, finding)
     summary = summary_of(reporter.runner, cases)
     failing = reporter.failing if summary.failed else frozenset[int]()
-    finding = meaning(outcome, expectations, summary, failing)
+    # Which tests fail says more than how many pass: numbers are looked at last.
+    uncounted = [item for item in expectations if not isinstance(item, MinimumTests)]
+    finding = meaning(outcome, uncounted, summary, failing)
     # Where nothing passes any more, that is a failure of tests with names, too.
     ran = finding.kind is VerdictKind.VACUOUS and summary.failed
     if finding.kind is not VerdictKind.PASS and not ran:
         return NamedRun(outcome, summary, finding, cases)
     finding, compared = _finding(finding, expectations, cases, before)
+    if finding.kind is VerdictKind.PASS:
+        finding = meaning(outcome, expectations, summary, failing)
     return NamedRun(outcome, summary, finding, cases, compared)
 
 
