@@ -126,7 +126,7 @@ held_out = [{{ source = "{kept_out}", target = "checks/check_hidden.sh" }}]
     bench.goes("run", MY_AGENT_KEY=KEY)
     prompt = bench.log().one("ATTEMPT_ENDED")["prompt"]
     assert "```shell\nbash checks/one.sh && bash checks/long.sh" in prompt
-    assert "Expected: stdout contains 'nobody'" in prompt
+    assert "Expected: exit code 0; stdout contains 'nobody'" in prompt
     assert "- checks/one.sh\n- checks/long.sh\n- checks/blob.sh\n" in prompt
     assert "grep -qx right src/one" in prompt
     assert "`checks/long.sh` (SHA-256" in prompt
