@@ -150,6 +150,16 @@ def test_no_retry_at_all_can_be_asked_for() -> None:
             "one table",
         ),
         ('[recovery."a b"]\nmatch = ["hung"]', "`recovery.a b` is not a name", "letters"),
+        (
+            '[recovery.destructive]\nactions = ["retry"]',
+            "`destructive`, and there a person is always asked",
+            "take it out",
+        ),
+        (
+            '[recovery.mine]\nmatch = ["destructive", "logic"]',
+            "`destructive`, and there a person is always asked",
+            "take it out",
+        ),
     ],
 )
 def test_what_cannot_be_meant_is_refused_with_the_cure(text: str, message: str, hint: str) -> None:

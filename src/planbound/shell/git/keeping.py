@@ -146,9 +146,11 @@ def keep(record: Record, level: Level, modules: Iterable[str]) -> list[str]:
     found = plain_files(record.path) if record.is_plain else walk(record.path, but=but)
     for name, entry in found:
         if is_stored(name) and not record.is_plain:
-            stored.append(name)
             if "/pack/" in name or is_large(name):
-                sizes[name] = entry.stat(follow_symlinks=False).st_size
+                if (state := seen(entry)) is None:
+                    continue  # gone meanwhile, by somebody's housekeeping
+                sizes[name] = state.size
+            stored.append(name)
         elif not is_passing(name) and (state := seen(entry)) is not None:
             small[name] = state
     sealed: list[str] = []

@@ -56,6 +56,8 @@ class Objects:
             return False
         kept = f"{self.record.pool}/{name}"
         try:
+            if os.path.samestat(found, os.lstat(kept)):
+                return False  # linked: there is nothing to compare it with
             return not filecmp.cmp(entry.path, kept, shallow=False)
         except OSError:
             return False  # sealed: nobody could write it
