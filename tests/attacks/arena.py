@@ -28,7 +28,9 @@ from planbound.shell.cell.copied import CopyCell, LandlockCell
 from planbound.shell.cell.inside.tree import remove_entry
 from planbound.shell.cell.namespaces import NamespaceCell
 from planbound.shell.cell.scratch import Scratch
+from planbound.store.vault import Vault
 from planbound.usecases.baseline import freeze, observe
+from planbound.usecases.bench import Bench
 from planbound.usecases.confine import agent_request, protected
 from planbound.usecases.judge import Setting, judge
 from planbound.wiring.judging import SYSTEM_PATH, make_bench, scratch
@@ -119,6 +121,15 @@ def _fight(attack: Attack, script: str, level: Isolation, world: World) -> Resul
     parts = Parts(workspace=str(world.workspace), state=str(world.state))
     cell: Cell = CELLS[level](scratch(parts))
     bench = make_bench(parts, cell)
+    try:
+        return _fought(attack, script, world, parts, bench)
+    finally:
+        assert isinstance(bench.vault, Vault)
+        bench.vault.close()
+
+
+def _fought(attack: Attack, script: str, world: World, parts: Parts, bench: Bench) -> Result:
+    cell = bench.cell
     plan_file = world.workspace / ".harness" / "PLAN-attacked.md"
     plan = parse(plan_file.read_bytes(), path="PLAN-attacked.md")
     found = tuple(cases(plan))

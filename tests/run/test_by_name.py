@@ -38,6 +38,7 @@ def test_a_run_goes_on_beside_tests_that_failed_before_and_names_a_new_failure(
     start, _, end = plan.rpartition("   ```\n")
     bench.write(".harness/PLAN.md", f"{start}   ```\n   no new failures\n{end}")
     bench.approve()
+    bench.goes("gc")  # the names are needed still
     told = bench.goes("run", "PLAN").out
     assert "1 fail and did not before: test_values.Values::test_good" in told
     log = bench.log()

@@ -34,6 +34,9 @@ def needed_keys(records: Iterable[Record]) -> frozenset[str]:
     for record in records:
         draft = record.draft
         plan, keys = draft.plan, set(_keys(draft.details.values()))
+        tests = draft.details.get("tests")
+        if draft.event is EventKind.BASELINE_OBSERVED and isinstance(tests, dict):
+            keys |= set(_keys(tests.values()))  # what later runs are compared with, by name
         if draft.event is EventKind.BASELINE_OBSERVED and "manifest" in draft.details:
             number = draft.details.get("baseline")
             known = baselines.get(plan)
