@@ -20,6 +20,7 @@ from planbound.shell.cell.namespaces import NamespaceCell
 from planbound.usecases.baseline import observe
 from planbound.wiring.judging import make_bench, scratch
 from planbound.wiring.parts import Parts
+from tests.needs import need
 from tests.program import Program
 from tests.project_environment import make_environment
 from tests.run.bench import BARE, Bench, Step
@@ -59,8 +60,8 @@ KINDS = {
 
 def observed(folder: Path, kind: str, contract: str) -> Verdict:
     """Return what a contract says in a kind of cell."""
-    if kind == "bubblewrap" and not os.path.exists(PROGRAM):
-        pytest.skip(f"`{PROGRAM}` is not here: Debian's package `bubblewrap`")
+    if kind == "bubblewrap":
+        need(PROGRAM, "Debian's package `bubblewrap` has it")
     root, state = folder / "workspace", folder / "state"
     (root / ".harness").mkdir(parents=True, exist_ok=True)
     state.mkdir(exist_ok=True)
