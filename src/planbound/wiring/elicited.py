@@ -102,6 +102,7 @@ def _lines(slug: str, plan: Plan, judges: Mapping[str, str]) -> Iterator[str]:
         yield f"   {_contract(condition.contract)}"
     for path, content in judges.items():
         yield f"judged by {visible(path)} ({content[:8]})"
+    yield "A step whose contract is green before the work will hold, and not be proved."
     yield f"Its digest is {digest(plan)[:TYPED]}: type that to approve exactly this."
 
 
