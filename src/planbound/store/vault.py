@@ -9,6 +9,7 @@ import os
 import sqlite3
 import stat
 import time
+import weakref
 from collections.abc import Iterable, Iterator
 from itertools import islice
 from typing import IO
@@ -187,6 +188,8 @@ class Vault:
             except OSError:
                 pass  # a file system without locks
             self._used = file
+            # Who does not close a vault lets go of it when nobody has it any more.
+            weakref.finalize(self, file.close)
             return
 
 
