@@ -116,11 +116,6 @@ class Vault:
             self._used.close()
             self._used = None
 
-    def __del__(self) -> None:
-        # Who forgets a vault holds nothing up: neither a clearing out, nor a file.
-        if self._used is not None:
-            self._used.close()
-
     # -- clearing out ----------------------------------------------------------------------------
 
     def sizes(self) -> dict[bytes, int]:
