@@ -380,6 +380,10 @@ def test_a_file_outside_touches_is_out_of_scope(project: Project) -> None:
     found = project.first()
     assert found["verdict"] == "out-of-scope"
     assert found["outside"] == ["docs", "docs/elsewhere.md"]
+    hint = "where you changed it on purpose, `planbound baseline it` takes the files as they are"
+    assert hint in project.run("judge", "it").err
+    project.baseline()
+    assert project.first()["verdict"] == "pass", "the cure cures"
 
 
 @pytest.mark.requirement("verdict.flaky")

@@ -303,7 +303,8 @@ def test_an_agent_that_says_it_is_blocked_has_to_try_once_and_then_a_person_is_a
 ) -> None:
     says = "echo 'BLOCKED: the price list is not in the repository'"
     bench.prepare(Step("make a", work=says, fields="**on_fail:** retry(5)"), settings=settings)
-    bench.goes("run", code=4)
+    shown = bench.goes("run", code=4).out
+    assert "is blocked: the price list is not in the repository, retry 1 of" in shown
     question = bench.question()
     assert "blocked: the price list is not in the repository" in question["reason"]
     assert "BLOCKED: the price list" in question["output_tail"]

@@ -75,6 +75,22 @@ def test_ctrl_c_at_the_prompt_leaves_the_question_for_later(bench: Bench) -> Non
     assert bench.question()["choices"][0] == "retry"
 
 
+@pytest.mark.requirement("run.prompt")
+@pytest.mark.parametrize("by", ["answer", "cancel"])
+def test_a_prompt_gives_way_to_what_is_decided_elsewhere(bench: Bench, by: str) -> None:
+    work = (NOTHING, "echo right > src/a")
+    bench.prepare(Step("make a", work=work, fields=FAILING), settings=BARE)
+    terminal = typed(bench, "run")
+    terminal.until(LATER)
+    if by == "answer":
+        bench.answer("retry")
+    else:
+        bench.goes("cancel", "--as", "mara")
+    code, printed = terminal.end()
+    assert "was settled elsewhere" in printed
+    assert code == (0 if by == "answer" else 1), printed
+
+
 @pytest.mark.requirement("budget.waiting")
 def test_waiting_for_a_person_is_not_charged_to_the_budget() -> None:
     plan = parse(plan_text(Step("make a"), Step("make b")).encode(), path="PLAN.md")

@@ -13,11 +13,12 @@ from planbound.errors import NothingToDo, PlanboundError
 from planbound.plan.limits import Budget, LimitError, parse_budget
 from planbound.source.visible import visible
 from planbound.usecases.answer import answer, attest, raise_budget
+from planbound.usecases.run.runner import CANCELLED
 from planbound.usecases.run.session import Session
 
 _ATTEST = "attest"
 _LOOK = 0.2
-"""How often somebody who sits at a question looks whether the run is told to stop, in seconds."""
+"""How often a prompt looks whether its question is still open, and the run is to go on."""
 _LATER = frozenset({"later", "quit", "q"})
 
 
@@ -27,9 +28,9 @@ def ask_one(session: Session, question: Question) -> bool:
         _say(line)
     words = [*((_ATTEST,) if question.kind is QuestionKind.ATTESTATION else ()), *question.choices]
     while True:
-        typed = _read(session, f"{', '.join(words)}, later? ")
+        typed = _read(session, f"{', '.join(words)}, later? ", question)
         if typed is None:
-            return False
+            return _is_settled(session, question)
         word, rest = _split(typed)
         if word in _LATER:
             return False
@@ -58,22 +59,23 @@ def _answered(session: Session, question: Question, word: str, rest: str) -> boo
         return True
     choice = Choice(word)
     if choice is Choice.RAISE:
-        more = _budget(session, rest)
+        more = _budget(session, rest, question)
         if more is None:
             return False
         raise_budget(recorder, question, who, more)
         return True
     if choice is Choice.RETRY and not rest and question.task_id is not None:
-        rest = _read(session, "what should the next attempt know? (enter: nothing) ") or ""
+        asked = "what should the next attempt know? (enter: nothing) "
+        rest = _read(session, asked, question) or ""
     answer(recorder, question, choice, who, rest.strip())
     return True
 
 
-def _budget(session: Session, text: str) -> Budget | None:
+def _budget(session: Session, text: str, question: Question) -> Budget | None:
     """Return how much more may be spent; None where that is not to be understood."""
     example = "100k tokens, $2, 1h"
     if not text:
-        text = _read(session, f"how much more? (for example {example}) ") or ""
+        text = _read(session, f"how much more? (for example {example}) ", question) or ""
     try:
         more = parse_budget(text)
     except LimitError as error:
@@ -94,11 +96,22 @@ def _split(typed: str) -> tuple[str, str]:
     return word.rstrip(",.;").lower(), rest.strip(" :,")
 
 
-def _read(session: Session, prompt: str) -> str | None:
-    """Return what is typed; None at the end of the input, or when the run is told to stop."""
+def _is_settled(session: Session, question: Question) -> bool:
+    """Return whether somebody answered it by another way, or ended the run."""
+    if session.control.reason == CANCELLED or session.state.cancelled:
+        return True
+    return question.id not in session.state.questions
+
+
+def _read(session: Session, prompt: str, question: Question) -> str | None:
+    """Return what is typed; None at the end of the input, or when there is no need to ask."""
     sys.stderr.write(prompt)
     sys.stderr.flush()
     while not select.select([sys.stdin], [], [], _LOOK)[0]:
+        session.refresh()
+        if _is_settled(session, question):
+            _say(f"\n`{question.id}` was settled elsewhere")
+            return None
         if session.control.reason is not None:
             return None
     typed = sys.stdin.readline()

@@ -144,9 +144,9 @@ class Face:
         waiting = [each for each in session.state.questions.values() if each.choices]
         for question in waiting:
             self.live.clear()
-            if not ask_one(session, question):
+            if question.id in session.state.questions and not ask_one(session, question):
                 return False
-        session.refresh(at_once=True)
+            session.refresh(at_once=True)
         return bool(waiting)
 
     def _await_answer(self, session: Session) -> bool:

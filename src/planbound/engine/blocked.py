@@ -6,6 +6,7 @@ import re
 
 from planbound.source.pattern import lazy_pattern
 
+SAYS_BLOCKED = "the agent says that it is blocked"
 _LOOKED_AT = 20_000
 _LONGEST = 500
 # At the beginning of a line, in capitals: the prompt itself speaks of the word, too.

@@ -187,7 +187,9 @@ def _failure_parts(contract: Contract | None, feedback: Feedback) -> Iterator[st
     if isinstance(contract, Command):
         yield f"It was checked by:\n\n{_checked(contract)}"
     if feedback.exit_code is not None:
-        yield f"It ended with exit code {feedback.exit_code}: {feedback.reason}"
+        said = feedback.reason.removeprefix(f"exit {feedback.exit_code}").removeprefix(": ")
+        code = f"The check ended with exit code {feedback.exit_code}"
+        yield f"{code}: {said}" if said else code
     elif feedback.reason:
         yield f"What was found: {feedback.reason}"
     if feedback.outside:

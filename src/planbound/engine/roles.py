@@ -63,7 +63,10 @@ _DOCUMENTS = ("docs/**", "**/*.md", "**/*.rst")
 SHIPPED: Mapping[str, Role] = {
     role.name: role
     for role in (
-        Role("coder", purpose="Make the change that is asked for, and see for yourself it works."),
+        Role(
+            "coder",
+            purpose="Make the change that is asked for, and see for yourself that it works.",
+        ),
         Role(
             "project-manager",
             touches=_DOCUMENTS,

@@ -12,6 +12,7 @@ import sqlite3
 from collections.abc import Callable, Iterator
 
 from planbound.errors import ConfigurationError, JournalProblem
+from planbound.usecases.extras import install_extra
 
 try:
     import psycopg
@@ -28,7 +29,7 @@ try:
 except ImportError as missing:
     raise ConfigurationError(
         f"the motor `dbos` and workers need the package `dbos`: {missing}",
-        hint="pip install 'planbound[dbos]'",
+        hint=install_extra("dbos"),
     ) from missing
 
 __all__ = ["DBOS", "DbosDatabase", "EnqueueOptions", "SetWorkflowID", "error"]

@@ -25,6 +25,7 @@ from planbound.store.sql.placing import place
 from planbound.store.sql.query import Dialect, Statement, insert
 from planbound.store.sql.reading import Ask, Reading
 from planbound.store.sql.rows import COLUMNS, Row, from_row, to_row
+from planbound.usecases.extras import install_extra
 
 try:
     import psycopg
@@ -33,7 +34,7 @@ try:
 except ImportError as missing:
     raise JournalProblem(
         f"a journal in PostgreSQL needs the package `psycopg`: {missing}",
-        hint="pip install 'planbound[postgres]'",
+        hint=install_extra("postgres"),
     ) from missing
 
 if TYPE_CHECKING:

@@ -19,6 +19,7 @@ from planbound.ports.agent import Usage
 from planbound.ports.cell import Request
 from planbound.shell.cell.copies import WorkspaceCopies
 from planbound.usecases.conversation import Room
+from planbound.usecases.extras import install_extra
 from planbound.usecases.probe import FILE, Finding, Probed, probe
 from planbound.wiring.agents import all_kinds, find_kind, make_agent
 from planbound.wiring.judging import make_bench
@@ -168,5 +169,5 @@ def _no_credential(rules: AgentRules, kind: Kind) -> Iterator[str]:
 def _not_importable(kind: Kind) -> str | None:
     for module in kind.modules:
         if importlib.util.find_spec(module.partition(".")[0]) is None:
-            return f"`pip install 'planbound[{kind.extra}]'`"
+            return f"`{install_extra(str(kind.extra))}`"
     return None

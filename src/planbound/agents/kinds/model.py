@@ -14,6 +14,7 @@ from planbound.agents.program import Program
 from planbound.engine.agents import AgentRules
 from planbound.engine.judging.outcome import Ending, Outcome
 from planbound.ports.agent import Assignment, Worked
+from planbound.usecases.extras import install_extra
 from planbound.usecases.probe import Finding
 
 EXTRA = "model"
@@ -44,8 +45,7 @@ class ModelAgent:
         from importlib.util import find_spec  # noqa: PLC0415 - start-up
 
         if find_spec(_LIBRARY) is None:
-            cure = f"`pip install 'planbound[{EXTRA}]'`"
-            return _not_installed(f"`{_LIBRARY}` is not installed: {cure}")
+            return _not_installed(f"`{_LIBRARY}` is not installed: `{install_extra(EXTRA)}`")
         # The library takes seconds to import.
         from planbound.agents.model import loop, service  # noqa: PLC0415 - start-up
 

@@ -11,6 +11,7 @@ from planbound.cli.terminal import Terminal
 from planbound.engine.hosts.host import AgentHost
 from planbound.errors import ExitCode, UsageError
 from planbound.source.visible import visible
+from planbound.usecases.extras import install_extra
 from planbound.usecases.hosts.install import Change, install, uninstall
 from planbound.wiring.hosts import host_parts, originals, program_words, settings_files
 from planbound.wiring.parts import Parts
@@ -64,7 +65,7 @@ def _say(host: AgentHost, program: list[str], terminal: Terminal) -> None:
     if program != ["planbound"]:
         terminal.note(f"note: `planbound` is not on the PATH; hosts start {visible(program[0])}")
     if importlib.util.find_spec("mcp") is None:
-        terminal.note("note: the plan tools need more: `pip install 'planbound[mcp]'`")
+        terminal.note(f"note: the plan tools need more: `{install_extra('mcp')}`")
     if not host.has_gate:
         terminal.note(f"note: {_NO_GATE}")
     if host in _NEXT:

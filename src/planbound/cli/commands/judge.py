@@ -117,9 +117,17 @@ def _cure(
             merged = []
     others = [f"`{name}`" for name in dict.fromkeys(merged) if name != slug]
     if not others:
-        return None
+        return _put_back(slug, found)
     what = f"{', '.join(others)} {'was' if len(others) == 1 else 'were'} merged"
     return f"{what} since the baseline was taken: {anew}"
+
+
+def _put_back(slug: str, found: Sequence[Verdict]) -> str | None:
+    """Return what to do about files that a person may have changed, such as the configuration."""
+    if not any(verdict.outside for verdict in found):
+        return None
+    anew = f"`planbound baseline {slug}` takes the files as they are now"
+    return f"put back what was not to be changed; where you changed it on purpose, {anew}"
 
 
 def _setting(asked: judging.Asked, parts: Parts, bench: Bench) -> Setting:

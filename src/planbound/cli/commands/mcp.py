@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING
 
 from planbound.cli.terminal import Terminal
 from planbound.errors import ExitCode, UsageError
+from planbound.usecases.extras import install_extra
 from planbound.wiring.judging import refuse_in_cell
 from planbound.wiring.parts import Parts
 
@@ -70,7 +71,7 @@ def _server(arguments: argparse.Namespace) -> PlanServer:
     except ModuleNotFoundError as error:
         raise UsageError(
             f"the package `{error.name}` is not here, and `planbound mcp` needs it",
-            hint="pip install 'planbound[mcp]'",
+            hint=install_extra("mcp"),
         ) from error
     from planbound.wiring.elicited import ElicitedApprovals  # noqa: PLC0415 - as late as the loop
     from planbound.wiring.loop import open_loop  # noqa: PLC0415 - after what is told above

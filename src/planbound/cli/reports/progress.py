@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping
 
 from planbound.cli.terminal import Terminal
+from planbound.engine.blocked import SAYS_BLOCKED
 from planbound.engine.judging.proof import held, tally, why_held
 from planbound.journal.event import EventKind
 from planbound.journal.record import Json, Record
@@ -226,7 +227,7 @@ def _retry(details: Mapping[str, Json], trouble: str) -> str:
     if details.get("recipe_name") == "resume":
         return "the last attempt was cut off; tried again"
     text = _CLASSES.get(kind, kind)
-    if kind == "agent" and trouble:
+    if trouble and (kind == "agent" or trouble.startswith(SAYS_BLOCKED)):
         text = trouble
     if details.get("retry"):
         text += f", retry {details.get('retry')} of {details.get('of')}"

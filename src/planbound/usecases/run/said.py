@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable
 
-from planbound.engine.blocked import blocked_reason
+from planbound.engine.blocked import SAYS_BLOCKED, blocked_reason
 from planbound.engine.judging.outcome import Ending
 from planbound.engine.recovery.breakdown import last_words
 from planbound.engine.recovery.classified import Classified
@@ -47,7 +47,7 @@ def agent_trouble(
     if found is not None and found.kind is FailureClass.AGENT:
         return _breakdown(worked, clean)
     if reason is not None:
-        return f"the agent says that it is blocked: {reason}"
+        return f"{SAYS_BLOCKED}: {reason}"
     if outcome.ending is not Ending.EXITED:
         return f"the agent: {outcome.reason or outcome.ending.value}"
     if worked.error:
