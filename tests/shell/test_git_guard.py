@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import os
 import shutil
+import subprocess
 from pathlib import Path
 
 import pytest
@@ -276,6 +278,54 @@ def test_what_the_harness_itself_moves_meanwhile_is_not_the_agents_doing(
     assert repository.move("plan", None, repository.tip("plan"), "pruned")
     assert there.guard.look(str(there.repo)).destroyed == ()
     assert repository.branches() == ["main"]
+
+
+def test_what_an_agent_closes_is_opened_again(scene: Path, tmp_path: Path) -> None:
+    scripts = (
+        "chmod 000 .git",
+        "chmod -R a-w .git",
+        "chmod 000 .git/objects/??/* .git/HEAD .git/index .git/logs/HEAD .git/refs/heads/main",
+        "chmod 000 .git/refs .git/objects",
+    )
+    for number, script in enumerate(scripts):
+        there = Scene(scene, tmp_path / str(number))
+        before = facts(there.repo)
+        assert there.after(script) == ((), ("permissions in `.git`",)), script
+        closed = "find .git -type d ! -perm -u+rwx -o ! -perm -u+r -o -path '*/logs/*' ! -perm -u+w"
+        assert sh(there.repo, closed) == "", script
+        assert facts(there.repo) == before, script
+    # What somebody else had closed stays so.
+    sh(there.repo, "chmod 400 .git/description; touch -d '1 day ago' .git/description")
+    assert there.after("git status")[1] == ()
+
+
+def test_locks_that_nobody_holds_are_removed(scene: Path, tmp_path: Path) -> None:
+    there = Scene(scene, tmp_path)
+    assert there.after("touch .git/index.lock .git/HEAD.lock") == ((), ())
+    sh(there.repo, "git add -A; git commit -qm on; echo more > f3")
+    there.keep()
+    # Somebody who is about to write a message in another terminal.
+    with subprocess.Popen(
+        ["git", "commit", "-a"],
+        cwd=there.repo,
+        env={**os.environ, "GIT_EDITOR": "echo; read -r line; :"},
+        stdin=subprocess.PIPE,
+        stdout=subprocess.PIPE,
+    ) as theirs:
+        assert theirs.stdin is not None
+        assert theirs.stdout is not None
+        theirs.stdout.readline()
+        there.guard.look(str(there.repo))
+        is_there = (there.repo / ".git" / "index.lock").exists()
+        theirs.stdin.close()
+    assert is_there
+
+
+def test_where_head_was_before_is_kept(scene: Path, tmp_path: Path) -> None:
+    there = Scene(scene, tmp_path)
+    sh(there.repo, "git rev-parse HEAD~1 > .git/ORIG_HEAD")
+    there.after("rm -rf .git")
+    assert sh(there.repo, "git rev-parse ORIG_HEAD") == sh(there.repo, "git rev-parse HEAD~1")
 
 
 @pytest.mark.requirement("run.index")

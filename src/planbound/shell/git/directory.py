@@ -16,8 +16,9 @@ _OBJECT = re.compile(
 _LARGE = re.compile(r"(?:lfs|annex)/objects/")
 _IGNORED = re.compile(r"(?:lfs|annex)/(?!objects/)")
 _PASSING = re.compile(
-    r"(?:.*/)?(?:[^/]*\.lock|gc\.pid|gc\.log|[^/]*_EDITMSG|ORIG_HEAD|FETCH_HEAD|AUTO_MERGE"
-    r"|fsmonitor--daemon[^/]*|SQUASH_MSG|REBASE_HEAD|tmp_[^/]*|planbound\.tmp)",
+    r"(?:.*/)?(?:[^/]*\.lock|gc\.pid|gc\.log|[^/]*_EDITMSG|AUTO_MERGE"
+    r"|fsmonitor--daemon[^/]*|SQUASH_MSG|REBASE_HEAD|tmp_[^/]*|planbound\.tmp)"
+    r"|.+/(?:ORIG_HEAD|FETCH_HEAD)",
     re.DOTALL,
 )
 """What comes and goes with any command."""

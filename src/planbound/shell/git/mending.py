@@ -25,10 +25,12 @@ from planbound.shell.git.directory import (
     seen,
     walk,
 )
-from planbound.shell.git.keeping import HEAD, marks_of, plain_files, pointer_text
+from planbound.shell.git.keeping import HEAD, PLANS, marks_of, plain_files, pointer_text
+from planbound.shell.git.locks import remove_left_locks
 from planbound.shell.git.mendable import SHOWN, many, more_of
 from planbound.shell.git.mending_refs import LOG, RefsMender
 from planbound.shell.git.objects import Objects
+from planbound.shell.git.opening import open_file, open_folders
 
 _HIDING = re.compile(r"shallow|commondir|info/grafts|objects/info/alternates")
 """What makes git look elsewhere, or only at a part."""
@@ -49,15 +51,23 @@ class Mender(RefsMender):
     def mend(self) -> None:
         """Put back everything that was destroyed; what it was is in the record."""
         if self.record.is_plain:
+            open_folders(f"{self.path}/{PLANS}", self.record.since)
             self._plain()
             return
+        closed = open_folders(self.path, self.record.since)
+        remove_left_locks(self.record)
         whole = self._whole()
         stored: dict[str, os.DirEntry[str]] = {}
         for name, entry in walk(self.path, but=self.modules):
+            store = self.record.pool if is_stored(name) else self.record.copies
+            closed |= open_file(entry, f"{store}/{name}", self.record.since)
             if is_stored(name):
                 stored[name] = entry
             elif not is_passing(name) and (state := seen(entry)) is not None:
                 self.now[name] = state
+        if closed:
+            self.mended.append("permissions in `.git`")
+            self.note()
         objects = Objects(self.record, stored)
         if objects.are_the_same and self.now == self.record.small and whole:
             return
