@@ -10,7 +10,7 @@ from planbound.engine.judging.verdict import VerdictKind
 from planbound.plan.model import Baseline
 
 NOW = "the tree that was judged"
-UNCHANGED = "before, and nothing changed since"
+UNCHANGED = "before, and no file changed since"
 GREEN = Look("pass", "earlier")
 RED = Look("fail", "earlier")
 
@@ -29,7 +29,7 @@ RED = Look("fail", "earlier")
         (None, None, Result.HOLDS, "nobody saw it red"),
         (Look("tampered", "earlier"), None, Result.HOLDS, "nobody saw it red"),
         (Look("tampered"), RED, Result.PROVED, "it was red when the plan was approved"),
-        (Look("fail", NOW), RED, Result.HOLDS, "it was `fail` before, and nothing changed since"),
+        (Look("fail", NOW), RED, Result.HOLDS, "it was `fail` before, and no file changed since"),
         (Look("killed", NOW), None, Result.HOLDS, f"it was `killed` {UNCHANGED}"),
         (Look("fail", ""), None, Result.PROVED, "it was red before the work"),
     ],

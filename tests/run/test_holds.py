@@ -5,6 +5,7 @@ from __future__ import annotations
 import pytest
 
 from tests.run.bench import BARE, NOTHING, Bench, Step
+from tests.shell.git_scene import sh
 
 GREEN = "it was green before the work"
 LINT = Step("Check the lint", work=NOTHING, contract="test -f src/readme")
@@ -128,7 +129,28 @@ def test_red_and_green_on_the_same_files_is_no_proof(bench: Bench, tmp_path: obj
     bench.approve()
     (bench.folder / "quick").write_text("")
     told = bench.goes("run", "PLAN").out
-    assert "holds (it was `timeout` before, and nothing changed since)" in told
+    assert "holds (it was `timeout` before, and no file changed since)" in told
+
+
+@pytest.mark.requirement("run.holds")
+def test_what_is_done_in_git_alone_is_not_called_chance(bench: Bench) -> None:
+    own = "git -c user.name=a -c user.email=a@b"
+    sh(bench.workspace, f"git init -q .; git add src; {own} commit -qm first")
+    commit = f"{own} commit -qm 'feat: a' -- src/a"
+    steps = (
+        Step("Tag it", work="git tag rel", contract="git rev-parse -q --verify rel"),
+        # The second attempt leaves the files on which the first one failed.
+        Step(
+            "Commit a",
+            work=("echo right > src/a", f"git add src/a; {commit}"),
+            contract="git log -1 --format=%s | grep -q feat",
+            fields="**on_fail:** retry(1), then escalate",
+        ),
+    )
+    bench.prepare(*steps)
+    told = bench.goes("run", "PLAN").out
+    assert told.count("holds (it was `fail` before, and no file changed since)") == 2
+    assert "0/2 proved, 2 hold" in told
 
 
 @pytest.mark.requirement("run.holds-resume")

@@ -19,7 +19,12 @@ from planbound.engine.judging.protection import Protection, new_caches, protect
 from planbound.engine.judging.scope import Scope, covers
 from planbound.engine.judging.summary import Case as TestCase
 from planbound.engine.judging.summary import Summary, read_summary
-from planbound.engine.judging.unrunnable import Surroundings, examined, may_use_python
+from planbound.engine.judging.unrunnable import (
+    Surroundings,
+    asks_only_git,
+    examined,
+    may_use_python,
+)
 from planbound.engine.judging.verdict import (
     CanaryRun,
     Finding,
@@ -298,13 +303,24 @@ class _Judgement:
             finding = Finding(
                 VerdictKind.FLAKY, f"{passed} of {len(kinds)} runs passed on one tree"
             )
-        elif finding.kind is VerdictKind.PASS and not self.bench.bare:
-            earlier = self.setting.earlier(self.digest, self.before.digest)
-            if self._looked_here():
-                earlier |= {self._baseline() or ""}
-            if VerdictKind.FAIL.value in earlier:
-                finding = Finding(VerdictKind.FLAKY, "passed, and failed before on the same tree")
+        elif (
+            finding.kind is VerdictKind.PASS
+            and self._failed_here
+            # A commit or a tag may have made it green: the files do not say.
+            and not asks_only_git(self.script)
+        ):
+            finding = Finding(VerdictKind.FLAKY, "passed, and failed before on the same tree")
         return outcome, finding, summary, len(kinds)
+
+    @cached_property
+    def _failed_here(self) -> bool:
+        """Whether the contract failed before on this very tree."""
+        if self.bench.bare:
+            return False
+        earlier = self.setting.earlier(self.digest, self.before.digest)
+        if self._looked_here():
+            earlier |= {self._baseline() or ""}
+        return VerdictKind.FAIL.value in earlier
 
     def _around(self) -> Surroundings:
         return Surroundings(
@@ -567,6 +583,9 @@ class _Judgement:
         """Return what a pass shows about the work; a precondition is about none."""
         if finding.kind is not VerdictKind.PASS or self.case.subject is Subject.PRECONDITION:
             return None
+        if self._failed_here:
+            failed = Look(VerdictKind.FAIL.value, self.before.digest)
+            return proof_of(Before(failed), self.before.digest)
         if self.setting.before is not None:
             return proof_of(self.setting.before(self.case), self.before.digest)
         known, frozen = self._baseline(), self.setting.frozen

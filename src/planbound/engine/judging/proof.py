@@ -80,7 +80,7 @@ def why_held(baseline: object) -> str:
         return "nobody saw it red"
     if baseline == _GREEN:
         return "it was green before the work"
-    return f"it was `{baseline}` before, and nothing changed since"
+    return f"it was `{baseline}` before, and no file changed since"
 
 
 def held(reason: object) -> str:

@@ -28,6 +28,7 @@ _WITHOUT_PYTHON = BUILTINS | words("""
     rmdir rspec ruby rustc sed seq sha1sum sha256sum sleep sort stat tac tail tar tee timeout touch
     tr tsc uname uniq vitest wc which xargs yarn zcat
     """)
+_ASK_GIT = BUILTINS | words("awk cat cut egrep expr fgrep git grep head sed sort tail tr uniq wc")
 _RUNNERS = words("""
     alembic bandit behave black build celery coverage django flake8 flask green gunicorn hatch
     hypothesis isort jupyter mkdocs mypy nose nose2 nox pdm pip pipenv poetry pre_commit pydocstyle
@@ -102,6 +103,17 @@ def may_use_python(script: Script) -> bool:
         for call in script.calls
         for word in (call.word, *call.wrappers)
     )
+
+
+def asks_only_git(script: Script) -> bool:
+    """Say whether a contract asks git, whose answers depend on more than files, and nobody else."""
+    names = {
+        (word.value or "/").rpartition("/")[2]
+        for call in script.calls
+        for word in (call.word, *call.wrappers)
+        if word is not None
+    }
+    return not script.broken and "git" in names and names <= _ASK_GIT
 
 
 def examined(
