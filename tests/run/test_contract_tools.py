@@ -85,7 +85,10 @@ def test_what_contracts_use_is_shown_and_approved(bench: Bench) -> None:
     without = bench.run("judge", slug)
     assert f"use python {PYTHON} (.venv/bin/python)\n" in without.out
     assert "Python has no module `pytest`; install it into the project's environment" in without.out
+    lacking = "one calls `pytest`, which they do not find"
+    assert lacking in bench.run("doctor").out
     (bench.workspace / ".venv" / "aside").rename(site / "tests.pth")
+    assert lacking not in bench.run("doctor").out
     line = (
         rf"use python {re.escape(PYTHON)} \(\.venv/bin/python\), pytest [\d.]+ \(python -m pytest\)"
     )

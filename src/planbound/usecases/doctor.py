@@ -62,6 +62,8 @@ class ContractTools(NamedTuple):
     cautions: tuple[str, ...] = ()
     fault: tuple[str, str] | None = None
     """Why the project's own programs cannot be used, and what to do about it."""
+    missing: tuple[str, ...] = ()
+    """Runners and interpreters that a contract calls, and that are not there."""
 
 
 class Probes(NamedTuple):
@@ -405,6 +407,12 @@ def _tools(probes: Probes) -> Iterator[Check]:
             yield Check("tools", Health.WARN, message, cure)
 
 
+_MISSING = (
+    "install it where the project has its environment (`.venv`), or name its folder in"
+    " `[contracts] path`"
+)
+
+
 def _environment(probes: Probes, plans: Sequence[Plan]) -> Iterator[Check]:
     name = "contracts"
     if probes.environment is None:
@@ -418,6 +426,8 @@ def _environment(probes: Probes, plans: Sequence[Plan]) -> Iterator[Check]:
         yield Check(name, Health.WARN, *found.fault)
     elif found.tools:
         yield Check(name, Health.OK, f"they use {found.tools}")
+    for word in found.missing if found.fault is None else ():
+        yield Check(name, Health.WARN, f"one calls `{word}`, which they do not find", _MISSING)
     for caution in found.cautions:
         yield Check(name, Health.WARN, caution, "put it right, or take it out of the configuration")
 

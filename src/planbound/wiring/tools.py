@@ -14,6 +14,7 @@ from planbound.engine.judging.programs import (
     Tool,
     Wanted,
     called_programs,
+    needed_programs,
     read_version,
     runs_files,
     version_words,
@@ -58,6 +59,13 @@ def contract_tools(
 
     A program is asked once, in a cell, and again when it is another file.
     """
+    return _looked_for(parts, bench, found, tree, keep=keep)[0]
+
+
+def _looked_for(
+    parts: Parts, bench: Bench, found: Iterable[Case], tree: Manifest | None, *, keep: bool
+) -> tuple[tuple[Tool, ...], tuple[str, ...]]:
+    """Return the programs that contracts call and that have a version, and those that lack."""
     commands = [case.contract for case in found if isinstance(case.contract, Command)]
     scripts = [read_script(command.text) for command in commands]
     if tree is None and (bench.bare or not any(map(runs_files, scripts))):
@@ -67,15 +75,17 @@ def contract_tools(
     read = partial(_read, bench, manifest)
     wanted = called_programs(scripts, manifest.files(), read)
     places = {item: place for item in wanted if (place := _place(bench, item)) is not None}
-    if not places:
-        return ()
-    versions = _Versions(parts, bench, keep=keep).of(places)
+    versions = _Versions(parts, bench, keep=keep).of(places) if places else {}
     roots = _roots(parts)
-    return tuple(
-        Tool(item.word, versions[item], _shown(item, place, roots))
-        for item, place in places.items()
-        # A module that does not say its version is not installed.
-        if versions[item] or item.module_of is None
+    # A module that does not say its version is not installed.
+    there = {item for item in places if versions[item] or item.module_of is None}
+    return (
+        tuple(
+            Tool(item.word, versions[item], _shown(item, place, roots))
+            for item, place in places.items()
+            if item in there
+        ),
+        tuple(item.word for item in needed_programs(scripts) if item not in there),
     )
 
 
@@ -93,8 +103,8 @@ def tools_of_plans(parts: Parts, plans: Sequence[Plan]) -> ContractTools:
     # Who only looks leaves nothing in the state home.
     with tempfile.TemporaryDirectory(prefix="planbound-look-") as folder:
         bench = make_bench(parts, choose(Scratch(os.path.join(folder, "cells"))))
-        tools = contract_tools(parts, bench, found, keep=False)
-    return ContractTools(", ".join(map(str, tools)), told, bench.fault)
+        tools, missing = _looked_for(parts, bench, found, None, keep=False)
+    return ContractTools(", ".join(map(str, tools)), told, bench.fault, missing)
 
 
 def said_tools(tools: Iterable[Tool]) -> dict[str, str]:

@@ -63,6 +63,25 @@ def called_programs(
     return tuple(sorted(wanted, key=lambda item: (item.module_of is not None, item)))
 
 
+def needed_programs(contracts: Iterable[Script]) -> tuple[Wanted, ...]:
+    """Return those without which a contract cannot start: what it calls itself, in any case."""
+    found: dict[Wanted, None] = {}
+    for script in contracts:
+        for call in script.calls:
+            if call.optional or call.name in script.functions:
+                continue
+            # What a wrapper runs, it finds by itself.
+            wanted = list(_of_call(call))
+            for first in wanted[:1]:
+                if first.word.startswith("/"):
+                    continue  # also what the contract makes in a folder of its own
+                found[first] = None
+                found |= dict.fromkeys(
+                    each for each in wanted if each == Wanted("pytest", first.word)
+                )
+    return tuple(found)
+
+
 def runs_files(script: Script) -> bool:
     """Say whether what a contract calls is also written in files: recipes, scripts."""
     return any(

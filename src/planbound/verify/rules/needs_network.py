@@ -43,6 +43,8 @@ _OFFLINE = (
 _FETCHED = frozenset({"npx", "bunx"})
 _SYNCED = frozenset({"uv", "poetry", "pdm", "pipenv"})
 """What runs a program in the project's environment, and makes that where there is none."""
+_ADDED = frozenset({"--with", "--with-requirements", "--isolated"})
+"""What lets `uv run` fetch more than the environment has."""
 _URL = lazy_pattern(r"(?:https?|ftp|git|ssh)://(?:[^/@]*@)?([^/:]+|\[[^\]]*\])")
 _HERE = frozenset({"localhost", "127.0.0.1", "[::1]", "0.0.0.0"})  # noqa: S104 - a name, no socket
 _BEFORE = (
@@ -132,9 +134,13 @@ def _fetches(call: Call, text: str, facts: Facts) -> bool:
         if name in _FETCHED:
             return call.program not in facts.node_programs
         if name in _SYNCED:
-            return not facts.has_environment
+            return not facts.has_environment or any(each in _ADDED for each in _names(text))
     judge = _INSTALLS.get(_ALIASES.get(call.program, call.program))
     return judge is not None and judge(call)
+
+
+def _names(text: str) -> list[str]:
+    return [word.partition("=")[0] for word in text.split()]
 
 
 def _is_fetched(name: str, text: str) -> bool:
