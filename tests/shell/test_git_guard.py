@@ -294,6 +294,8 @@ def test_what_an_agent_closes_is_opened_again(scene: Path, tmp_path: Path) -> No
         closed = "find .git -type d ! -perm -u+rwx -o ! -perm -u+r -o -path '*/logs/*' ! -perm -u+w"
         assert sh(there.repo, closed) == "", script
         assert facts(there.repo) == before, script
+    assert there.after("chmod 000 .") == ((), ("permissions of the workspace",))
+    assert there.repo.stat().st_mode & 0o700 == 0o700
     # What somebody else had closed stays so.
     sh(there.repo, "chmod 400 .git/description; touch -d '1 day ago' .git/description")
     assert there.after("git status")[1] == ()

@@ -24,6 +24,7 @@ from planbound.shell.git.keeping import (
     this_process,
 )
 from planbound.shell.git.mending import Mender
+from planbound.shell.git.opening import open_folder
 
 _CLOSED = frozenset(os.fsdecode(name) for name in (*CACHES, *SUMMARISED))
 _OPEN = "kept-"
@@ -63,7 +64,12 @@ class GitGuard:
         """Put back what was destroyed since; say what."""
         destroyed: list[str] = []
         mended: list[str] = []
-        for record in self._records(root):
+        records = self._records(root)
+        # Nothing can be put back into a folder that is closed.
+        since = min((record.since for record in records), default=0)
+        if open_folder(os.path.realpath(root), since):
+            mended.append("permissions of the workspace")
+        for record in records:
             if record.is_open:
                 record.by = this_process()
                 self._mend(record, last=last)
@@ -85,6 +91,8 @@ class GitGuard:
         """Put back what agents destroyed whose runners are no more; who looks is told."""
         for record in self._records(None):
             if record.is_open and not is_alive(record.by):
+                top = record.path if record.is_plain else os.path.dirname(record.path)
+                open_folder(top, record.since)
                 self._mend(record)
 
     def unstage(self, root: str, paths: Sequence[str]) -> None:

@@ -16,11 +16,11 @@ def open_folders(top: str, since: int) -> bool:
 
     Only what changed since then: what was closed before is somebody's wish.
     """
-    opened = [path for path in _above(top) if _open_folder(path, since)]
+    opened = [path for path in _above(top) if open_folder(path, since)]
     pending = [top]
     while pending:
         folder = pending.pop()
-        if _open_folder(folder, since):
+        if open_folder(folder, since):
             opened.append(folder)
         with contextlib.suppress(OSError), os.scandir(folder) as entries:
             pending += [entry.path for entry in entries if entry.is_dir(follow_symlinks=False)]
@@ -37,7 +37,8 @@ def _above(top: str) -> Iterator[str]:
             folder = f"{folder}/{name}"
 
 
-def _open_folder(path: str, since: int) -> bool:
+def open_folder(path: str, since: int) -> bool:
+    """Let the owner read and write a folder that changed since; say whether it was closed."""
     try:
         found = os.lstat(path)
         if (
