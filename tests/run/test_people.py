@@ -276,16 +276,15 @@ def test_a_number_of_jobs_that_cannot_be_is_refused(bench: Bench, jobs: str) -> 
 
 @pytest.mark.requirement("inbox.agent-output")
 def test_what_an_agent_printed_is_live_on_demand_and_its_end_in_the_inbox(bench: Bench) -> None:
-    says = (
-        "echo I look at it; echo 'not quite there' >&2; yes blah | head -5000; echo wrong > src/a"
-    )
+    says = "echo '    I  look at it'; echo 'not quite there' >&2; yes blah | head -5000"
+    says += "; echo wrong > src/a"
     bench.prepare(
         Step("make a", work=says, contract="echo judged; grep -qx right src/a",
              fields="**on_fail:** escalate"),
         settings=BARE,
     )  # fmt: skip
     done = bench.goes("run", "--verbose", code=4)
-    assert "step 1: I look at it" in done.err
+    assert "step 1:     I  look at it" in done.err, "code can be read"
     assert "step 1: not quite there" in done.err
     assert done.err.count("blah") < 1000, "nobody can read all of it"
     question = bench.question()

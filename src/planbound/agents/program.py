@@ -34,8 +34,9 @@ class Murmur:
 
     def hear(self, line: str) -> None:
         """Take a line."""
-        text = " ".join(line.split())[:_LONGEST_NOTE]
-        if not text:
+        # Of a bar that is drawn over and over, what stands at last; code keeps its indentation.
+        text = line.rstrip().rpartition("\r")[2].expandtabs(4)[:_LONGEST_NOTE]
+        if not text.strip():
             return
         now = time.monotonic()
         self._room = min(_BURST, self._room + (now - self._since) * _A_SECOND)

@@ -97,7 +97,7 @@ class LiveLine:
     def note(self, step: str, text: str) -> None:
         """Take notice of what the agent of a step does now."""
         with self._lock:
-            self._notes[step] = visible(text)
+            self._notes[step] = visible(" ".join(text.split()))
 
     def judging(self, stage: Stage | None) -> None:
         """Take notice of what is judged now in this thread."""
