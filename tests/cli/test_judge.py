@@ -275,7 +275,7 @@ def test_a_folder_that_is_configured_brings_programs(project: Project) -> None:
     project.plan("it", plan_text("checker"))
     found = project.first()
     assert found["verdict"] == "unrunnable"
-    assert "[contracts] path" in " ".join(found["notes"])
+    assert "[contracts] path" in found["reason"]
     project.write("planbound.toml", f'[contracts]\npath = ["{tools}"]\n')
     assert project.first()["verdict"] == "pass"
 
