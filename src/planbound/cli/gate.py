@@ -229,7 +229,12 @@ class Gate:
     def types_digest(self, sheet: gate.Sheet) -> bool:
         """Say whether whoever sits at the terminal types the beginning of the digest."""
         typed = prompt(f"to approve, type the first {_TYPED} characters of the digest: ")
-        return typed is not None and typed.lower() == sheet.digest[:_TYPED]
+        if not typed:
+            return False
+        if len(typed) >= _TYPED and sheet.digest.startswith(typed.lower()):
+            return True
+        self.terminal.note(f"`{visible(typed)}` is not how the digest begins")
+        return False
 
     # -- what is changed -----------------------------------------------------------------------
 
