@@ -39,14 +39,14 @@ def _land(folder: Path) -> Team:
 
 def _step(name: str, *, touches: str | None = None, needs: str = "", more: str = "") -> Step:
     place = f"area/{name}" if touches == "area/**" else f"src/{name}"
-    work = f"{more or f'mkdir -p area; echo right > {place}'}"
+    work = more or f"mkdir -p {place.partition('/')[0]}; echo right > {place}"
     if needs:
         work = f"grep -qx right src/{needs} && {work}"
     return Step(
         f"make {name}",
         work=work,
         contract=f"grep -qx right {place}",
-        touches=touches if touches is not None else f"{place} area",
+        touches=touches if touches is not None else place,
     )
 
 
