@@ -13,6 +13,7 @@ from planbound.engine.run.runs import runs_that_are_over
 from planbound.journal.event import EventKind
 from planbound.journal.record import Record
 from planbound.shell.cell.holding import held, is_abandoned, mark
+from tests.run.bench import Bench
 from tests.run.matrix import GUIDANCE, RUN, Rig, left_in
 from tests.store.child import draft
 
@@ -25,31 +26,37 @@ def cell(tmp_path_factory: pytest.TempPathFactory) -> Rig:
 
 
 def test_what_a_killed_run_can_go_on_with_stays_and_the_rest_goes(cell: Rig) -> None:
-    with cell.approved() as bench:
-        # In the middle of a copy: another step has its own already.
-        bench.goes(*RUN, code=-9, PLANBOUND_FAILPOINT="change:120")
-        left = left_in(bench)
-        half = [name for name in left if "unfinished" in name]
-        assert half
-        shown = bench.run("doctor", "--json").json["checks"]
-        (check,) = [each for each in shown if each["name"] == "left behind"]
-        assert (check["health"], "copy of the workspace" in check["message"]) == ("WARN", True)
-        assert left_in(bench) == left, "doctor repairs nothing"
-        bench.goes("status", "PLAN")
-        assert left_in(bench) == [name for name in left if name.startswith("copies/") and name
-                                  not in half]  # fmt: skip
-        bench.goes(*RUN, code=4)
-        (copy,) = left_in(bench)
-        bench.goes("list")
-        assert left_in(bench) == [copy], "the step that waits for a person goes on in it"
-        bench.answer("retry", *GUIDANCE)
-        # The end is on record, and nothing was cleared away.
-        bench.goes(*RUN, code=-9, PLANBOUND_FAILPOINT="after:EXECUTION_COMPLETE:1")
-        for name in (copy, copy.replace("copies", "homes"), "homes/01234567-1"):
-            (bench.folder / "state" / name).mkdir(parents=True, exist_ok=True)
-        bench.goes("log")
-        assert left_in(bench) == ["homes/01234567-1"], "nobody knows whose that is"
-        assert bench.status()["ended"] == "done"
+    # Where a copy is half made another step has its own already; which change that is, varies.
+    for number in sorted(range(90, 140, 2), key=lambda each: abs(each - 114)):
+        with cell.approved() as bench:
+            bench.goes(*RUN, code=-9, PLANBOUND_FAILPOINT=f"change:{number}")
+            if any("unfinished" in name for name in left_in(bench)):
+                _goes_on(bench)
+                return
+    pytest.fail("no kill came in the middle of a copy")
+
+
+def _goes_on(bench: Bench) -> None:
+    left = left_in(bench)
+    shown = bench.run("doctor", "--json").json["checks"]
+    (check,) = [each for each in shown if each["name"] == "left behind"]
+    assert (check["health"], "copy of the workspace" in check["message"]) == ("WARN", True)
+    assert left_in(bench) == left, "doctor repairs nothing"
+    bench.goes("status", "PLAN")
+    whole = [name for name in left if name.startswith("copies/") and "unfinished" not in name]
+    assert left_in(bench) == whole
+    bench.goes(*RUN, code=4)
+    (copy,) = left_in(bench)
+    bench.goes("list")
+    assert left_in(bench) == [copy], "the step that waits for a person goes on in it"
+    bench.answer("retry", *GUIDANCE)
+    # The end is on record, and nothing was cleared away.
+    bench.goes(*RUN, code=-9, PLANBOUND_FAILPOINT="after:EXECUTION_COMPLETE:1")
+    for name in (copy, copy.replace("copies", "homes"), "homes/01234567-1"):
+        (bench.folder / "state" / name).mkdir(parents=True, exist_ok=True)
+    bench.goes("log")
+    assert left_in(bench) == ["homes/01234567-1"], "nobody knows whose that is"
+    assert bench.status()["ended"] == "done"
 
 
 def test_a_folder_is_abandoned_only_when_nobody_can_have_it(tmp_path: Path) -> None:
