@@ -280,6 +280,36 @@ def test_what_the_harness_itself_moves_meanwhile_is_not_the_agents_doing(
     assert repository.branches() == ["main"]
 
 
+def test_agents_that_work_at_once_in_one_workspace_are_all_looked_at(
+    scene: Path, tmp_path: Path
+) -> None:
+    set_up = Scene(scene, tmp_path)
+    guard, root = set_up.guard, str(set_up.repo)
+    before = facts(set_up.repo)
+    set_up.keep()
+    set_up.keep()
+    sh(set_up.repo, "git branch -D other")
+    # Who ends first is told, and what was kept for the other one stays.
+    assert any("`other` at" in each for each in guard.look(root).destroyed)
+    guard.settle(root)
+    sh(set_up.repo, "rm -rf .git")
+    assert guard.look(root).destroyed
+    guard.settle(root)
+    assert facts(set_up.repo) == before
+    # The next one begins while the last has been looked at, and is not settled.
+    set_up.keep()
+    assert not guard.look(root).destroyed
+    set_up.keep()
+    guard.settle(root)
+    sh(set_up.repo, "git stash clear")
+    assert guard.look(root).destroyed
+    guard.settle(root)
+    # Nobody works any more: what a person does is nobody's concern.
+    sh(set_up.repo, "git branch -D other")
+    set_up.anew().heal()
+    assert not set_up.anew().look(root).destroyed
+
+
 def test_what_an_agent_closes_is_opened_again(scene: Path, tmp_path: Path) -> None:
     scripts = (
         "chmod 000 .git",

@@ -172,8 +172,11 @@ class Guard(Protocol):
         repository is nobody's concern any more.
         """
 
-    def settle(self, root: str) -> None:
-        """Forget what was found: the journal has it, or no agent was there."""
+    def settle(self, root: str, *, ended: bool = True) -> None:
+        """Forget what was found: the journal has it, or no agent was there.
+
+        `ended`: an agent for which something was kept is no longer at work.
+        """
 
     def unstage(self, root: str, paths: Sequence[str]) -> None:
         """Let the index say of paths of the workspace what it said when the copy was made."""
@@ -190,7 +193,7 @@ class NoGuard:
         """Find nothing."""
         return Damage()
 
-    def settle(self, root: str) -> None:
+    def settle(self, root: str, *, ended: bool = True) -> None:
         """Do nothing."""
 
     def unstage(self, root: str, paths: Sequence[str]) -> None:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import contextlib
 import os
+import threading
 from collections.abc import Iterable, Iterator, Sequence
 
 from planbound.engine.manifest import CACHES, SUMMARISED
@@ -40,10 +41,24 @@ class GitGuard:
         self._level = level
         self._moves = moves
         """A file in which the harness notes what it moves itself."""
+        self._lock = threading.RLock()
+        self._at_work: dict[str, int] = {}
+        """By workspace how many agents work in it at once: without a cell they may be several."""
+        self._sealed: dict[str, tuple[str, ...]] = {}
 
     def keep(self, root: str, nested: Iterable[str] | None, run: str) -> tuple[str, ...]:
         """Keep a copy of every repository that an agent in a workspace can write to."""
         root = os.path.realpath(root)
+        with self._lock:
+            others = self._at_work.get(root, 0)
+            records = self._records(root) if others else []
+            if not records or not all(record.is_open for record in records):
+                self._sealed[root] = self._kept(root, nested, run)
+            # Otherwise what was kept before the first of them stands for all.
+            self._at_work[root] = others + 1
+            return self._sealed[root]
+
+    def _kept(self, root: str, nested: Iterable[str] | None, run: str) -> tuple[str, ...]:
         inner = list(_nested(root)) if nested is None else list(nested)
         sealed: list[str] = []
         try:
@@ -62,6 +77,11 @@ class GitGuard:
 
     def look(self, root: str, *, last: bool = True) -> Damage:
         """Put back what was destroyed since; say what."""
+        with self._lock:
+            alone = self._at_work.get(os.path.realpath(root), 0) <= 1
+            return self._look(root, last=last and alone)
+
+    def _look(self, root: str, *, last: bool) -> Damage:
         destroyed: list[str] = []
         mended: list[str] = []
         records = self._records(root)
@@ -77,15 +97,19 @@ class GitGuard:
             mended += record.mended
         return Damage(tuple(dict.fromkeys(destroyed)), tuple(dict.fromkeys(mended)))
 
-    def settle(self, root: str) -> None:
+    def settle(self, root: str, *, ended: bool = True) -> None:
         """Forget what is open: it is known now."""
-        for record in self._records(root):
-            if os.path.realpath(root) != self._home:
-                remove_entry(record.folder)  # a copy of the workspace is gone soon
-            elif record.is_open or record.destroyed or record.mended:
-                record.is_open = False
-                record.destroyed, record.mended = [], []
-                record.write()
+        place = os.path.realpath(root)
+        with self._lock:
+            left = max(0, self._at_work.get(place, 0) - ended)
+            self._at_work[place] = left
+            for record in self._records(root):
+                if place != self._home and not left:
+                    remove_entry(record.folder)  # a copy of the workspace is gone soon
+                elif record.is_open or record.destroyed or record.mended:
+                    record.is_open = record.is_open and left > 0
+                    record.destroyed, record.mended = [], []
+                    record.write()
 
     def heal(self) -> None:
         """Put back what agents destroyed whose runners are no more; who looks is told."""
@@ -97,7 +121,10 @@ class GitGuard:
 
     def unstage(self, root: str, paths: Sequence[str]) -> None:
         """Let the index say of these paths what it said before."""
-        root = os.path.realpath(root)
+        with self._lock:
+            self._unstage(os.path.realpath(root), paths)
+
+    def _unstage(self, root: str, paths: Sequence[str]) -> None:
         for record in self._records(root):
             top = _worktree(root, record)
             if top is None:

@@ -95,7 +95,7 @@ class Ordering:
             details["baseline"] = known
         begun = session.notes.about(EventKind.TASK_STARTED, slot, details)
         if not session.append_decided([begun]):
-            session.desk.guard.settle(bench.tree.root)
+            session.desk.guard.settle(bench.tree.root, ended=agent is not None)
             return None
         if known is None and isinstance(slot.step.contract, Command):
             known = self._observe(slot, bench, number)

@@ -224,7 +224,8 @@ class Runner:
         self._final_tree = None
         self.answering.record(order, attempted)
         if attempted.stopped is None:
-            self.session.desk.guard.settle(order.bench.tree.root)
+            root, ended = order.bench.tree.root, order.agent is not None
+            self.session.desk.guard.settle(root, ended=ended)
         if self.jobs > 1:
             self.projection.show_soon()
 
