@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import contextlib
+import fcntl
 import os
 import threading
 from collections.abc import Iterable, Iterator, Sequence
@@ -63,10 +64,11 @@ class GitGuard:
         sealed: list[str] = []
         try:
             os.makedirs(self._folder, mode=0o700, exist_ok=True)
-            for found in self._found(root, inner):
-                sealed += self._keep(root, found, run)
-            if not self._level.mounts:
-                self._keep_own(root)
+            with self._held():
+                for found in self._found(root, inner):
+                    sealed += self._keep(root, found, run)
+                if not self._level.mounts:
+                    self._keep_own(root)
         except OSError as error:
             what = str(error.filename or self._folder)[-200:]
             raise FileProblem(
@@ -113,8 +115,11 @@ class GitGuard:
 
     def heal(self) -> None:
         """Put back what agents destroyed whose runners are no more; who looks is told."""
-        for record in self._records(None):
-            if record.is_open and not is_alive(record.by):
+        if not any(map(_is_left, self._records(None))):
+            return
+        with self._held():
+            # Read again: whoever was here first has healed it, and may be at work by now.
+            for record in filter(_is_left, self._records(None)):
                 top = record.path if record.is_plain else os.path.dirname(record.path)
                 open_folder(top, record.since)
                 self._mend(record)
@@ -143,6 +148,14 @@ class GitGuard:
             if wanted:
                 fresh = f"{record.folder}/index"
                 index_file.put_back(mender.with_index, index, wanted, fresh, record.no_id)
+
+    @contextlib.contextmanager
+    def _held(self) -> Iterator[None]:
+        """Let nobody else begin or heal meanwhile, in whatever process."""
+        with open(f"{self._folder}.lock", "ab") as file:
+            with contextlib.suppress(OSError):  # a file system without locks
+                fcntl.flock(file, fcntl.LOCK_EX)
+            yield
 
     # -- parts ---------------------------------------------------------------------------------
 
@@ -242,6 +255,11 @@ def idle_copies(folder: str) -> list[str]:
             pools |= {record.folder, record.pool}
         idle.append(record.folder)
     return [path for path in idle if path not in pools]
+
+
+def _is_left(record: Record) -> bool:
+    """Say whether a runner was killed before it could look at what its agent did."""
+    return record.is_open and not is_alive(record.by)
 
 
 def _worktree(root: str, record: Record) -> str | None:
