@@ -13,6 +13,7 @@ import pytest
 from tests.agents import install
 from tests.agents.model_server import ModelServer
 from tests.agents.script import Reply, Script, Usage
+from tests.needs import need
 
 CHAT = "/v1/chat/completions"
 RESPONSES = "/v1/responses"
@@ -214,6 +215,7 @@ def test_the_server_is_a_program_too(tmp_path: Path) -> None:
 def test_an_agent_program_that_cannot_be_installed_is_told_by_name(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:
+    need("npm", "it is what cannot install the program")
     broken = install.Npm((f"file:{tmp_path}/there-is-no-such-package",), "bin/nobody")
     monkeypatch.setenv("PLANBOUND_TEST_AGENTS", str(tmp_path / "cache"))
     monkeypatch.setitem(install.PROGRAMS, "nobody", broken)
