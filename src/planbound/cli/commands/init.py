@@ -188,6 +188,4 @@ class _Beginning:
             self.terminal.note(
                 "note: this is not the top of a git repository; several workers need one"
             )
-        self.terminal.note(
-            "next: fill in what says TODO in .harness/PLAN.md, then `planbound verify`"
-        )
+        self.terminal.note(_NEXT)
