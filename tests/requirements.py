@@ -91,6 +91,7 @@ REQUIREMENTS = {
     "run.estimated": "tokens of a request that was cut off are estimated, and marked as such",
     "run.budget": "an agent is stopped at the limit, and a person is asked",
     "run.edited": "an edit between stop and resume is shown, an edited judge refused",
+    "run.plan-dependencies": "a plan is refused while one that it depends on is not proved",
     "run.worktree": "plans with disjoint touches share a worktree and do not see each other",
     "run.prompt": "every answer to a question works where the run asks it",
     "budget.waiting": "waiting for a person is not charged to the budget",

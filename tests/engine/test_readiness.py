@@ -13,6 +13,7 @@ from planbound.engine.readiness import (
     PlanInfo,
     Readiness,
     Scope,
+    blockers,
     knots,
     readiness,
 )
@@ -89,6 +90,28 @@ def test_a_cycle_is_told_with_its_path() -> None:
     assert reason(found, "c") == "it waits for itself: c → a → b → c"
     assert reason(found, "self") == "it waits for itself: self → self"
     assert reason(found, "outside").endswith("which waits for itself: outside → a → b → c → a")
+
+
+def test_what_blocks_a_plan_is_told_with_the_way_to_it() -> None:
+    plans = [
+        plan("a", depends_on=("b", "d", "over")),
+        plan("b", depends_on=("c",)),
+        plan("c", status="verified"),
+        plan("d", depends_on=("c", "gone")),
+        done("over", depends_on=("b",)),
+        done("weak", unproved="1 step holds and is not proved"),
+        plan("circle", depends_on=("ring", "weak")),
+        plan("ring", depends_on=("circle",)),
+    ]
+    shown = {slug: [each.shown for each in blockers(slug, plans)] for slug in ("a", "circle")}
+    assert shown == {
+        "a": ["a → b → c (verified)", "a → d → gone (no such plan)"],
+        "circle": [
+            "circle → weak (1 step holds and is not proved)",
+            "circle → ring → circle (waits for itself)",
+        ],
+    }
+    assert blockers("c", plans) == blockers("over", plans) == []
 
 
 def test_a_cycle_through_a_done_plan_holds_nobody() -> None:

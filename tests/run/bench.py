@@ -120,12 +120,14 @@ def plan_text(
     before: Sequence[str] = (),
     after: Sequence[str] = ("test -d src",),
     touches: str = "",
+    depends_on: str = "",
     fields: str = "",
 ) -> str:
     """Return a plan."""
+    listed = f"touches: [{touches}]\n" if touches else ""
     return (
         HEAD.format(
-            touches=f"touches: [{touches}]\n" if touches else "",
+            touches=listed + (f"depends_on: [{depends_on}]\n" if depends_on else ""),
             fields=fields,
             preconditions=_conditions("Preconditions", before),
         )

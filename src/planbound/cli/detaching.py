@@ -53,4 +53,6 @@ def _words(arguments: argparse.Namespace, parts: Parts, file: PlanFile) -> list[
         words += ["--jobs", str(arguments.jobs)]
     if arguments.wait is not None:
         words.append("--wait" if arguments.wait else "--no-wait")
+    if arguments.anyway:
+        words.append("--anyway")
     return words

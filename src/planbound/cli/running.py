@@ -55,6 +55,11 @@ def configure(parser: argparse.ArgumentParser) -> None:
         const=False,
         help="wait for nobody: without this, plans in other worktrees are waited for",
     )
+    parser.add_argument(
+        "--anyway",
+        action="store_true",
+        help="although a plan that it depends on is not proved; is recorded",
+    )
     parser.add_argument("--detach", action="store_true", help="go to the background")
     parser.add_argument(
         "--no-input", action="store_true", help="ask nothing here: what waits goes to the inbox"
@@ -91,7 +96,12 @@ class Face:
         if not 1 <= jobs <= _MOST_JOBS:
             raise UsageError(f"`--jobs` is {jobs}, expected 1 to {_MOST_JOBS}")
         hooks = Hooks(saw=self._saw, started=self._started, say=self._say, ask=self._ask)
-        options = Options(jobs=jobs, wait=self.arguments.wait, stay=self.arguments.stay)
+        options = Options(
+            jobs=jobs,
+            wait=self.arguments.wait,
+            stay=self.arguments.stay,
+            anyway=self.arguments.anyway,
+        )
         execution = Execution(self.parts, self.file, options, hooks)
         with signals(execution), self.live:
             said = execution.execute()
@@ -109,6 +119,8 @@ class Face:
             self._say(f"going on with run {state.run}: {settled}/{len(state.steps)} settled")
             if state.begun_by not in {None, __version__}:
                 self._say(f"note: it was begun by planbound {state.begun_by}")
+        if state.anyway:
+            self._say(f"note: runs all the same: not proved is {visible(state.anyway)}")
         for path in started.edited[:20]:
             self._say(f"note: somebody changed {visible(path)} since the run stopped")
         if started.session.is_bare:

@@ -68,6 +68,20 @@ class HeldBack(NamedTuple):
     reason: str
 
 
+class Blocker(NamedTuple):
+    """A plan that another one waits for, and that waits for nobody itself."""
+
+    way: tuple[str, ...]
+    """From the plan that waits to this one."""
+    status: str | None
+    """What it is instead of proved; None: there is no such plan."""
+
+    @property
+    def shown(self) -> str:
+        """Return it as it is recorded and shown: `a → b → c (draft)`."""
+        return f"{arrows(self.way)} ({self.status or 'no such plan'})"
+
+
 class Readiness(NamedTuple):
     """What may be begun."""
 
@@ -111,6 +125,30 @@ def readiness(plans: Iterable[PlanInfo]) -> Readiness:
         held_back=tuple(HeldBack(slug, reasons[slug]) for slug in sorted(reasons)),
         warnings=tuple(warnings),
     )
+
+
+def blockers(slug: str, plans: Iterable[PlanInfo]) -> list[Blocker]:
+    """Return what has to be proved before a plan may begin; nothing where it may."""
+    graph = _Graph({plan.slug: plan for plan in plans})
+    found: list[Blocker] = []
+    seen = {slug}
+    pending: deque[tuple[str, ...]] = deque([(slug,)])
+    while pending:
+        way = pending.popleft()
+        for other in sorted(graph.edges.get(way[-1], ())):
+            status = graph.lack(other)
+            if status is None or (other in seen and other not in way):
+                continue
+            further = (*way, other)
+            if other in way:
+                found.append(Blocker(further, "waits for itself"))
+            elif any(graph.lack(each) is not None for each in graph.edges.get(other, ())):
+                pending.append(further)
+            else:
+                known = graph.known.get(other)
+                found.append(Blocker(further, status if known is not None else None))
+            seen.add(other)
+    return found
 
 
 def dead_ends(plans: Iterable[PlanInfo]) -> list[str]:
@@ -199,6 +237,13 @@ class _Graph:
             if (cycle := cycle_through(slug, self.edges)) is not None
         }
 
+    def lack(self, slug: str) -> str | None:
+        """Return what a plan is instead of proved; None where others may build on it."""
+        plan = self.known.get(slug)
+        if plan is None:
+            return "no such plan"
+        return plan.status if plan.status != DONE else plan.unproved
+
     def unready(self, plan: PlanInfo) -> str | None:
         """Return why a plan cannot begin by itself; None where it can."""
         if plan.problem is not None:
@@ -212,13 +257,13 @@ class _Graph:
         if cycle:
             found.append(f"it waits for itself: {arrows(cycle)}")
         for slug in sorted(set(plan.depends_on) - set(cycle)):
-            other = self.known.get(slug)
+            lack, other = self.lack(slug), self.known.get(slug)
             if other is None:
                 found.append(f"there is no plan `{slug}`: {arrows((plan.slug, slug))}")
             elif other.status != DONE:
-                found.append(f"waits for `{slug}` ({other.status}){self._hopeless(plan, slug)}")
-            elif other.unproved is not None:
-                found.append(f"waits for `{slug}`: {other.unproved}")
+                found.append(f"waits for `{slug}` ({lack}){self._hopeless(plan, slug)}")
+            elif lack is not None:
+                found.append(f"waits for `{slug}`: {lack}")
         return "; ".join(found) or None
 
     def _hopeless(self, plan: PlanInfo, slug: str) -> str:

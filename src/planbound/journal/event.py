@@ -208,6 +208,7 @@ EVENTS: dict[EventKind, EventSpec] = {
         may("budget", _EXACT_OBJECT, "what may be spent: `tokens`, `dollars`, `seconds`"),
         may("version", _EXACT, "the version of planbound"),
         may("edited", _TEXTS, "files that somebody changed since the run stopped"),
+        may("anyway", _TEXT, "what it depends on and is not proved, where it is run all the same"),
         *(REVISION, DIGEST, TREE),
         may("manifest", _EXACT, "where the whole tree is kept: the SHA-256 in the vault"),
     ),

@@ -24,6 +24,8 @@ class Ticket(NamedTuple):
     """The approval that it is for."""
     after: int
     """The journal's last event about the plan when it was submitted."""
+    anyway: bool = False
+    """Whether it is run although a plan that it depends on is not proved."""
 
 
 class Tickets(Protocol):

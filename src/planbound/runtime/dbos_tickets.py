@@ -81,4 +81,5 @@ def _decoded(value: dict[str, Any]) -> Ticket:
         priority=Priority(value["priority"]),
         nonce=str(value["nonce"]),
         after=int(value["after"]),
+        anyway=bool(value.get("anyway", False)),
     )

@@ -174,7 +174,7 @@ def open_dependencies(
         slug = pending.pop()
         plan = _read(places[slug], files)[0] if slug in places else None
         if plan is not None and plan.status is not PlanStatus.DONE:
-            found[slug] = _depends_on(plan)
+            found[slug] = dependencies_of(plan)
             pending += [other for other in found[slug] if other not in seen]
             seen.update(found[slug])
     return found
@@ -200,7 +200,7 @@ def _info(lines: Sequence[PlanLine], *, has_journal: bool, warnings: list[str]) 
         staged=first.shelf is Shelf.STAGED,
         archived=first.shelf is Shelf.ARCHIVE,
         integrated=state is not None and state.integrated,
-        depends_on=_depends_on(plan) if plan else (),
+        depends_on=dependencies_of(plan) if plan else (),
         touches=_touches(plan) if plan else (),
         scope=_scope(plan),
         last_event=state.last_event.value if state and state.last_event else None,
@@ -210,7 +210,8 @@ def _info(lines: Sequence[PlanLine], *, has_journal: bool, warnings: list[str]) 
     )
 
 
-def _depends_on(plan: Plan) -> tuple[str, ...]:
+def dependencies_of(plan: Plan) -> tuple[str, ...]:
+    """Return the slugs of the plans that one depends on."""
     found = []
     for item in plan.frontmatter.depends_on:
         try:

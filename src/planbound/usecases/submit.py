@@ -12,11 +12,13 @@ from planbound.usecases.run.start import claim_of, make_ready, read_state
 from planbound.usecases.take import has_ended
 
 
-def submit(desk: Desk, tickets: Tickets, data: bytes, *, workspace: str) -> Ticket:
+def submit(
+    desk: Desk, tickets: Tickets, data: bytes, *, workspace: str, anyway: bool = False
+) -> Ticket:
     """Return the ticket; refuse what could not be run now, as the run itself would."""
     # Nothing is written under this fence: the worker that takes the plan gets its own.
     plan = parse(data, path=desk.file.shown)
-    ready = make_ready(desk, read_state(desk, plan), Fence(desk.slug, 0), data)
+    ready = make_ready(desk, read_state(desk, plan), Fence(desk.slug, 0), data, anyway=anyway)
     claim = claim_of(desk, plan)
     layout = ready.session.layout
     targets = {slot.step.target.value for slot in layout.slots if slot.step.target is not None}
@@ -29,6 +31,7 @@ def submit(desk: Desk, tickets: Tickets, data: bytes, *, workspace: str) -> Tick
         priority=plan.priority.value if plan.priority else Priority.NORMAL,
         nonce=ready.approval.nonce,
         after=ready.session.state.seq,
+        anyway=anyway,
     )
     for known in tickets.all():
         if known.plan == desk.slug and has_ended(known, desk.journal):

@@ -13,13 +13,14 @@ from planbound import __version__
 from planbound.engine.claims import Claim
 from planbound.engine.fence import Fence
 from planbound.engine.judging.level import Isolation
+from planbound.engine.readiness import PlanInfo
 from planbound.engine.team.state import PROVED
 from planbound.errors import Claimed, PlanboundError, Refused
 from planbound.journal.event import EventKind
 from planbound.journal.record import Record
 from planbound.plan.parse import parse
 from planbound.ports.files import PlanFile
-from planbound.ports.journal import Query
+from planbound.ports.journal import Journal, Query
 from planbound.ports.motor import Asking, Ended, Halted, Next
 from planbound.runtime.heartbeat import Heartbeat
 from planbound.shell.cell.copies import WorkspaceCopies
@@ -70,6 +71,8 @@ class Options(NamedTuple):
     """Whether to wait for answers that come by other ways."""
     motors: Motors | None = None
     """What drives it; None: what the configuration says."""
+    anyway: bool = False
+    """Whether to run it although a plan that it depends on is not proved."""
 
 
 class Execution:
@@ -107,7 +110,8 @@ class Execution:
             if data != before:
                 plan = parse(data, path=desk.file.shown)
             self._await_worktree()
-            wish = Wish(jobs=self.options.jobs, motor=self.motors.kind.value)
+            options = self.options
+            wish = Wish(options.jobs, self.motors.kind.value, anyway=options.anyway)
             said = self._drive(start(desk, wish, fence, data, plan), fence)
             if isinstance(said, Ended) and said.status in PROVED and desk.place.is_bound:
                 self._commit(plan.objective.value if plan.objective else "")
@@ -229,7 +233,16 @@ def make_desk(parts: Parts, file: PlanFile) -> Desk:
         tools=lambda cases, manifest: said_tools(contract_tools(parts, bench, cases, manifest)),
         place=make_place(parts, file.slug),
         guard=make_guard(parts, bench.cell.isolation),
+        plans=partial(_plans, parts, journal),
     )
+
+
+def _plans(parts: Parts, journal: Journal) -> list[PlanInfo]:
+    """Return what all plans are to each other, for a plan that depends on some."""
+    from planbound.usecases.overview import overview, plan_infos  # noqa: PLC0415 - seldom
+
+    seen = overview(parts.tree, parts.files, lambda: journal)
+    return plan_infos(seen, [], parts.configuration.gate.require)
 
 
 def make_guard(parts: Parts, isolation: Isolation) -> GitGuard:

@@ -82,12 +82,12 @@ class Rules(NamedTuple):
     """Whether to end when nothing is left to take."""
 
 
-def submit_plan(parts: Parts, file: PlanFile) -> Ticket:
+def submit_plan(parts: Parts, file: PlanFile, *, anyway: bool = False) -> Ticket:
     """Put an approved plan on the queue."""
     motors = DbosMotors(parts)
     desk = make_desk(parts, file)
     data = desk.files.read(file.path)
-    return submit(desk, _tickets(parts, motors), data, workspace=parts.root)
+    return submit(desk, _tickets(parts, motors), data, workspace=parts.root, anyway=anyway)
 
 
 def _tickets(parts: Parts, motors: DbosMotors) -> Tickets:
@@ -220,7 +220,12 @@ class Worker:
             ask=lambda _: False,
         )
         # What is in the way is left for later: others of the queue may be free.
-        options = Options(jobs=parts.configuration.run.jobs, wait=False, motors=self._motors)
+        options = Options(
+            jobs=parts.configuration.run.jobs,
+            wait=False,
+            motors=self._motors,
+            anyway=job.ticket.anyway,
+        )
         try:
             job.execution = Execution(parts, locate(plan, parts.tree), options, hooks)
             if self._stop is not None:

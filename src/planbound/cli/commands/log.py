@@ -28,7 +28,9 @@ _BRIEF = {
     "CONTRACT_EVALUATED": _VERDICT,
     "BASELINE_OBSERVED": _VERDICT,
     "GATE_APPROVED": ("by", "method", "strength", "digest", "modifications", "expires"),
-    "EXECUTION_STARTED": ("run", "resumed", "revision", "holder", "motor", "jobs", "edited"),
+    "EXECUTION_STARTED": (
+        *("run", "resumed", "revision", "anyway", "holder", "motor", "jobs", "edited"),
+    ),
     "TASK_STARTED": ("attempt", "agent", "baseline", "copy"),
     "ATTEMPT_ENDED": (
         *("attempt", "agent", "ending", "exit_code", "reason", "duration"),

@@ -14,6 +14,11 @@ from planbound.wiring.parts import Parts
 def configure(parser: argparse.ArgumentParser) -> None:
     """Add the command's arguments."""
     parser.add_argument("plan", nargs="?", metavar="PLAN", help="a name or a file")
+    parser.add_argument(
+        "--anyway",
+        action="store_true",
+        help="although a plan that it depends on is not proved; is recorded",
+    )
     parser.add_argument("--json", action="store_true", help="for programs")
 
 
@@ -26,7 +31,7 @@ def run(arguments: argparse.Namespace, terminal: Terminal) -> ExitCode:
         raise UsageError("only a plan in `.harness/` is run")
     from planbound.wiring.workers import submit_plan  # noqa: PLC0415 - after what may be refused
 
-    ticket = submit_plan(parts, file)
+    ticket = submit_plan(parts, file, anyway=arguments.anyway)
     if arguments.json:
         terminal.json(
             {

@@ -57,6 +57,7 @@ def state_data(slug: str, state: RunState, known: Known = _UNKNOWN) -> dict[str,
         "run": state.run,
         "ended": state.ended,
         "paused": state.paused,
+        "anyway": state.anyway,
         "steps": [
             {
                 "number": slot.label,
@@ -110,6 +111,8 @@ def status_lines(
     yield terminal.style(f"{slug}: {where}{paused}, revision {state.revision}{run}", "bold")
     if state.why_ended and state.ended not in {None, "done", "done with skips"}:
         yield f"  {state.ended}: {visible(state.why_ended)}"
+    if state.anyway:
+        yield f"  runs all the same: not proved is {visible(state.anyway)}"
     for slot, step in zip(state.layout.slots, state.steps, strict=True):
         said = held(step.reason) if step.phase is Phase.HOLDS else step.phase.value
         if step.attempts:

@@ -76,6 +76,8 @@ class RunState:
         self.run: str | None = None
         self.begun_by: str | None = None
         """The version of planbound that began the run."""
+        self.anyway: str | None = None
+        """What it depends on and was not proved when somebody ran it all the same."""
         self.ended: str | None = None
         self.why_ended: str | None = None
         self.paused: str | None = None
@@ -288,6 +290,7 @@ class RunState:
         self.run = str(details.get("run"))
         self.used[str(details.get("nonce"))] = self.run
         self.begun_by = self.begun_by or _text(details.get("version"))
+        self.anyway = _text(details.get("anyway")) or self.anyway
         ended, self.ended, self.paused = self.ended, None, None
         self.preconditions = {}
         # What a person decided before the run came to its end still holds.

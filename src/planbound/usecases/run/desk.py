@@ -8,6 +8,7 @@ from typing import NamedTuple
 from planbound.engine.configuration import Configuration
 from planbound.engine.judging.case import Case
 from planbound.engine.manifest import Manifest
+from planbound.engine.readiness import PlanInfo
 from planbound.ports.agent import Agent
 from planbound.ports.copies import Copies
 from planbound.ports.files import Files, PlanFile
@@ -54,6 +55,8 @@ class Desk(NamedTuple):
     homes: Homes
     tools: Callable[[Sequence[Case], Manifest], Mapping[str, str]] = lambda _cases, _manifest: {}
     """Returns the programs that contracts call, with version and place."""
+    plans: Callable[[], Sequence[PlanInfo]] = tuple
+    """Returns what all plans are to each other."""
     worktree: Worktree = OwnWorktree()
     place: Place = AnyPlace()
     guard: Guard = NoGuard()

@@ -12,6 +12,7 @@ from planbound.engine.gate.approval import Approval, Standing, mismatch
 from planbound.engine.judging.case import cases, plan_scope
 from planbound.engine.judging.frozen import relocated
 from planbound.engine.manifest import Manifest, changes, decode
+from planbound.engine.readiness import PlanInfo, blockers
 from planbound.engine.run.budget import allowance
 from planbound.engine.run.layout import lay_out
 from planbound.engine.run.state import RunState
@@ -24,6 +25,7 @@ from planbound.ports.journal import Query
 from planbound.usecases.baseline import freeze, last_baseline
 from planbound.usecases.frozen_judges import judges_of, read_frozen
 from planbound.usecases.gate import judge_digests
+from planbound.usecases.overview import dependencies_of
 from planbound.usecases.run.desk import Desk
 from planbound.usecases.run.notes import names
 from planbound.usecases.run.ordering import Ordering
@@ -34,6 +36,7 @@ from planbound.usecases.run.staffing import Staffing
 from planbound.usecases.unkept import unkept
 
 _DONE = frozenset({"done", "done with skips"})
+_MOST_BLOCKERS = 5
 
 
 class Started(NamedTuple):
@@ -53,6 +56,8 @@ class Ready(NamedTuple):
     manifest: Manifest
     resumed: bool
     edited: tuple[str, ...]
+    unproved: str = ""
+    """What it depends on and is not proved, where it is run all the same."""
 
 
 class Wish(NamedTuple):
@@ -60,6 +65,8 @@ class Wish(NamedTuple):
 
     jobs: int = 1
     motor: str = "inline"
+    anyway: bool = False
+    """Whether to run it although a plan that it depends on is not proved."""
 
 
 def read_state(desk: Desk, plan: Plan) -> RunState:
@@ -88,24 +95,21 @@ def start(desk: Desk, wish: Wish, fence: Fence, data: bytes, plan: Plan) -> Star
     """
     state = read_state(desk, plan)
     _tidy(desk, state, fence, data)
-    session, approval, manifest, resumed, edited = make_ready(desk, state, fence, data)
-    session.append(
-        [
-            session.notes.about(
-                EventKind.EXECUTION_STARTED,
-                None,
-                _details(session, wish, approval, manifest, resumed=resumed, edited=edited),
-            )
-        ]
-    )
+    ready = make_ready(desk, state, fence, data, anyway=wish.anyway)
+    session = ready.session
+    session.append([session.notes.about(EventKind.EXECUTION_STARTED, None, _details(ready, wish))])
     _skip(session)
-    return Started(session, resumed, edited)
+    return Started(session, ready.resumed, ready.edited)
 
 
-def make_ready(desk: Desk, state: RunState, fence: Fence, data: bytes) -> Ready:
+def make_ready(
+    desk: Desk, state: RunState, fence: Fence, data: bytes, *, anyway: bool = False
+) -> Ready:
     """Look whether the run may begin or go on; refuse it, or say on what ground it may."""
     plan = state.layout.plan
     approval = _approved(desk, state)
+    # Who ran it all the same decided that for the whole run, however often it is cut off.
+    unproved = _unproved(desk, plan, anyway=anyway or state.anyway is not None)
     resumed = state.run is not None
     run = state.run or desk.nonce()
     session = Session(desk, state, fence, data=data, run=run)
@@ -141,7 +145,28 @@ def make_ready(desk: Desk, state: RunState, fence: Fence, data: bytes) -> Ready:
             again = f"put it back, or keep what is proved: `planbound amend {desk.slug}`"
         raise Refused(f"the approval of `{desk.slug}` does not hold: {reason}", hint=again)
     _refuse_without_agents(session)
-    return Ready(session, approval, manifest, resumed, edited)
+    return Ready(session, approval, manifest, resumed, edited, unproved)
+
+
+def _unproved(desk: Desk, plan: Plan, *, anyway: bool) -> str:
+    """Return which plans are to be proved first; refuse, unless it is to be run all the same."""
+    depends = dependencies_of(plan)
+    if not depends:
+        return ""
+    slug = desk.slug
+    own = PlanInfo(slug, depends_on=depends)
+    found = blockers(slug, [*(info for info in desk.plans() if info.slug != slug), own])
+    shown = "; ".join(each.shown for each in found[:_MOST_BLOCKERS])
+    if len(found) > _MOST_BLOCKERS:
+        shown += f"; and {len(found) - _MOST_BLOCKERS} more"
+    if found and not anyway:
+        first = found[0].way[-1]
+        raise Refused(
+            f"`{slug}` depends on what is not proved: {shown}",
+            hint=f"`planbound status {first}` says where that is; "
+            "`--anyway` runs this one all the same, and is recorded",
+        )
+    return shown
 
 
 def _tidy(desk: Desk, state: RunState, fence: Fence, data: bytes) -> None:
@@ -179,20 +204,13 @@ def _approved(desk: Desk, state: RunState) -> Approval:
     return state.approval
 
 
-def _details(
-    session: Session,
-    wish: Wish,
-    approval: Approval,
-    manifest: Manifest,
-    *,
-    resumed: bool,
-    edited: tuple[str, ...],
-) -> dict[str, Json]:
+def _details(ready: Ready, wish: Wish) -> dict[str, Json]:
+    session, manifest = ready.session, ready.manifest
     desk, plan = session.desk, session.layout.plan
     allowed = allowance(plan.budget.value if plan.budget else None, session.state.raised)
     details: dict[str, Json] = {
-        "nonce": approval.nonce,
-        "resumed": resumed,
+        "nonce": ready.approval.nonce,
+        "resumed": ready.resumed,
         "task_count": len(plan.steps),
         "motor": wish.motor,
         "holder": desk.holder,
@@ -210,8 +228,10 @@ def _details(
         details |= session.seen()
     else:
         details |= {"tree": manifest.digest, "manifest": session.keep(manifest)}
-    if edited:
-        details["edited"] = names(edited)
+    if ready.edited:
+        details["edited"] = names(ready.edited)
+    if ready.unproved:
+        details["anyway"] = ready.unproved
     return details
 
 
