@@ -220,7 +220,7 @@ def test_workers_that_are_killed_prove_every_plan_exactly_once(
     fleet = on_postgres
     fleet.let_agents_take(0.5)
     fleet.submit_many(12, 3)
-    kills = fleet.storm(3, "--concurrency", "2", every=2.0, seconds=120)
+    kills = fleet.storm(3, "--concurrency", "2", every=2.0, seconds=300)
     assert kills > 0
     fleet.check(3)
     fleet.goes("worker", "--once", code=3)

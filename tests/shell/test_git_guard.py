@@ -5,10 +5,12 @@ from __future__ import annotations
 import os
 import shutil
 import subprocess
+from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
 
+from planbound.shell.git import keeping
 from planbound.shell.git.guard import GitGuard
 from planbound.shell.git.keeping import Level
 from planbound.shell.git.repository import MOVES, GitRepository
@@ -407,4 +409,34 @@ def test_paths_of_the_index_are_put_back_and_nothing_else_of_it(
     assert there.after("git reset -q")[1] == ("2 staged changes",)
     assert [line for line in facts(there.repo)["index"].splitlines() if "f2" in line] == [
         line for line in before if "f2" in line
+    ]
+
+
+def test_files_that_the_harness_moves_or_is_about_to_write_are_not_the_agents_doing(
+    scene: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    there = Scene(scene, tmp_path)
+    plans = there.repo / ".harness"
+    (plans / "archive").mkdir(parents=True)
+    half = plans / ".PLAN-other.md.f3-b05be85cd8880cc0.tmp"
+    gone = plans / "progress.md"
+    for path in (half, gone, plans / "PLAN-mine.md", plans / "PLAN-other.md"):
+        path.write_text(f"# {path.name}\n")
+    scan = keeping.plain_files
+
+    def raced(root: str) -> Iterator[tuple[str, os.DirEntry[str]]]:
+        found = list(scan(root))
+        gone.unlink(missing_ok=True)  # between the look and the copy
+        return iter(found)
+
+    monkeypatch.setattr(keeping, "plain_files", raced)
+    there.keep()
+    half.unlink()
+    (plans / "PLAN-other.md").rename(plans / "archive" / "PLAN.archive.20260101-other.md")
+    assert there.guard.look(str(there.repo), last=False).destroyed == ()
+    (plans / "PLAN-mine.md").unlink()
+    assert there.guard.look(str(there.repo)).destroyed == ("`.harness/PLAN-mine.md`",)
+    assert sorted(path.name for path in plans.rglob("*.*")) == [
+        "PLAN-mine.md",
+        "PLAN.archive.20260101-other.md",
     ]

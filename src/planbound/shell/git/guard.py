@@ -81,7 +81,11 @@ class GitGuard:
         """Put back what was destroyed since; say what."""
         with self._lock:
             alone = self._at_work.get(os.path.realpath(root), 0) <= 1
-            return self._look(root, last=last and alone)
+            if not self._records(root):
+                return self._look(root, last=last and alone)
+            # Two that put back the same file would get in each other's way.
+            with self._held():
+                return self._look(root, last=last and alone)
 
     def _look(self, root: str, *, last: bool) -> Damage:
         destroyed: list[str] = []

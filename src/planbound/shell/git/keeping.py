@@ -39,6 +39,8 @@ _TOO_LARGE = 256 << 20
 """A file of more bytes is linked, where the file system cannot share the blocks of a copy."""
 _OURS = os.urandom(6).hex()
 """What no other process calls its files."""
+_HALF_WRITTEN = re.compile(r"(?:^|/)\.[^/]+\.tmp$")
+"""What a process of the harness is about to put in a file's place."""
 _MARGIN = 2_000_000_000
 """Nanoseconds by which clocks of file systems may differ."""
 
@@ -158,7 +160,7 @@ def keep(record: Record, level: Level, modules: Iterable[str]) -> list[str]:
         sealed = _pooled(record, stored, sizes, level)
     _replace(f"{record.folder}/names", "\0".join(stored).encode("utf-8", "surrogateescape"))
     _copy_small(record, small)
-    record.small = small
+    record.small = {name: state for name, state in small.items() if _is_there(record, name)}
     if not record.is_plain:
         _rebase(record)
     record.destroyed, record.mended = [], []
@@ -171,7 +173,8 @@ def keep(record: Record, level: Level, modules: Iterable[str]) -> list[str]:
 def plain_files(root: str) -> Iterator[tuple[str, os.DirEntry[str]]]:
     """Yield the files of a workspace that are the harness's: plans, progress, configuration."""
     for name, entry in walk(f"{root}/{PLANS}"):
-        yield f"{PLANS}/{name}", entry
+        if not _HALF_WRITTEN.search(name):
+            yield f"{PLANS}/{name}", entry
     try:
         with os.scandir(root) as entries:
             yield from ((each.name, each) for each in entries if each.name == SETTINGS)
@@ -246,6 +249,12 @@ def _copy_small(record: Record, small: dict[str, Seen]) -> None:
             continue
         make_way(copies, name)
         _take(copier, f"{record.path}/{name}", target, 0)
+
+
+def _is_there(record: Record, name: str) -> bool:
+    """Say whether a file did not go by itself while the others were copied."""
+    kept, path = f"{record.copies}/{name}", f"{record.path}/{name}"
+    return os.path.lexists(kept) or os.path.lexists(path)
 
 
 def make_way(top: str, name: str) -> None:

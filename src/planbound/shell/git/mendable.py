@@ -74,6 +74,8 @@ class Mendable:
         if name not in self.record.small:
             remove_entry(path)
             return
+        if not os.path.lexists(kept):
+            return  # it could not be read, so there is nothing to put back
         make_way(self.path, name)
         fresh = f"{self.path}/{TEMPORARY}"
         remove_entry(fresh)

@@ -90,7 +90,12 @@ class Mender(RefsMender):
     def _plain(self) -> None:
         """Put back files of the harness that are missing."""
         there = {name for name, _ in plain_files(self.path)}
-        missing = sorted(self.record.small.keys() - there)
+        new = there - self.record.small.keys()
+        missing = [
+            name
+            for name in sorted(self.record.small.keys() - there)
+            if not any(self._is_as_kept(name, at=each) for each in new)  # a person archived it
+        ]
         if not missing:
             return
         shown = [f"`{name}`" for name in missing]
@@ -148,8 +153,8 @@ class Mender(RefsMender):
             self.note()
             self.put_small(name)
 
-    def _is_as_kept(self, name: str) -> bool:
-        kept, path = f"{self.record.copies}/{name}", f"{self.path}/{name}"
+    def _is_as_kept(self, name: str, at: str | None = None) -> bool:
+        kept, path = f"{self.record.copies}/{name}", f"{self.path}/{at or name}"
         if name not in self.record.small or os.path.islink(path) or os.path.islink(kept):
             return False
         try:
