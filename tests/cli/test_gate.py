@@ -190,6 +190,22 @@ def test_a_refusal_puts_the_plan_back_to_draft(project: Project) -> None:
     assert project.run("reject", "it", "--reason", " ", "--as", "mara").code == 2
 
 
+@pytest.mark.requirement("gate.bare-no")
+@pytest.mark.parametrize(
+    "command", [["decide", "it", "no"], ["decide", "it", "REJECTED"], ["reject", "it"]]
+)
+def test_a_no_without_a_reason_is_a_refusal(project: Project, command: list[str]) -> None:
+    done = project.run(*command, "--as", "mara")
+    assert done.code == 0, done.err
+    assert done.out == "rejected `it`\n"
+    assert "why? `planbound reject it --reason" in done.err
+    (rejected,) = events(project, "GATE_REJECTED")
+    assert rejected["details"]["reason"] == ""
+    assert status(project) == "draft"
+    refused = project.run("redraft", "it")
+    assert (refused.code, "without a reason" in refused.err) == (2, True)
+
+
 @pytest.mark.requirement("command.ask")
 def test_a_question_is_on_record(project: Project) -> None:
     done = project.run("ask", "it", "why three files?", "--as", "mara")
@@ -237,6 +253,68 @@ def test_a_change_of_the_plan_is_shown_and_approves_nothing(project: Project) ->
     done = project.run("decide", "it", "approved", *given)
     assert done.code == 2
     assert "digest changed" in done.err
+
+
+@pytest.mark.requirement("gate.reorder", "gate.modifications")
+@pytest.mark.parametrize(
+    "said", ["APPROVED_MODIFIED: reorder Task 2 and 3", "approved, but reorder task 2 and 3"]
+)
+def test_two_steps_change_places_and_the_yes_names_it(project: Project, said: str) -> None:
+    before = project.run("show", "it", "--json").json
+    given = ["--digest", before["digest"][:12], "--as", "mara"]
+    assert project.run("decide", "it", said, *given).code == 4
+    after = project.run("show", "it", "--json").json
+    ids = [[step["id"] for step in each["steps"]] for each in (before, after)]
+    assert ids[1] == [ids[0][0], ids[0][2], ids[0][1]], "a step keeps its id"
+    assert [step["number"] for step in after["steps"]] == [1, 2, 3]
+    assert after["digest"] != before["digest"]
+    assert project.run("approve", "it", *given).code == 2, "what was shown is another plan"
+    done = project.run("approve", "it", "--digest", after["digest"][:12], "--as", "mara")
+    assert done.code == 0, done.err
+    assert "with swap 2 and 3" in done.out
+    (approved,) = events(project, "GATE_APPROVED")
+    assert approved["details"]["modifications"] == ["swap 2 and 3"]
+    assert approved["details"]["digest"] == after["digest"]
+
+
+@pytest.mark.requirement("gate.reorder")
+def test_a_swap_that_breaks_a_declared_dependency_is_refused_with_the_reason(
+    project: Project,
+) -> None:
+    text = plan_text("test -e src/one", "test -e src/two", "test -e src/three")
+    path = project.plan("it", text.replace("Do part 3\n", "Do part 3 (depends on 2)\n"))
+    before = path.read_bytes()
+    done = project.run("decide", "it", "approved, but reorder task 2 and 3", "--as", "mara")
+    assert done.code == 2
+    assert "step 3 depends on step 2" in done.err
+    assert path.read_bytes() == before
+
+
+@pytest.mark.requirement("gate.modifications")
+def test_the_yes_names_every_change_on_its_way(project: Project) -> None:
+    project.write(
+        "new.md",
+        "### 9. Do part four\n\n**target:** coder\n**task:** Write `src/four`.\n\n"
+        "**contract:**\n```shell\ntest -e src/four\n```\n",
+    )
+    project.run("approve", "it")
+    path = project.workspace / ".harness/PLAN-it.md"
+    path.write_text(path.read_text().replace("test -e src/two", "test -s src/two"))
+    for said in ("approved, but swap 1 and 2", "add a step last"):
+        file = ["--with", "new.md"] if "add" in said else []
+        done = project.run("decide", "it", said, *file, "--as", "mara")
+        assert done.code == 4, done.err
+    path.write_text(path.read_text().replace("test -s src/two", "test -f src/two"))
+    given = ["--digest", digest_of(project)[:12], "--as", "mara"]
+    assert project.run("decide", "it", "approved, but skip 4", *given).code == 0
+    (approved,) = events(project, "GATE_APPROVED")
+    assert approved["details"]["modifications"] == [
+        "edit the file",
+        "swap 1 and 2",
+        "add last",
+        "edit 1 in the file",
+        "skip 4",
+    ]
 
 
 @pytest.mark.requirement("command.decide")

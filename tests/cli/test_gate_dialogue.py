@@ -208,6 +208,20 @@ def test_a_refusal_and_a_question_end_the_dialogue(
     assert events(project, "GATE_APPROVED") == []
 
 
+@pytest.mark.requirement("gate.bare-no")
+@pytest.mark.parametrize("typed", ["", None])
+def test_who_refuses_is_asked_why_and_need_not_say(project: Project, typed: str | None) -> None:
+    dialogue = Dialogue(project)
+    dialogue.until(QUESTION)
+    dialogue.say("rejected", "why? ")
+    if typed is None:
+        dialogue.process.send_signal(signal.SIGINT)
+    code, printed = dialogue.end(*([] if typed is None else [typed]))
+    assert code == 0, printed
+    (rejected,) = events(project, "GATE_REJECTED")
+    assert rejected["details"]["reason"] == ""
+
+
 def test_what_is_not_understood_is_asked_back(project: Project) -> None:
     dialogue = Dialogue(project)
     dialogue.until(QUESTION)

@@ -78,6 +78,18 @@ CHANGED: dict[str, tuple[Modification, ...]] = {
     "approved, swap 2 and 3": (Swap("2", "3"),),
     "approved, exchange steps 2 with 3": (Swap("2", "3"),),
     "approved, swap the first and the last": (Swap("1", "5"),),
+    "APPROVED_MODIFIED: reorder Task 2 and 3": (Swap("2", "3"),),
+    "approved, but reorder task 2 and 3": (Swap("2", "3"),),
+    "Approved with modifications: reorder steps 3 & 2.": (Swap("3", "2"),),
+    "approved_modified - swap tasks 2 and 3, skip 5": (Swap("2", "3"), Skip("5")),
+    "approved, reorder 2, 3": (Swap("2", "3"),),
+    "approved, reorder 2 and 3 and skip 4": (Swap("2", "3"), Skip("4")),
+    "approved, but change the order of 2 and 3": (Swap("2", "3"),),
+    "approved, swap the order of the second and the third task": (Swap("2", "3"),),
+    "approved, but switch 2 with 4": (Swap("2", "4"),),
+    "approved, flip 2 and 3 around": (Swap("2", "3"),),
+    "approved, put 3 before 2": (Move("3", "2", after=False),),
+    "approved with changes: skip 2": (Skip("2"),),
     "approved, move 4 before 2": (Move("4", "2", after=False),),
     "approved, but move task 3 after 5": (Move("3", "5", after=True),),
     "approved, do 3 first": (Move("3", "first", after=False),),
@@ -193,7 +205,11 @@ approved, move 3 after 2, move 4 after 3|approved, move 2|approved, move 2 to 4
 approved, move 2 up|approved, do 3|approved, do 3 and 4 first
 approved, move 3 after 5 and 6|approved, move 9 after 2|approved, move 2 after 9
 approved, swap 2|approved, swap 2 3|approved, swap 2 and|approved, leave 2
-approved, reorder|approved, reorder 3, 1, 2|approved, reorder 1 2 3 4 5 5
+approved, reorder|approved, reorder 3, 1, 2|approved, reorder 2 then 3|approved, reorder 2 3
+approved, reorder: 2, 3|approved, order: 2 and 3|approved, reorder to 3, 2|approved, change 2 and 3
+APPROVED_MODIFIED|approved with changes|APPROVED_MODIFIED:|approved_modified2: skip 2
+approved_modified: no|not approved_modified: skip 2|approved, swap 2 and 3 later
+approved, reorder 1 2 3 4 5 5
 approved, reorder 1 2 3 4 4|approved, reorder 1 2 3 4 6
 approved, reorder 5 4 3 2 1, skip 2|approved, skip 1-5
 approved, remove 1 and 2, skip 3-5|wait|hold|hold on|wait, approved|hold on, yes
@@ -285,6 +301,12 @@ def test_the_question_back_says_what_was_not_clear(text: str, part: str) -> None
     decision = read(text)
     assert isinstance(decision, Unclear)
     assert part in decision.question
+
+
+def test_two_steps_that_are_reordered_change_places() -> None:
+    both = ("1", "2")
+    assert read_changes("reorder 1 and 2", both) == (Swap("1", "2"),)
+    assert read_changes("reorder 2, 1", both) == (Reorder(("2", "1")),)
 
 
 def test_steps_are_those_of_the_plan() -> None:
@@ -428,6 +450,7 @@ def test_the_page_lists_the_words_that_are_read() -> None:
         "`skip 2`, `skip 2, ok`",
         "`approved, skip 9`",
         "`approved, skip 2 and",
+        "`APPROVED_MODIFIED`, `approved with changes` |",
         "`wait`",
     ],
 )

@@ -80,6 +80,10 @@ def test_an_amendment_keeps_what_is_proved_and_goes_through_the_gate(bench: Benc
     bench.approve()
     bench.goes("run")
     log = bench.log()
+    assert [each["modifications"] for each in log.of("GATE_APPROVED")] == [
+        [],
+        ["amend to revision 2"],
+    ]
     assert len(log.of("TASK_STARTED", number="1")) == 1
     assert log.of("EXECUTION_COMPLETE")[-1]["completed"] == 2
     assert bench.status()["revision"] == 2

@@ -30,7 +30,7 @@ from planbound.usecases.differences import difference
 from planbound.usecases.modify import TextChange, modify, new_errors, say_change
 from planbound.usecases.verify import Verified, verify
 from planbound.wiring.approving import Consent, approve, lay_before, refuse_unseen
-from planbound.wiring.judging import refuse_in_cell
+from planbound.wiring.judging import refuse_in_cell, vault
 from planbound.wiring.parts import Parts
 from planbound.wiring.tools import cautions, said_tools
 
@@ -108,7 +108,8 @@ class Gate:
         self._refuse_again(shown.sheet)
         self.shown = shown.looked_at()
         sheet = self.shown.sheet
-        gate.request(self.parts.recorder(), sheet)
+        kept = gate.keep_text(self.shown.bench.vault, self.data)
+        gate.request(self.parts.recorder(), sheet, text=kept)
         if not self.given.statement:
             for line in gate_sheet.lines(self._view(sheet, skipped), self.terminal):
                 self.terminal.out(line)
@@ -191,7 +192,8 @@ class Gate:
         method = self.method
         consent = Consent(self.by, method, self.expires, modifications, self.given.policy)
         approval = approve(self.shown, consent, self.terminal.note)
-        changes = f", with {', '.join(modifications)}" if modifications else ""
+        said = visible(", ".join(approval.modifications))
+        changes = f", with {said}" if said else ""
         self.terminal.out(
             f"approved {approval.digest[:SHORTEST]} by {visible(approval.by)}"
             f" ({method.value}; {method.caution}){changes}"
@@ -238,8 +240,8 @@ class Gate:
 
     # -- what is changed -----------------------------------------------------------------------
 
-    def change(self, changes: Sequence[TextChange], step_text: str | None = None) -> list[str]:
-        """Change the plan's text and show the difference; return what was done, in words.
+    def change(self, changes: Sequence[TextChange], step_text: str | None = None) -> None:
+        """Change the plan's text, show the difference, and put on record what was done.
 
         A change that cannot be made, or that brings errors, leaves the file as it is.
         """
@@ -253,18 +255,13 @@ class Gate:
             raise Refused("the plan cannot be changed like that: it would have errors")
         self.parts.files.replace(self.file.path, data, expected=self.data)
         said = [say_change(change) for change in changes]
-        gate.rewrite(
-            self.parts.recorder(),
-            self.file.slug,
-            digest(self.plan),
-            digest(plan),
-            by=by,
-            how=", ".join(said),
-        )
+        kept = gate.keep_text(vault(self.parts), data)
+        rewriting = gate.Rewriting(by, ", ".join(said), tuple(said), kept)
+        before, now = digest(self.plan), digest(plan)
+        gate.rewrite(self.parts.recorder(), self.file.slug, before, now, rewriting)
         for line in difference(self.file.shown, self.data, data).splitlines():
             self.terminal.out(visible(line))
         self.plan, self.data = plan, data
-        return said
 
     def show(self, status: PlanStatus) -> None:
         """Write the status into the file, for people."""

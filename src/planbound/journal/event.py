@@ -137,6 +137,7 @@ EVENTS: dict[EventKind, EventSpec] = {
         must("from", _EXACT, "the digest before"),
         must("to", _EXACT, "the digest after"),
         *(REVISION, BY, REASON, _SESSION),
+        may("changes", _TEXTS, "what was changed at the gate, one by one"),
         may("text", _EXACT, "where the new text is kept: its SHA-256 in the vault"),
         may("diff", _TEXT, "what is different, line by line"),
         may("kept", _EXACTS, "the ids of the steps whose meaning is the same"),
@@ -169,11 +170,12 @@ EVENTS: dict[EventKind, EventSpec] = {
         must("plan_id", _EXACT, "the plan's slug"),
         must("digest", _EXACT, "the digest of the meaning that is to be approved"),
         may("reminder", _INTEGER, "which reminder this is, from 1"),
+        may("text", _EXACT, "where the plan's text is kept: the SHA-256 in the vault"),
         *(REVISION, _JUDGES, TREE),
     ),
     EventKind.GATE_APPROVED: spec(
         "A person approved exactly this plan.",
-        must("modifications", _TEXTS, "what the person changed on the way; empty for nothing"),
+        must("modifications", _TEXTS, "what was changed on the way to it; empty for nothing"),
         *(DIGEST, REVISION, BY, REASON, _JUDGES, TREE),
         may("nonce", _EXACT, "what makes this approval unlike any other"),
         may("method", _EXACT, "how it was given: `terminal`, `digest`, `signature` or `policy`"),
@@ -187,7 +189,7 @@ EVENTS: dict[EventKind, EventSpec] = {
     ),
     EventKind.GATE_REJECTED: spec(
         "A person refused a plan.",
-        must("reason", _TEXT, "why"),
+        must("reason", _TEXT, "why; empty where nobody said"),
         *(DIGEST, REVISION, BY),
     ),
     EventKind.GATE_CLARIFICATION_ASKED: spec(

@@ -96,7 +96,7 @@ def consumer(journal: Journal, slug: str, nonce: str) -> str | None:
     return None
 
 
-def request(recorder: Recorder, sheet: Sheet) -> None:
+def request(recorder: Recorder, sheet: Sheet, *, text: str | None = None) -> None:
     """Note that somebody is asked; the same question, until it is decided, is noted once."""
     details: dict[str, Json] = {
         "plan_id": sheet.slug,
@@ -104,6 +104,8 @@ def request(recorder: Recorder, sheet: Sheet) -> None:
         "judges": dict(sheet.judges),
         "tree": sheet.tree,
     }
+    if text is not None:
+        details["text"] = text
     # Asked again it is another question, once the one before was settled in whatever way.
     settled, questions = 0, dict[str, Question]()
     for record in recorder.journal.read(Query(plan=sheet.slug, events=KINDS)):
@@ -157,9 +159,24 @@ def approve(
     recorder.record(EventKind.GATE_APPROVED, sheet.slug, details, key=approval.nonce)
 
 
-def rewrite(recorder: Recorder, slug: str, before: str, after: str, *, by: str, how: str) -> None:
+class Rewriting(NamedTuple):
+    """How a plan was changed: by whom, and what."""
+
+    by: str
+    how: str
+    changes: tuple[str, ...] = ()
+    """One by one, where they are known."""
+    text: str | None = None
+    """Where the new text is kept."""
+
+
+def rewrite(recorder: Recorder, slug: str, before: str, after: str, said: Rewriting) -> None:
     """Note that somebody changed a plan at the gate: from one digest to another."""
-    details: dict[str, Json] = {"from": before, "to": after, "by": by, "reason": how}
+    details: dict[str, Json] = {"from": before, "to": after, "by": said.by, "reason": said.how}
+    if said.changes:
+        details["changes"] = list(said.changes)
+    if said.text is not None:
+        details["text"] = said.text
     recorder.record(EventKind.PLAN_REWRITTEN, slug, details)
 
 

@@ -60,12 +60,12 @@ class Origin(NamedTuple):
 
 
 def last_reason(journal: Journal, slug: str) -> str | None:
-    """Return why a plan was sent back, where nothing has been made of that yet."""
+    """Return why a plan was sent back, where nothing has been made of that yet; perhaps empty."""
     reason: str | None = None
     for record in journal.read(Query(plan=slug, events=_REASONS)):
         details = record.draft.details
         if record.draft.event is EventKind.GATE_REJECTED:
-            reason = str(details.get("reason"))
+            reason = str(details.get("reason") or "")
         elif record.draft.event is not EventKind.RECOVERY_ESCALATION:
             reason = None
         elif details.get("user_decision") == Choice.REVISE.value:
@@ -155,9 +155,8 @@ def put_in_place(
         amendment = _amendment(recorder, present, wanted)
         files.replace(present.file.path, write(wanted), expected=present.data)
         if amendment is None:
-            how = f"redraft: {origin.reason}"
-            before, after = digest(present.plan), digest(wanted)
-            gate.rewrite(recorder, slug, before, after, by=origin.by, how=how)
+            said = gate.Rewriting(origin.by, f"redraft: {origin.reason}")
+            gate.rewrite(recorder, slug, digest(present.plan), digest(wanted), said)
         else:
             assert present.approved is not None
             plans = (present.approved, wanted)

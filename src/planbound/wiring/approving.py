@@ -19,6 +19,7 @@ from planbound.usecases import gate
 from planbound.usecases.amend import NotUnderWay, amend, examine
 from planbound.usecases.baseline import FrozenTree, Taken, freeze, note_baseline, observe
 from planbound.usecases.bench import Bench
+from planbound.usecases.on_the_way import changed_on_the_way
 from planbound.usecases.record import Recorder
 from planbound.usecases.unkept import unkept
 from planbound.wiring.judging import make_bench
@@ -52,6 +53,7 @@ class Consent(NamedTuple):
     method: Method
     expires: str | None = None
     modifications: tuple[str, ...] = ()
+    """What is part of this yes and of no text: steps that are skipped."""
     policy: str | None = None
 
 
@@ -104,7 +106,6 @@ def approve(shown: Shown, consent: Consent, say: Callable[[str], None]) -> Appro
         by=consent.by,
         method=consent.method.value,
         expires=consent.expires,
-        modifications=consent.modifications,
         project=parts.state.project,
         policy=consent.policy,
         tools=said_tools(sheet.tools),
@@ -112,17 +113,19 @@ def approve(shown: Shown, consent: Consent, say: Callable[[str], None]) -> Appro
     recorder = parts.recorder()
     with stillness(parts, sheet.slug):
         _keep_proofs(recorder, shown, consent.by, say)
+        way = changed_on_the_way(recorder.journal, shown.bench.vault, sheet.slug, sheet.plan)
+        approval = approval._replace(modifications=(*way, *consent.modifications))
         kept = gate.keep_text(shown.bench.vault, shown.data)
         # Only now: a look, or a refusal, must not put a new tree in the place of the frozen one.
         taken = Taken(shown.tree, sheet.digest, sheet.configuration)
         note_baseline(recorder, sheet.slug, taken, sheet.baseline)
         gate.approve(recorder, sheet, approval, text=kept)
-    _show(shown, consent, say)
+    _show(shown, consent, approval, say)
     return approval
 
 
-def _show(shown: Shown, consent: Consent, say: Callable[[str], None]) -> None:
-    changed = ", ".join(consent.modifications)
+def _show(shown: Shown, consent: Consent, approval: Approval, say: Callable[[str], None]) -> None:
+    changed = ", ".join(approval.modifications)
     where = ", in the client of an agent" if consent.method is Method.ELICITATION else ""
     try:
         file, data, plan = shown.file, shown.data, shown.plan

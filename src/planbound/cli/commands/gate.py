@@ -65,7 +65,6 @@ class _Dialogue:
         self.terminal = terminal
         self.sheet: Sheet | None = None
         """What was shown last; None where the plan cannot be approved."""
-        self.changes: list[str] = []
         self.skipped: list[str] = []
         """The ids of steps: their numbers may change."""
         self.draft: tuple[Edit | Add, str] | None = None
@@ -119,8 +118,7 @@ class _Dialogue:
             case Approve():
                 self._change(decision.modifications)
             case Reject():
-                reason = decision.reason or prompt("why? ") or ""
-                return refuse(self.before, reason, self.terminal)
+                return refuse(self.before, decision.reason, self.terminal)
             case Ask():
                 return self._ask(decision.question)
             case Unclear():
@@ -143,8 +141,7 @@ class _Dialogue:
             )
         if not self.before.types_digest(self.sheet):
             raise Refused("that is not how the digest begins: nothing was approved")
-        skips = (f"skip {label}" for label in self._skipped_labels())
-        self.before.approve((*self.changes, *skips))
+        self.before.approve(tuple(f"skip {label}" for label in self._skipped_labels()))
         return ExitCode.DONE
 
     def _change(self, modifications: Sequence[Modification]) -> None:
@@ -162,7 +159,7 @@ class _Dialogue:
         written = [change for change in changes if isinstance(change, Edit | Add)]
         text = self._edited(written[0]) if len(written) == 1 else None
         try:
-            self.changes += self.before.change(changes, text)
+            self.before.change(changes, text)
         except Refused:
             if text is not None:
                 self.draft = (written[0], text)

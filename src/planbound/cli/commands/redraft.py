@@ -79,6 +79,11 @@ def _reason(arguments: argparse.Namespace, parts: Parts, slug: str) -> str:
             " answered with `revise`",
             hint='say what is wrong with it: `--reason "..."`',
         )
+    if not reason:
+        raise UsageError(
+            f"`{slug}` was rejected without a reason",
+            hint='say what is wrong with it: `--reason "..."`',
+        )
     return reason
 
 

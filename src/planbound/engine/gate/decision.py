@@ -31,6 +31,7 @@ from planbound.engine.gate.decision_words import (
     HEDGES,
     HOLDS,
     JOINERS,
+    MODIFIED,
     ORDERS,
     PLEASE,
     POLITE,
@@ -252,6 +253,8 @@ class _ApprovalReader:
         self._changes = ChangeReader(tokens, labels)
         self._found: list[Modification] = []
         self._approved = False
+        self._announced = False
+        """Whether changes are to follow."""
 
     def read(self) -> Approve:
         position, joined = 0, None
@@ -282,6 +285,7 @@ class _ApprovalReader:
         if length := phrase_length(self._tokens, position, phrases):
             self._demand_no_request(position, length)
             self._approved = True
+            self._announced |= phrase_length(self._tokens, position, MODIFIED) == length
             return length
         if changes := self._changes.read(position):
             self._found += changes
@@ -313,6 +317,8 @@ class _ApprovalReader:
             )
         if not self._approved:
             raise NotUnderstoodError(f"I read no decision in that. {_HINT}")
+        if self._announced and not self._found:
+            raise NotUnderstoodError(f"Which changes are meant? {_HINT}")
         demand_harmony(self._found, self._labels)
         return Approve(tuple(self._found))
 

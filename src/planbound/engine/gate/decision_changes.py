@@ -77,8 +77,10 @@ _ORDINALS = {
     )
 }
 _STEP_WORDS = frozenset({"task", "tasks", "step", "steps", "number", "numbers"})
+_PAIRED = ("and", "with", "&")
 _STARTS = frozenset({"start", "beginning", "top", "front"})
 _ENDS = frozenset({"end", "bottom"})
+_SWAPS = ("swap", "exchange", "interchange", "switch", "flip", "reverse")
 _NO_STEP_DIGITS = 6
 _SHOWN = 20
 
@@ -115,11 +117,12 @@ class ChangeReader:
         return {
             **dict.fromkeys(("skip", "omit"), self._skips),
             **dict.fromkeys(("remove", "drop", "delete"), self._removes),
-            **dict.fromkeys(("swap", "exchange"), self._swap),
+            **dict.fromkeys(_SWAPS, self._swap),
             **dict.fromkeys(("reorder", "order"), self._reorder),
             **dict.fromkeys(("add", "insert"), self._add),
+            **dict.fromkeys(("do", "put", "run"), self._do),
+            "change": self._change_order,
             "move": self._move,
-            "do": self._do,
             "edit": self._edit,
         }.get(verb)
 
@@ -170,22 +173,46 @@ class ChangeReader:
         raise _Unread
 
     def _swap(self) -> tuple[Modification, ...]:
+        self._order_of()
         first = self._step()
-        if not self._accept("and", "with", "&"):
+        if not self._accept(*_PAIRED):
             raise _Unread
-        return (Swap(first, self._step()),)
+        second = self._step()
+        self._accept("around", "round")
+        return (Swap(first, second),)
+
+    def _change_order(self) -> tuple[Modification, ...]:
+        """Read `change the order of 2 and 3`; nothing else can be changed like that."""
+        if not self._order_of():
+            raise _Unread
+        return self._swap()
+
+    def _order_of(self) -> bool:
+        """Move behind `the order of`, where that stands here."""
+        before = self.position
+        self._accept("the")
+        if self._accept("order", "places", "positions") and self._accept("of"):
+            return True
+        self.position = before
+        return False
 
     def _reorder(self) -> tuple[Modification, ...]:
-        self._accept(":", "to", "as")
-        order = [self._step()]
+        listed = self._accept(":", "to", "as")
+        order, joined = [self._step()], True
         while True:
             before = self.position
-            self._accept(",", ";")
-            self._accept("and", "then")
+            paused = self._accept(",", ";")
+            paired = self._accept(*_PAIRED)
+            follows = not paired and self._accept("then")
             if not self._step_starts():
                 self.position = before
-                return (Reorder(tuple(order)),)
+                break
+            # `2 then 3`, and `2 3`, say an order; `2 and 3` says which two.
+            joined = joined and not follows and (paired or (paused and len(self._labels) > 2))
             order.append(self._step())
+        if len(order) == 2 and joined and not listed:
+            return (Swap(*order),)
+        return (Reorder(tuple(order)),)
 
     def _steps(self) -> list[str]:
         steps = self._range()

@@ -42,6 +42,7 @@ def _with_plan(*texts: str) -> list[str]:
     return [f"{text} {what}" for text in texts for what in ("it", "this", "the plan", "this plan")]
 
 
+_CHANGES = ("changes", "modifications", "a change", "a modification", "this change")
 ANSWERS = _phrases("yes", "y", "ok", "okay")
 """Approvals that may also ask (`skip 2, ok`): they count only in front of the changes."""
 REQUESTS = _phrases("approve", *_with_plan("approve"))
@@ -50,12 +51,17 @@ ORDERS = _phrases("proceed", "go", "go ahead", "ship it", *_with_plan("proceed w
 """Approvals that may have a `please` in front; the others ask for one then."""
 APPROVAL_SIGNS = _phrases("✓", "✔", "✅", "👍")
 """Behind a change they may tick it off (`skip 2 ✅`): there they approve nothing by themselves."""
+MODIFIED = _phrases("approved_modified", "approved modified") | _phrases(
+    *(f"approved with {what}" for what in _CHANGES), *(f"approve with {what}" for what in _CHANGES)
+)
+"""Approvals that announce changes: without one they approve nothing."""
 APPROVALS = (
     _phrases("approved", "i approve", *_with_plan("i approve"), "lgtm")
     | _phrases("looks good", "looks good to me")
     | APPROVAL_SIGNS
     | ORDERS
     | REQUESTS
+    | MODIFIED
 )
 REFUSAL_SIGNS = _phrases("👎", "✗", "✘", "❌")
 REFUSALS = (
@@ -88,6 +94,8 @@ HEDGES = frozenset(
 )
 FUTURE = frozenset("will shall would tomorrow later soon gonna going tonight next".split())
 
+_APPROVED_MODIFIED = "approved_modified"
+"""The one word with a line in it: how programs write an approval with changes."""
 _LONGEST = max(map(len, APPROVALS | REFUSALS | HOLDS | POLITE))
 _SIGNS = frozenset("✓✔✅👍👎✗✘❌🎉🙏🚀🙂😀😊👏🥳❤")
 _SIGN_DRESS = frozenset("\ufe0e\ufe0f🏻🏼🏽🏾🏿")
@@ -168,6 +176,9 @@ def _cut(text: str, start: int) -> tuple[Kind | None, int]:
 
 
 def _cut_word(text: str, start: int) -> tuple[Kind, int]:
+    behind = start + len(_APPROVED_MODIFIED)
+    if text[start:behind].lower() == _APPROVED_MODIFIED and not _in_word(text[behind : behind + 1]):
+        return Kind.WORD, behind
     end = start
     while end < len(text) and (
         _in_word(text[end]) or (text[end] in "'’" and _in_word(text[end + 1 : end + 2]))
