@@ -52,7 +52,7 @@ REQUIREMENTS = {
     "gate.bound": "an approval holds for one digest, its judges and configuration, and no longer",
     "gate.signature": "a signature holds for one statement, one key and one purpose",
     "gate.grammar": "only what is surely an approval is one",
-    "gate.reorder": "reorder task 2 and 3 swaps them, by whatever words, unless one needs the other",
+    "gate.reorder": "reorder task 2 and 3 swaps them, unless one declares to need the other",
     "gate.bare-no": "a bare no is a refusal; its reason is asked for, not demanded",
     "gate.modifications": "an approval names every change on the way to it",
     "command.gate": "gate holds the whole dialogue, and quits without a yes",

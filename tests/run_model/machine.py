@@ -378,7 +378,9 @@ class RunMachine(RuleBasedStateMachine):
                 before = digest(self.people.plan())
                 self._edit_plan(one, other)
                 after = digest(self.people.plan())
-                gate.rewrite(self.world.recorder, SLUG, before, after, by="somebody", how="so")
+                gate.rewrite(
+                    self.world.recorder, SLUG, before, after, gate.Rewriting("somebody", "so")
+                )
             case _:
                 self._edit_plan(one, other)
                 self._try(self.people.amend)

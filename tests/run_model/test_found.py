@@ -40,7 +40,7 @@ def test_a_run_stops_when_its_approval_is_taken_back(
         scene.people.reject()
     else:
         before = digest(scene.people.plan())
-        gate.rewrite(scene.world.recorder, SLUG, before, "0" * 64, by="somebody", how="so")
+        gate.rewrite(scene.world.recorder, SLUG, before, "0" * 64, gate.Rewriting("somebody", "so"))
     scene.world.clock.pass_by(1)
     assert isinstance(scene.go(driver), Halted)
     assert not scene.events(STARTED)

@@ -234,7 +234,7 @@ class LoopState:
 
     def _rejected_by(self, record: Record) -> None:
         self.approved, self.asked, self._sanctioned = None, False, None
-        self.rejected = _text(record.draft.details.get("reason")) or "rejected"
+        self.rejected = _text(record.draft.details.get("reason")) or "nobody said why"
 
     def _looked(self, record: Record) -> None:
         """Remember how a contract was before the work: the first look counts."""
