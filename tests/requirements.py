@@ -20,6 +20,7 @@ REQUIREMENTS = {
     "verify.one-shell": "the shell syntax of a whole plan is checked by one process",
     "verify.formats": "diagnostics come as text, JSON, SARIF and GitHub commands",
     "verify.never-crashes": "a malformed file of any kind gives diagnostics, never a traceback",
+    "verify.written-by-task": "what an earlier task names as written counts as written",
     "verify.exit-codes": "0 clean or warnings, 1 errors, 2 usage",
     "verify.explain": "every code has a page with the fixed headings",
     "command.init": "init makes what a workspace needs and never overwrites",

@@ -2,7 +2,7 @@
 
 ## What it does
 Reports a `file:` that does not exist, that no step before could write, and that a later one
-could: it has it in its `touches`, or its contract names it.
+could: it has it in its `touches`, its contract names it, or its task names it as what it writes.
 
 ## Why it matters
 The file is not there when the step starts. The steps are in the wrong order, or the subscription
