@@ -44,15 +44,14 @@ def test_a_question_is_in_the_inbox_until_it_is_answered_once(bench: Bench) -> N
 
 
 def test_an_answer_that_is_not_among_the_choices_is_refused(bench: Bench) -> None:
-    # Step 2 waits for step 1, so that this cannot be skipped.
     bench.prepare(
         Step("make a", work=NOTHING, fields="**on_fail:** escalate"),
         Step("make b"),
         settings=BARE,
     )
     bench.goes("run", code=4)
-    assert bench.question()["choices"] == ["retry", "abort", "revise"]
-    assert "cannot be answered with `skip`" in bench.answer("skip", code=2).err
+    assert bench.question()["choices"] == ["retry", "skip", "abort", "revise"]
+    assert "cannot be answered with `raise`" in bench.answer("raise", code=2).err
     assert bench.phases() == ["waiting", "pending"]
 
 

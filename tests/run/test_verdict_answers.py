@@ -395,12 +395,37 @@ def test_a_waiver_needs_a_reason(quick: Bench) -> None:
     assert not quick.log().of("WAIVED")
 
 
-def test_only_what_nothing_depends_on_can_be_skipped(quick: Bench) -> None:
-    quick.prepare(A, Step("Make b", work=NOTHING, fields="**on_fail:** escalate"), C)
+@pytest.mark.requirement("run.skip")
+def test_only_what_declares_to_need_a_skipped_step_is_left_out_with_it(quick: Bench) -> None:
+    stuck = Step("Make b", work=NOTHING, fields="**on_fail:** escalate")
+    needy = Step("Make d", depends="2")
+    quick.prepare(A, stuck, C, needy, Step("Make e", depends="4"), Step("Make f"))
+    asked = quick.goes("run", "PLAN", code=4)
+    question = quick.question()
+    assert question["choices"] == ["retry", "skip", "abort", "revise"]
+    assert question["leaves_out"] == ["4", "5"]
+    assert "`skip` leaves out steps 4, 5, too, which depend on it" in asked.err
+    assert "planbound waive PLAN 2 --reason" in asked.err
+    quick.answer("skip")
+    # Nobody has to go on with the run for that to be so.
+    assert quick.phases() == ["done", "skipped", "pending", "skipped", "skipped", "pending"]
+    done = quick.goes("resume", "PLAN")
+    assert quick.phases() == ["done", "skipped", "done", "skipped", "skipped", "done"]
+    assert "3/6 proved, 0 waived, 3 skipped" in done.out
+    log = quick.log()
+    assert log.last["status"] == "done with skips"
+    skipped = log.of("TASK_SKIPPED", by="tester")
+    assert [event["reason"] for event in skipped[1:]] == ["depends on step 2, which is skipped"] * 2
+    assert quick.goes("list", "--json").json[0]["status"] == "done with skips"
+
+
+def test_a_waived_step_is_not_skipped_with_what_it_depends_on(quick: Bench) -> None:
+    stuck = Step("Make a", work=NOTHING, fields="**on_fail:** escalate")
+    quick.prepare(stuck, Step("Make b", depends="1"), Step("Make c", depends="2"))
     quick.goes("run", "PLAN", code=4)
-    assert "skip" not in quick.question()["choices"]
-    refused = quick.answer("skip", code=2)
-    assert "cannot be answered with `skip`" in refused.err
+    quick.goes("waive", "PLAN", "2", "--reason", "it is there", "--as", "tester")
+    quick.answer("skip")
+    assert quick.phases() == ["skipped", "waived", "pending"]
 
 
 def test_a_run_with_a_skipped_step_is_not_simply_done(quick: Bench) -> None:

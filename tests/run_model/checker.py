@@ -78,6 +78,8 @@ class Checker:
         self.conditions: dict[str, dict[str, str]] = {}
         """By postcondition, by tree the verdict; by `by` what a person decided."""
         self.answered: set[str] = set()
+        self.left_out: set[str] = set()
+        """The steps that people skipped in this run."""
         self.before: set[str] = set()
         self.stopped: set[str] = set()
         """Why people want the run to end."""
@@ -160,7 +162,7 @@ class Checker:
         self.current = ids
         self.ids |= ids
         self.run = self.ended = self.ground = None
-        self.stopped = set()
+        self.stopped, self.left_out = set(), set()
         self.conditions, self.answered, self.amended, self.late = {}, set(), None, 0
         for name in skipped:
             self.tasks.setdefault(name, Task()).phase = "skipped"
@@ -305,6 +307,8 @@ class Checker:
         depends = self.shape.depends()
         waiting = [other for other in depends[name] if self._phase(other) not in SETTLED]
         self._demand(not waiting, 3, f"it depends on {waiting}")
+        without = self.shape.declared(name) & self.left_out
+        self._demand(not without, 3, f"it cannot do without {sorted(without)}")
         if self.jobs > 1:
             return
         for step in self.shape.steps:
@@ -384,12 +388,12 @@ class Checker:
     def _skipped(self) -> None:
         name, task = self.record.draft.task_id, self._task()
         self._demand(bool(self._details.get("by")), 3, "nobody decided it")
-        asked = task.question == "skip"
+        # What declares to depend on a step goes with it, and nothing else does.
+        asked = task.question == "skip" or self.shape.declared(str(name)) & self.left_out
         approved = self.ground is not None and name in self.ground.skipped
         self._demand(asked or approved, 3, "nobody decided it")
         if not approved:
-            needed = [other for other, each in self.shape.depends().items() if name in each]
-            self._demand(not needed, 3, f"{needed} depend on it")
+            self.left_out.add(str(name))
         task.phase, task.question = "skipped", None
 
     def _waived(self) -> None:

@@ -177,7 +177,7 @@ class People:
             more = Budget(tokens=2000, seconds=Decimal(10**6))
             answering.raise_budget(self.recorder, question, WHO, more)
             return
-        answering.answer(self.recorder, question, Choice(choice), WHO, guidance)
+        answering.answer(self.recorder, question, Choice(choice), WHO, guidance, self.state())
 
     def waive(self, subject: str, reason: str) -> None:
         """Go on without a pass."""

@@ -55,6 +55,11 @@ class PlanShape(NamedTuple):
                 found[step.id] = frozenset([before.id] if before is not None else [])
         return found
 
+    def declared(self, name: str) -> frozenset[str]:
+        """Return by id what a step says that it needs; what it only follows is not among it."""
+        says = any(step.id == name and step.depends is not None for step in self.steps)
+        return self.depends()[name] if says else frozenset()
+
     def text(self) -> bytes:
         """Return it as a file."""
         numbers = {step.name: number for number, step in enumerate(self.steps, 1)}

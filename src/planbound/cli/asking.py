@@ -67,7 +67,8 @@ def _answered(session: Session, question: Question, word: str, rest: str) -> boo
     if choice is Choice.RETRY and not rest and question.task_id is not None:
         asked = "what should the next attempt know? (enter: nothing) "
         rest = _read(session, asked, question) or ""
-    answer(recorder, question, choice, who, rest.strip())
+    session.refresh(at_once=True)
+    answer(recorder, question, choice, who, rest.strip(), session.state)
     return True
 
 

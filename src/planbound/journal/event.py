@@ -362,6 +362,7 @@ EVENTS: dict[EventKind, EventSpec] = {
         may("escalation", _EXACT, "the id of the question in the inbox"),
         may("kind", _EXACT, "what is asked: `failure`, `permission`, `budget`, `attestation`, ..."),
         may("choices", _EXACTS, "what can be answered"),
+        may("leaves_out", _EXACTS, "the numbers of the steps that `skip` leaves out, too"),
         may("guidance", _TEXT, "what the person says for the next attempt"),
         may("failure_type", _EXACT, "the type of the failure"),
         may("exhausted", _FLAG, "whether retries were used up; false: none was tried"),

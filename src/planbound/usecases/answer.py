@@ -67,9 +67,14 @@ def find_question(journal: Journal, name: str) -> Question:
 
 
 def answer(
-    recorder: Recorder, question: Question, choice: Choice, person: Person, guidance: str = ""
+    recorder: Recorder,
+    question: Question,
+    choice: Choice,
+    person: Person,
+    guidance: str = "",
+    state: RunState | None = None,
 ) -> None:
-    """Answer a question of a run, once."""
+    """Answer a question of a run, once; to skip a step, `state` is where the run is."""
     if choice.value not in question.choices:
         named = ", ".join(question.choices) or "nothing"
         raise Refused(
@@ -79,7 +84,17 @@ def answer(
     def drafts() -> list[Draft]:
         if question.id not in {each.id for each in questions(recorder.journal, question.plan)}:
             raise NothingToDo(f"`{question.id}` is answered already")
-        return list(_answered(recorder, question, choice, person, guidance))
+        held: tuple[Slot, ...] = ()
+        if choice is Choice.SKIP:
+            assert state is not None
+            # The run may have gone on since somebody looked.
+            state.apply_all(recorder.journal.read(Query(plan=question.plan, after=state.seq)))
+            index = state.layout.by_id.get(question.task_id or "")
+            held = () if index is None else state.left_out_with(index)
+        return [
+            *_answered(recorder, question, choice, person, guidance),
+            *_left_out(recorder, question, person, held),
+        ]
 
     _append(recorder, drafts)
 
@@ -107,6 +122,22 @@ def _answered(
         kind = question.failure_type or FailureClass.UNRECOVERABLE.value
         yield about.draft(
             EventKind.FAILURE_CLASSIFIED, {"failure_type": kind, "rule": "aborted-by-a-person"}
+        )
+
+
+def _left_out(
+    recorder: Recorder, question: Question, person: Person, held: Iterable[Slot]
+) -> Iterable[Draft]:
+    """Yield that what depends on a skipped step is skipped with it."""
+    for slot in held:
+        details: dict[str, Json] = {
+            "reason": f"depends on step {question.number}, which is skipped",
+            "by": person.name,
+            "number": slot.label,
+        }
+        key = f"{question.id} skips {slot.id} {recorder.now()}"
+        yield recorder.draft(
+            EventKind.TASK_SKIPPED, question.plan, details, key=key, task=(slot.id, slot.title)
         )
 
 

@@ -7,6 +7,7 @@ from collections.abc import Sequence
 from typing import assert_never
 
 from planbound.engine.gate.decision import Add, Edit, Move, Remove, Reorder, Skip, Swap
+from planbound.engine.run.layout import needed_by
 from planbound.errors import Refused, UsageError
 from planbound.plan.edit import set_plan_status
 from planbound.plan.model import Plan, PlanStatus
@@ -101,10 +102,12 @@ def new_errors(before: Verified, after: Verified) -> list[Diagnostic]:
 
 def refuse_needed(plan: Plan, labels: Sequence[str]) -> None:
     """Refuse to skip steps that another one, which is not skipped, declares to need."""
-    for step in plan.steps:
+    held = needed_by(plan, labels)
+    for step in held:
         needed = [item.value for item in step.depends or () if item.value in labels]
-        if needed and step.label not in labels:
+        if needed:
+            both = "both" if len(held) == 1 else f"{', '.join(each.label for each in held)}, too"
             raise Refused(
                 f"step {needed[0]} cannot be skipped: step {step.label} depends on it",
-                hint="remove it from the plan, or skip both",
+                hint=f"remove it from the plan, or skip {both}",
             )

@@ -14,7 +14,7 @@ from planbound.plan.limits import LimitError, parse_budget
 from planbound.usecases import answer as answers
 from planbound.wiring.judging import refuse_in_cell
 from planbound.wiring.parts import Parts
-from planbound.wiring.people import end_run
+from planbound.wiring.people import decided_state, end_run
 
 _CHOICES = [choice.value for choice in Choice]
 _ENDS = frozenset({Choice.ABORT.value, Choice.REVISE.value})
@@ -91,5 +91,8 @@ def _answer(
             raise UsageError(f"`--budget`: {error.reason}", hint=error.hint) from error
         answers.raise_budget(recorder, question, who, more)
         return "raise"
-    answers.answer(recorder, question, choice, who, arguments.guidance)
+    state = None
+    if choice is Choice.SKIP and choice.value in question.choices:
+        state = decided_state(parts, *read_plan(question.plan, parts))
+    answers.answer(recorder, question, choice, who, arguments.guidance, state)
     return choice.value

@@ -21,6 +21,8 @@ def question_lines(question: Question) -> Iterator[str]:
         yield f"    planbound attest {question.plan} {about}"
     if choices:
         yield f"    planbound answer {question.id} {'|'.join(choices)}"
+        if question.leaves_out:
+            yield f"    {_left_out(question)}"
     elif question.kind is QuestionKind.APPROVAL:
         yield f"    planbound approve {question.plan}"
     elif question.kind is QuestionKind.INCOMPLETE:
@@ -31,6 +33,17 @@ def question_lines(question: Question) -> Iterator[str]:
         yield f"    planbound integrate {question.plan} [--resolve]"
     elif question.kind is QuestionKind.CLARIFICATION:
         yield f"    planbound answer {question.id} --text '...'"
+
+
+def _left_out(question: Question) -> str:
+    """Return what `skip` takes with it, and what does not."""
+    several = len(question.leaves_out) > 1
+    steps = f"step{'s' if several else ''} {', '.join(question.leaves_out)}"
+    kept = f"`planbound waive {question.plan} {question.number} --reason '...'`"
+    return (
+        f"`skip` leaves out {steps}, too, which depend{'' if several else 's'} on it;"
+        f" to go on with {'them' if several else 'it'}: {kept}"
+    )
 
 
 def _words(choice: str) -> str:

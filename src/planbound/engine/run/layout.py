@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Collection, Mapping
 from typing import NamedTuple
 
 from planbound.plan.glob import Glob, parse_glob
@@ -87,6 +87,29 @@ def lay_out(plan: Plan, ids: Mapping[str, str] | None = None) -> Layout:
     by_id = {slot.id: slot.place for slot in slots}
     by_name = {slot.step.id: slot.place for slot in slots} | by_id
     return Layout(plan, slots, by_id, by_name | {slot.label: slot.place for slot in slots})
+
+
+def needed_by(
+    plan: Plan, labels: Collection[str], settled: Collection[str] = ()
+) -> tuple[Step, ...]:
+    """Return the steps that declare to depend on some of these, however far.
+
+    These cannot do without them. A step that only follows in the file can, and what is settled
+    needs nobody any more.
+    """
+    gone = set(labels)
+    found: set[str] = set()
+    more = True
+    while more:
+        more = False
+        for step in plan.steps:
+            if step.label in gone or step.label in settled:
+                continue
+            if any(item.value in gone for item in step.depends or ()):
+                gone.add(step.label)
+                found.add(step.label)
+                more = True
+    return tuple(step for step in plan.steps if step.label in found)
 
 
 def _touches(plan: Plan, step: Step) -> tuple[Glob, ...] | None:

@@ -46,6 +46,8 @@ class Question(NamedTuple):
     number: str | None = None
     subject: str | None = None
     choices: tuple[str, ...] = ()
+    leaves_out: tuple[str, ...] = ()
+    """The steps that `skip` leaves out, too: they depend on this one."""
     failure_type: str | None = None
     exhausted: bool = False
     output_tail: str = ""
@@ -76,6 +78,7 @@ def question_of(record: Record) -> Question | None:
         number=_text(details.get("number")),
         subject=_text(details.get("subject")),
         choices=_texts(details.get("choices")),
+        leaves_out=_texts(details.get("leaves_out")),
         failure_type=_text(details.get("failure_type")),
         exhausted=bool(details.get("exhausted")),
         output_tail=str(details.get("output_tail") or ""),

@@ -11,7 +11,7 @@ from typing import NamedTuple
 from planbound.engine.gate.approval import Approval, approval_of
 from planbound.engine.judging.proof import Look
 from planbound.engine.recovery.failure import FailureClass
-from planbound.engine.run.layout import Layout
+from planbound.engine.run.layout import Layout, Slot, needed_by
 from planbound.engine.run.question import Question, QuestionKind, question_of
 from planbound.engine.run.step_state import Feedback, Phase, Raised, Spent, StepState
 from planbound.journal.event import EventKind
@@ -138,6 +138,13 @@ class RunState:
     def count(self, phase: Phase) -> int:
         """Return how many steps are there."""
         return sum(step.phase is phase for step in self.steps)
+
+    def left_out_with(self, index: int) -> tuple[Slot, ...]:
+        """Return the steps that cannot be done where one is skipped: they declare to need it."""
+        slots = self.layout.slots
+        settled = {slot.label for slot in slots if self.steps[slot.place].phase.is_settled}
+        held = needed_by(self.layout.plan, (slots[index].label,), settled)
+        return tuple(slots[self.layout.by_name[step.label]] for step in held)
 
     # -- applying ------------------------------------------------------------------------------
 

@@ -484,21 +484,19 @@ class Answering:
         extra: dict[str, Json],
     ) -> Draft:
         """Return a question to a person."""
-        # A step that others wait for cannot be left out.
-        wanted = [
-            choice.value
-            for choice in choices
-            if choice is not Choice.SKIP or (slot is not None and not slot.dependents)
-        ]
         details: dict[str, Json] = {
             "reason": reason,
             "user_decision": None,
             "escalation": self.session.desk.nonce(),
             "kind": kind.value,
-            "choices": list(wanted),
+            "choices": [choice.value for choice in choices],
             "subject": "step" if slot is not None else "plan",
             **extra,
         }
+        if slot is not None and Choice.SKIP in choices:
+            held = self.session.state.left_out_with(slot.place)
+            if held:
+                details["leaves_out"] = [each.label for each in held]
         return self.session.notes.about(EventKind.RECOVERY_ESCALATION, slot, details)
 
     # -- the budget ----------------------------------------------------------------------------
