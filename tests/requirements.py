@@ -260,6 +260,7 @@ REQUIREMENTS = {
     "loop.rewrite": "a rewrite keeps what means the same and shows what it dropped for ever",
     "loop.by-hand": "a plan that unknown hands changed is on record before anything else",
     "loop.approval": "nothing runs before a plan is approved where that is demanded",
+    "loop.approval.people": "a plan that people wrote is worked off by nobody before its approval",
     "loop.crash": "no contract runs in the loop without being on record",
     "loop.lease": "two agents on one plan come one after the other, or are refused",
     "loop.verifiers": "each verifier passes and fails as a contract",

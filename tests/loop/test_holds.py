@@ -62,7 +62,7 @@ def test_where_all_has_to_be_proved_a_step_that_holds_is_refused(tmp_path: Path)
 
 @pytest.mark.requirement("loop.holds")
 def test_what_nobody_looked_at_before_holds_with_words_that_say_so(tmp_path: Path) -> None:
-    scratch = Scratch(tmp_path)
+    scratch = Scratch(tmp_path, "[gate]\napproval = false\n")
     loop = scratch.loop()
     loop.plan_create("Make it", [A, C])
     scratch.write("src/c", "right\n")

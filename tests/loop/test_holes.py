@@ -53,7 +53,9 @@ def test_a_plan_whose_file_lost_its_steps_does_not_count_as_ready(bench: Scratch
     loop.plan_create("Do it", ["Say it"])
     loop.step_update(1, "done", SHOWN)
     bench.file.write_text(bench.file.read_text().split("## Steps")[0])
-    assert "no step" in refused(loop).missing[0]
+    found = refused(loop).missing
+    assert "people had a hand in this plan" in found[0]
+    assert "no step" in found[1]
     assert bench.log().one("PLAN_REWRITTEN")["dropped"] == {"say-it": "Say it"}
 
 
@@ -555,6 +557,8 @@ def test_an_attestation_that_a_person_adds_cannot_be_amended_away(bench: Scratch
     text = bench.file.read_text()
     head, _, tail = text.partition("### 2.")
     bench.file.write_text(f'{head}**contract:** attest "I heard it"\n\n### 2.{tail}')
+    assert "planbound approve do-it" in loop.step_update(1, "done", SHOWN).text
+    bench.approve("do-it")
     assert not loop.step_update(1, "done", SHOWN).ok
     assert "a person has to attest" in refused(loop).missing[0]
     bench.goes("attest", "do-it", "1", "--as", "ann")

@@ -84,6 +84,15 @@ class Require(enum.Enum):
     """Also what an agent says, with evidence."""
 
 
+class ApprovalDemand(enum.Enum):
+    """Which plans a person has to approve before an agent in the loop may begin."""
+
+    PEOPLE = "people"
+    """Those that agents did not make themselves by the tools."""
+    ALL = True
+    NONE = False
+
+
 class GateRules(NamedTuple):
     """Who may approve, and how."""
 
@@ -95,8 +104,8 @@ class GateRules(NamedTuple):
     """What approves plans beforehand, for who asks for it by name."""
     require: Require = Require.CLAIMED
     """What has to be shown before an agent in the loop may end, or a plan is merged."""
-    approval: bool = False
-    """Whether a person has to approve what an agent in the loop wants to do."""
+    approval: ApprovalDemand = ApprovalDemand.PEOPLE
+    """Which plans a person has to approve before an agent in the loop may begin."""
     refusals: int = 5
     """How often in a row, without progress, an agent's last word is refused."""
     elicitation: bool = False
@@ -322,10 +331,20 @@ def _gate(table: Table, roles: frozenset[str]) -> GateRules:
         remind=table.seconds("remind", 0.0) or None,
         policies=policies,
         require=table.choice("require", Require, Require.CLAIMED) or Require.CLAIMED,
-        approval=table.flag("approval", default=False),
+        approval=_approval(table),
         refusals=table.count("refusals", GateRules().refusals),
         elicitation=table.flag("elicitation", default=False),
     )
+
+
+def _approval(table: Table) -> ApprovalDemand:
+    value = table.values.get("approval", ApprovalDemand.PEOPLE.value)
+    for member in ApprovalDemand:
+        # In Python `1` equals `True`, and in a configuration it is a mistake.
+        if type(value) is type(member.value) and value == member.value:
+            return member
+    hint = 'write `"people"`, `true` (every plan) or `false` (no plan)'
+    return table.refuse("approval", f"is {value!r}", hint)
 
 
 def _notify(top: Table) -> tuple[Notify, ...]:

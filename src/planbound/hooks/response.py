@@ -15,6 +15,7 @@ from planbound.hooks.place import Place, find_place, is_own_child
 if TYPE_CHECKING:
     from planbound.engine.loop.finalization import Accept
     from planbound.usecases.loop.loop import Loop
+    from planbound.usecases.loop.work import Work
     from planbound.wiring.glance import Seen
 
 
@@ -146,12 +147,19 @@ def _reminder(seen: Seen) -> str | None:
 
 def _guarded(seen: Seen, event: Event, place: Place) -> Answer:
     from planbound.hooks.kept import kept_in  # noqa: PLC0415 - start-up
-    from planbound.usecases.loop.guarding import denied, frozen_judges  # noqa: PLC0415
+    from planbound.usecases.loop.guarding import (  # noqa: PLC0415
+        denied,
+        frozen_judges,
+        unapproved,
+    )
+
+    def work() -> Work:
+        from planbound.usecases.loop.work import Work  # noqa: PLC0415 - seldom needed
+
+        return Work(_open(place, event).desk, seen.file)
 
     def find() -> list[str]:
-        from planbound.usecases.loop.work import Work  # noqa: PLC0415 - kept after the first time
-
-        return frozen_judges(Work(_open(place, event).desk, seen.file))
+        return frozen_judges(work())
 
     kept = kept_in(os.path.join(place.state, "hooks") if place.state else None)
     reason = denied(
@@ -160,7 +168,7 @@ def _guarded(seen: Seen, event: Event, place: Place) -> Answer:
         event.arguments,
         root=place.root,
         judges=lambda key: kept(key, find),
-    )
+    ) or unapproved(seen.state, event.tool, event.arguments, root=place.root, work=work)
     return deny(event.host, f"Planbound: {reason}") if reason else NOTHING
 
 

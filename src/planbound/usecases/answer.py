@@ -6,7 +6,8 @@ from collections.abc import Callable, Iterable
 from typing import NamedTuple
 
 from planbound.engine.inbox import KINDS, open_questions
-from planbound.engine.loop.state import INCOMPLETE, TOOLS, LoopState
+from planbound.engine.loop.owner import TOOLS
+from planbound.engine.loop.state import INCOMPLETE, LoopState
 from planbound.engine.recovery.failure import FailureClass
 from planbound.engine.run.layout import Slot, lay_out
 from planbound.engine.run.question import Choice, Question

@@ -5,8 +5,9 @@ from __future__ import annotations
 from typing import NamedTuple
 
 from planbound.engine.loop.finalization import Agenda
+from planbound.engine.loop.owner import TOOLS
 from planbound.engine.loop.shown import agenda_of
-from planbound.engine.loop.state import INCOMPLETE, TOOLS, LoopState, Standing
+from planbound.engine.loop.state import INCOMPLETE, LoopState, Standing
 from planbound.errors import NothingToDo, Refused, UsageError
 from planbound.plan.digest import digest
 from planbound.plan.model import Plan

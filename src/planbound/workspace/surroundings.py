@@ -6,7 +6,7 @@ import os
 import stat
 from collections.abc import Callable, Iterable, Mapping
 
-from planbound.engine.configuration import Configuration, Require
+from planbound.engine.configuration import ApprovalDemand, Configuration, Require
 from planbound.errors import PlanboundError
 from planbound.plan.slug import slug_of
 from planbound.ports.files import Shelf
@@ -55,7 +55,7 @@ class RealSurroundings:
             plans=self._neighbours(questions) if questions.plans else None,
             profile=self.configuration.profile,
             # Where people approve what agents in the loop want to do, they see what is claimed.
-            claims=gate.approval and gate.require is Require.CLAIMED,
+            claims=gate.approval is ApprovalDemand.ALL and gate.require is Require.CLAIMED,
             network=self.configuration.contracts.network,
             has_environment=project.found is not None,
             node_programs=frozenset(_listed(os.path.join(self.root, "node_modules", ".bin"))),

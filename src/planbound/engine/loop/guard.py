@@ -56,13 +56,42 @@ def denial(
             if (reason := _command_denial(command, judges, root)) is not None:
                 return reason
     if _EDITING.search(name):
-        paths = list(_texts(arguments, _PATHS))
-        for text in _texts(arguments, ("patch", "input", "diff", *_COMMANDS)):
-            paths += _PATCHED.findall(text)
-        for path in paths:
+        for path in _edited(arguments):
             if (reason := _path_denial(_inside(path.strip(), root), judges)) is not None:
                 return reason
     return None
+
+
+def written_paths(tool: str, arguments: Mapping[str, object], root: str = "") -> Iterator[str]:
+    """Yield the files of the workspace that a call of a tool would write, as far as it shows."""
+    name = tool.rsplit("__", 1)[-1].lower()
+    found: list[str] = []
+    if _RUNNING.search(name):
+        for command in _texts(arguments, _COMMANDS):
+            found += _written_by(command)
+    if _EDITING.search(name):
+        found += _edited(arguments)
+    for path in map(str.strip, found):
+        elsewhere = path.startswith("/") and not path.startswith(root.rstrip("/") + "/")
+        if path and not elsewhere and not path.isdecimal():  # `2>&1` writes no file called 1
+            yield _inside(path, root)
+
+
+def _written_by(command: str, depth: int = 0) -> Iterator[str]:
+    if depth >= _DEPTH:
+        return
+    for inner in _INNER.findall(command):
+        yield from _written_by("".join(inner), depth + 1)
+    for words in _simple_commands(command):
+        yield from _written(words)
+        if (inner_command := _inner_command(words)) is not None:
+            yield from _written_by(inner_command, depth + 1)
+
+
+def _edited(arguments: Mapping[str, object]) -> Iterator[str]:
+    yield from _texts(arguments, _PATHS)
+    for text in _texts(arguments, ("patch", "input", "diff", *_COMMANDS)):
+        yield from _PATCHED.findall(text)
 
 
 def _command_denial(command: str, judges: Collection[str], root: str, depth: int = 0) -> str | None:

@@ -7,13 +7,12 @@ from collections.abc import Callable, Iterable, Mapping
 from typing import NamedTuple
 
 from planbound.engine.judging.proof import Before, Look, why_held
+from planbound.engine.loop.owner import TOOLS, Owner
 from planbound.journal.event import EventKind
 from planbound.journal.record import Json, Provenance, Record
 
 INCOMPLETE, RELEASED = "incomplete", "released"
 """How a session may end besides being done."""
-TOOLS = "tools"
-"""The origin of plans that agents made by the tools."""
 
 
 class Standing(enum.Enum):
@@ -122,6 +121,7 @@ class LoopState:
         """The digest before the last rewrite."""
         self.rewritten = 0
         """The number of the event by which it was rewritten last."""
+        self.owner = Owner()
         self.was_changed = False
         """Whether a plan of people was changed by unknown hands since its approval."""
         self.ended_by = ""
@@ -135,6 +135,11 @@ class LoopState:
         """Where each item has been already: to be there again is no progress."""
         self._meanings: set[str | None] = set()
         """What the plan has meant already."""
+
+    @property
+    def by_people(self) -> bool:
+        """Whether people had a hand in it: it needs their approval, where their plans do."""
+        return self.owner.people
 
     @property
     def is_open(self) -> bool:
@@ -160,13 +165,15 @@ class LoopState:
                 handler = _HANDLERS.get(record.draft.event)
                 if handler is not None:
                     handler(self, record)
+                ended = self.outcome not in {None, INCOMPLETE}
+                self.owner = self.owner.after(record, ended=ended)
 
     # -- the plan ------------------------------------------------------------------------------
 
     def _created(self, record: Record) -> None:
-        seq = self.seq
+        seq, owner = self.seq, self.owner
         self.__init__()  # type: ignore[misc]  # another plan by the same name
-        self.seq = seq
+        self.seq, self.owner = seq, owner
         details = record.draft.details
         self.revision = 1
         self.digest, self.text = _text(details.get("digest")), _text(details.get("text"))

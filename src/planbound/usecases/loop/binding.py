@@ -6,7 +6,8 @@ from collections.abc import Iterator
 from typing import NamedTuple, Protocol
 
 from planbound.engine.fold import JournalStatus, fold
-from planbound.engine.loop.state import INCOMPLETE, TOOLS, LoopState
+from planbound.engine.loop.owner import TOOLS
+from planbound.engine.loop.state import INCOMPLETE, LoopState
 from planbound.errors import BindingError
 from planbound.journal.event import EventKind
 from planbound.plan.slug import UNNAMED, file_name

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping
 from typing import TYPE_CHECKING
 
-from planbound.engine.loop.guard import denial
+from planbound.engine.loop.guard import denial, written_paths
 from planbound.engine.loop.state import INCOMPLETE, LoopState
 
 if TYPE_CHECKING:
@@ -57,3 +57,35 @@ def frozen_judges(work: Work) -> list[str]:
     manifest = frozen.manifest
     found = judges_of(cases(work.plan), manifest, lambda path: read_frozen(manifest, vault, path))
     return sorted(path for path in found.files if not covers(scope, path))
+
+
+def unapproved(
+    state: LoopState,
+    tool: str,
+    arguments: Mapping[str, object],
+    *,
+    root: str,
+    work: Callable[[], Work],
+) -> str | None:
+    """Return why a call would be work on a plan of people that nobody approved; None elsewhere.
+
+    That is to write what the plan's steps touch; where one of them may touch anything, any file of
+    the workspace.
+    """
+    if not state.by_people or state.approved is not None or state.outcome not in {None, INCOMPLETE}:
+        return None
+    paths = list(written_paths(tool, arguments, root))
+    if not paths:
+        return None
+    from planbound.engine.judging.case import plan_scope  # noqa: PLC0415 - seldom asked
+    from planbound.engine.judging.scope import covers  # noqa: PLC0415
+    from planbound.usecases.loop.approval import waits_for  # noqa: PLC0415
+
+    found = work()
+    waiting = waits_for(found)
+    if waiting is None:
+        return None
+    scope = plan_scope(found.plan)
+    if scope.patterns is None or any(covers(scope, path) for path in paths):
+        return waiting
+    return None

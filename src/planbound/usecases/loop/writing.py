@@ -7,7 +7,7 @@ from collections.abc import Collection, Iterator, Mapping, Sequence
 
 from planbound.engine.loop.checks import unknown_probe
 from planbound.engine.loop.given import GivenCondition, GivenStep, refuse_tangled
-from planbound.engine.loop.state import TOOLS
+from planbound.engine.loop.owner import TOOLS
 from planbound.errors import NothingToDo, Refused, UsageError
 from planbound.journal.event import EventKind
 from planbound.journal.record import Json

@@ -1,0 +1,142 @@
+"""Plans of people are worked off by agents in the loop when they are approved, not before."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+
+import pytest
+
+import planbound
+from planbound.engine.configuration import read_configuration
+from planbound.engine.loop.finalization import Accept, Reject, Silent
+from planbound.engine.loop.guard import written_paths
+from planbound.errors import ConfigurationError
+from tests.loop.scratch import SHOWN, A, B, Scratch
+from tests.run.bench import Step, plan_text
+
+MAKE_A = Step("Make a", contract="grep -qx right src/a")
+HOW = "planbound approve mine"
+RAN = ("BASELINE_OBSERVED", "CONTRACT_STARTED", "CONTRACT_EVALUATED", "TASK_STARTED")
+
+
+def write(scratch: Scratch, *steps: Step) -> Path:
+    """Write a plan as a person does, in an editor."""
+    return scratch.write(".harness/PLAN-mine.md", plan_text(*steps))
+
+
+@pytest.mark.requirement("loop.approval.people")
+def test_what_a_person_wrote_waits_for_a_yes_on_every_surface(
+    bench: Scratch, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    write(bench, MAKE_A)
+    loop = bench.loop(name="mine")
+    for told in (
+        loop.step_update(1, "in_progress"),
+        loop.step_update(1, "done", SHOWN),
+        loop.postcondition_verify(1),
+        loop.plan_status(),
+    ):
+        assert HOW in told.text
+        assert "a person wrote this plan and nobody approved it" in told.text
+    assert HOW in (loop.orientation() or "")
+    decision = loop.check("done")
+    assert isinstance(decision, Reject)
+    assert HOW in decision.missing[0]
+    for variable, value in bench.environment().items():
+        monkeypatch.setenv(variable, value)
+    session = planbound.open_session(str(bench.workspace), plan="mine")
+    assert HOW in session.call("step_update", step=1, status="in_progress").text
+    event = {"session_id": "s-1", "cwd": str(bench.workspace), "tool_name": "Write"}
+
+    def hook(moment: str, **fields: object) -> str:
+        stdin = json.dumps({**event, **fields})
+        done = bench.run("hook", moment, stdin=stdin, PLANBOUND_PLAN="mine")
+        return done.out
+
+    assert HOW in hook("stop")
+    assert HOW in hook("pre-tool-use", tool_input={"file_path": "src/a"})
+    assert hook("pre-tool-use", tool_input={"file_path": "docs/b"}).strip() == "{}"
+    assert bench.log().of(*RAN) == []
+    assert session.call("plan_request_approval").ok
+    assert isinstance(loop.check("I wait"), Silent)
+    bench.approve("mine")
+    assert hook("pre-tool-use", tool_input={"file_path": "src/a"}).strip() == "{}"
+    assert loop.step_update(1, "in_progress").ok
+    bench.right("a")
+    assert loop.step_update(1, "done", SHOWN).ok
+    assert loop.check("done") == Accept("done")
+
+
+@pytest.mark.parametrize(
+    ("setting", "mine", "own"),
+    [('"people"', False, True), ("true", False, False), ("false", True, True)],
+)
+def test_the_configuration_says_whose_plans_need_an_approval(
+    tmp_path: Path, setting: str, *, mine: bool, own: bool
+) -> None:
+    scratch = Scratch(tmp_path, f"[gate]\napproval = {setting}\n")
+    write(scratch, MAKE_A)
+    assert scratch.loop(name="mine").step_update(1, "in_progress").ok is mine
+    loop = scratch.loop("other", name="own")
+    assert loop.plan_create("Do it", [B]).ok
+    assert loop.step_update(1, "in_progress").ok is own
+
+
+@pytest.mark.parametrize("value", ["agents", 1, "true", []])
+def test_any_other_setting_is_refused_with_what_to_write(value: object) -> None:
+    with pytest.raises(ConfigurationError, match=r"`gate\.approval` is") as refused:
+        read_configuration({"gate": {"approval": value}}, path="planbound.toml")
+    assert refused.value.hint == 'write `"people"`, `true` (every plan) or `false` (no plan)'
+
+
+def test_a_plan_of_people_does_not_become_an_agents_own(bench: Scratch) -> None:
+    file = write(bench, MAKE_A)
+    loop = bench.loop(name="mine")
+    assert "holds what people wrote" in loop.plan_create("Do less", [B]).text
+    assert "holds what people wrote" in loop.plan_amend(add=[B], reason="more").text
+    bench.goes("verify", "mine")
+    file.unlink()
+    assert loop.plan_create("Do less", [B]).ok
+    told = loop.step_update(1, "in_progress")
+    assert "people had a hand in this plan" in told.text
+    assert HOW in told.text
+    bench.approve("mine")
+    assert loop.step_update(1, "in_progress").ok
+    # What somebody said yes to is theirs: changed by the tools, it needs another yes.
+    assert loop.plan_amend(add=[A], reason="more").ok
+    assert HOW in loop.step_update("make-a", "in_progress").text
+
+
+def test_a_name_is_free_again_when_the_plan_is_at_its_end(bench: Scratch) -> None:
+    write(bench, MAKE_A)
+    bench.goes("verify", "mine")
+    bench.goes("archive", "mine")
+    loop = bench.loop(name="mine")
+    assert loop.plan_create("Do it", [B]).ok
+    assert loop.step_update(1, "in_progress").ok
+
+
+def test_a_plan_of_people_with_faults_is_asked_for_and_the_faults_are_told(bench: Scratch) -> None:
+    text = plan_text(MAKE_A).replace("**contract:**", "**contrat:**")
+    bench.write(".harness/PLAN-mine.md", text)
+    told = bench.loop(name="mine").plan_request_approval()
+    assert told.ok
+    assert "Tell the person" in told.text
+    assert len(bench.log().of("GATE_APPROVAL_REQUESTED")) == 1
+
+
+@pytest.mark.parametrize(
+    ("tool", "arguments", "paths"),
+    [
+        ("Bash", {"command": "echo x > src/a; bash -c 'rm src/b' >/dev/null 2>&1"}, "src/a src/b"),
+        ("Bash", {"command": "cp src/a /tmp/b && ls"}, ""),
+        ("Edit", {"file_path": "/ws/src/a"}, "src/a"),
+        ("Write", {"file_path": "/elsewhere/a"}, ""),
+        ("Read", {"file_path": "/ws/src/a"}, ""),
+    ],
+)
+def test_what_a_call_would_write_is_seen(
+    tool: str, arguments: dict[str, object], paths: str
+) -> None:
+    assert list(written_paths(tool, arguments, "/ws")) == paths.split()
