@@ -97,6 +97,7 @@ REQUIREMENTS = {
     "run.edited": "an edit between stop and resume is shown, an edited judge refused",
     "run.plan-dependencies": "a plan is refused while one that it depends on is not proved",
     "run.skip": "a skipped step takes along what declares to need it, and nothing else",
+    "command.outside": "a file outside of `.harness/` is told how it becomes a plan",
     "run.worktree": "plans with disjoint touches share a worktree and do not see each other",
     "run.prompt": "every answer to a question works where the run asks it",
     "budget.waiting": "waiting for a person is not charged to the budget",

@@ -16,7 +16,6 @@ from planbound.errors import (
     ExitCode,
     NothingToDo,
     Refused,
-    UsageError,
 )
 from planbound.journal.event import EventKind
 from planbound.plan.digest import digest
@@ -47,8 +46,7 @@ class Gate:
         parts = Parts(workspace=arguments.workspace, state=arguments.state)
         parts.told = live_line().judging
         self.parts, self.file, self.data = read_bound_plan(arguments.plan, parts)
-        if not self.parts.holds(self.file.path):
-            raise UsageError("only a plan in `.harness/` goes through the gate")
+        self.parts.demand_own(self.file)
         self.plan = parse(self.data, path=self.file.shown)
         self.expires: str | None = None
 

@@ -36,6 +36,13 @@ def read_bound_plan(reference: str | None, parts: Parts) -> tuple[Parts, PlanFil
     return at_worktree(parts, file), file, data
 
 
+def read_own_plan(reference: str | None, parts: Parts) -> tuple[PlanFile, bytes]:
+    """Return a plan of the workspace; refuse any other file, and say what to do with it."""
+    file, data = read_plan(reference, parts)
+    parts.demand_own(file)
+    return file, data
+
+
 def read_plan(reference: str | None, parts: Parts) -> tuple[PlanFile, bytes]:
     """Return a plan's file and content; `-` is standard input."""
     if reference == STANDARD_INPUT:

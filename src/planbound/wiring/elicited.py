@@ -6,7 +6,7 @@ from collections.abc import Iterator, Mapping
 from typing import NamedTuple
 
 from planbound.engine.gate.approval import Method
-from planbound.errors import ConcurrentModification, Refused
+from planbound.errors import ConcurrentModification
 from planbound.journal.event import EventKind
 from planbound.plan.digest import digest
 from planbound.plan.model import Attest, Command, Contract, Plan
@@ -75,8 +75,7 @@ class ElicitedApprovals:
     def _read(self, slug: str) -> tuple[Parts, PlanFile, bytes, Plan]:
         """Return a plan, and the parts for the worktree that it is bound to."""
         file = locate(slug, self._parts.tree)
-        if not self._parts.holds(file.path):
-            raise Refused("only a plan in `.harness/` goes through the gate")
+        self._parts.demand_own(file)
         parts = at_worktree(self._parts, file)
         if parts is not self._parts:
             parts.configuration = self._parts.configuration

@@ -12,7 +12,7 @@ from planbound.engine.run.state import RunState
 from planbound.engine.team.fleet import asked_for, builds_on
 from planbound.engine.team.row import Row
 from planbound.engine.team.state import Binding
-from planbound.errors import NothingToDo, UsageError
+from planbound.errors import NothingToDo
 from planbound.plan.model import Plan
 from planbound.ports.children import Child
 from planbound.shell.children import ChildProcess
@@ -47,8 +47,7 @@ def make_fleet(
 
 def _slug_of(parts: Parts, name: str) -> str:
     file = locate(name, parts.tree)
-    if not parts.holds(file.path):
-        raise UsageError("only plans in `.harness/` are run")
+    parts.demand_own(file)
     return file.slug
 
 

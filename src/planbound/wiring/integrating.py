@@ -184,7 +184,9 @@ class Integrating:
         slugs, held = [], []
         for name in self.names:
             try:
-                slugs.append(locate(name, self.parts.tree).slug)
+                file = locate(name, self.parts.tree)
+                self.parts.demand_own(file)
+                slugs.append(file.slug)
             except PlanboundError as problem:
                 hint = f"; {problem.hint}" if problem.hint else ""
                 held.append(HeldBack(name, problem.message + hint))

@@ -7,7 +7,7 @@ from functools import cached_property
 from typing import TYPE_CHECKING
 
 from planbound.errors import BindingError, UsageError
-from planbound.ports.files import Files
+from planbound.ports.files import Files, PlanFile
 from planbound.store.files import RealFiles
 from planbound.workspace.tree import WorkspaceTree, find_root, plans_root
 
@@ -133,6 +133,13 @@ class Parts:
         """Say whether a file is one of the plans of this workspace."""
         harness = os.path.realpath(self._readable_harness())
         return os.path.dirname(os.path.realpath(path)) == harness
+
+    def demand_own(self, file: PlanFile) -> None:
+        """Raise where a file is none of the plans that this workspace approves and runs."""
+        if not self.holds(file.path):
+            from planbound.usecases.outside import refuse_outside  # noqa: PLC0415 - seldom
+
+            refuse_outside(file, self._readable_harness())
 
     def relative(self, path: str) -> str:
         """Return a path as it is seen from the root of the project."""

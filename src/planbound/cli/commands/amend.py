@@ -8,7 +8,7 @@ from planbound.cli import person
 from planbound.cli.inputs import read_plan
 from planbound.cli.reports import text
 from planbound.cli.terminal import Terminal
-from planbound.errors import ExitCode, NothingToDo, Refused, UsageError
+from planbound.errors import ExitCode, NothingToDo, Refused
 from planbound.plan.digest import digest
 from planbound.plan.model import PlanStatus
 from planbound.plan.parse import parse
@@ -35,8 +35,7 @@ def run(arguments: argparse.Namespace, terminal: Terminal) -> ExitCode:
     refuse_in_cell()
     parts = Parts(workspace=arguments.workspace, state=arguments.state)
     file, data = read_plan(arguments.plan, parts)
-    if not parts.holds(file.path):
-        raise UsageError("only a plan in `.harness/` is amended")
+    parts.demand_own(file)
     who = person.the_person(arguments.by)
     journal = parts.existing_journal()
     before = last_text(journal, vault(parts), file.slug) if journal is not None else None

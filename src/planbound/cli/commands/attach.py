@@ -5,7 +5,7 @@ from __future__ import annotations
 import argparse
 import sys
 
-from planbound.cli.inputs import read_plan
+from planbound.cli.inputs import read_own_plan
 from planbound.cli.reports.progress import ProgressReport
 from planbound.cli.terminal import Terminal
 from planbound.errors import ExitCode, NothingToDo
@@ -27,7 +27,7 @@ def configure(parser: argparse.ArgumentParser) -> None:
 def run(arguments: argparse.Namespace, terminal: Terminal) -> ExitCode:
     """Follow a run until it ends or waits; leaving it does not end it."""
     parts = Parts(workspace=arguments.workspace, state=arguments.state)
-    file, data = read_plan(arguments.plan, parts)
+    file, data = read_own_plan(arguments.plan, parts)
     journal = parts.existing_journal()
     state = run_state(parts, file, data)
     if journal is None or state.run is None:

@@ -5,7 +5,7 @@ from __future__ import annotations
 import argparse
 
 from planbound.cli import person
-from planbound.cli.inputs import read_plan
+from planbound.cli.inputs import read_own_plan
 from planbound.cli.pending import note_next
 from planbound.cli.terminal import Terminal
 from planbound.errors import ExitCode
@@ -28,7 +28,7 @@ def run(arguments: argparse.Namespace, terminal: Terminal) -> ExitCode:
     """Sign a statement with one's name."""
     refuse_in_cell()
     parts = Parts(workspace=arguments.workspace, state=arguments.state)
-    file, data = read_plan(arguments.plan, parts)
+    file, data = read_own_plan(arguments.plan, parts)
     who = person.the_person(arguments.by)
     state = decided_state(parts, file, data)
     statement = answers.attest(parts.recorder(), file.slug, state, arguments.subject, who)

@@ -5,7 +5,7 @@ from __future__ import annotations
 import argparse
 
 from planbound.cli import person
-from planbound.cli.inputs import read_plan
+from planbound.cli.inputs import read_own_plan
 from planbound.cli.terminal import Terminal
 from planbound.errors import ExitCode
 from planbound.wiring.judging import refuse_in_cell
@@ -25,7 +25,7 @@ def run(arguments: argparse.Namespace, terminal: Terminal) -> ExitCode:
     """End a run; the agent at work is stopped, what was proved stays on record."""
     refuse_in_cell()
     parts = Parts(workspace=arguments.workspace, state=arguments.state)
-    file, data = read_plan(arguments.plan, parts)
+    file, data = read_own_plan(arguments.plan, parts)
     who = person.the_person(arguments.by)
     holder = cancel_run(parts, file, data, who, arguments.reason)
     if arguments.json:

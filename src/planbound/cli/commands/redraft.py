@@ -36,8 +36,7 @@ def run(arguments: argparse.Namespace, terminal: Terminal) -> ExitCode:
     refuse_in_cell()
     parts = Parts(workspace=arguments.workspace, state=arguments.state)
     file, data = read_plan(arguments.plan, parts)
-    if not parts.holds(file.path):
-        raise UsageError("only a plan in `.harness/` is drafted anew")
+    parts.demand_own(file)
     reason = _reason(arguments, parts, file.slug)
     holder = holder_of(parts, file.slug)
     if holder is not None:  # before anybody is paid

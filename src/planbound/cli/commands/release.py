@@ -6,7 +6,7 @@ import argparse
 from collections.abc import Iterator
 
 from planbound.cli import person
-from planbound.cli.inputs import read_plan
+from planbound.cli.inputs import read_own_plan
 from planbound.cli.terminal import Terminal
 from planbound.errors import ExitCode, UsageError
 from planbound.source.visible import visible
@@ -29,7 +29,7 @@ def run(arguments: argparse.Namespace, terminal: Terminal) -> ExitCode:
     """Take a plan from whoever works on it: a person's decision; nothing is done by it."""
     refuse_in_cell()
     parts = Parts(workspace=arguments.workspace, state=arguments.state)
-    file, _ = read_plan(arguments.plan, parts)
+    file, _ = read_own_plan(arguments.plan, parts)
     reason = None if arguments.reason is None else arguments.reason.strip()
     if reason == "":
         raise UsageError("the reason is empty", hint="say why it is taken away")

@@ -7,7 +7,7 @@ import argparse
 from planbound.cli.inputs import read_plan
 from planbound.cli.terminal import Terminal
 from planbound.engine.team.state import Binding
-from planbound.errors import ExitCode, UsageError
+from planbound.errors import ExitCode
 from planbound.source.visible import visible
 from planbound.usecases.team.spawn import AlreadySpawned
 from planbound.wiring.judging import refuse_in_cell
@@ -29,8 +29,7 @@ def run(arguments: argparse.Namespace, terminal: Terminal) -> ExitCode:
     refuse_in_cell()
     parts = Parts(workspace=arguments.workspace, state=arguments.state)
     file, _ = read_plan(arguments.plan, parts)
-    if not parts.holds(file.path):
-        raise UsageError("only a plan in `.harness/` gets a worktree")
+    parts.demand_own(file)
     try:
         spawned = spawn_plan(parts, file, arguments.base)
     except AlreadySpawned as there:

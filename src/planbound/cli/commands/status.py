@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import argparse
 
-from planbound.cli.inputs import read_plan
+from planbound.cli.inputs import read_own_plan
 from planbound.cli.reports.loop import loop_data, loop_lines
 from planbound.cli.reports.question import question_lines
 from planbound.cli.reports.status import Known, state_data, status_lines
@@ -32,7 +32,7 @@ def run(arguments: argparse.Namespace, terminal: Terminal) -> ExitCode:
     """Say where a plan is: its steps, what waits, who drives it."""
     parts = Parts(workspace=arguments.workspace, state=arguments.state)
     remind_waiting(parts)
-    file, data = read_plan(arguments.plan, parts)
+    file, data = read_own_plan(arguments.plan, parts)
     state = run_state(parts, file, data)
     loop = loop_view(parts, file, data) if state.run is None else None
     holder = next(

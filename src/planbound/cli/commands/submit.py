@@ -6,7 +6,7 @@ import argparse
 
 from planbound.cli.inputs import read_bound_plan
 from planbound.cli.terminal import Terminal
-from planbound.errors import ExitCode, UsageError
+from planbound.errors import ExitCode
 from planbound.wiring.judging import refuse_in_cell
 from planbound.wiring.parts import Parts
 
@@ -27,8 +27,7 @@ def run(arguments: argparse.Namespace, terminal: Terminal) -> ExitCode:
     refuse_in_cell()
     parts = Parts(workspace=arguments.workspace, state=arguments.state)
     parts, file, _ = read_bound_plan(arguments.plan, parts)
-    if not parts.holds(file.path):
-        raise UsageError("only a plan in `.harness/` is run")
+    parts.demand_own(file)
     from planbound.wiring.workers import submit_plan  # noqa: PLC0415 - after what may be refused
 
     ticket = submit_plan(parts, file, anyway=arguments.anyway)

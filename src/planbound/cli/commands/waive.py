@@ -5,7 +5,7 @@ from __future__ import annotations
 import argparse
 
 from planbound.cli import person
-from planbound.cli.inputs import read_plan
+from planbound.cli.inputs import read_own_plan
 from planbound.cli.pending import note_next
 from planbound.cli.terminal import Terminal
 from planbound.errors import ExitCode, UsageError
@@ -28,7 +28,7 @@ def run(arguments: argparse.Namespace, terminal: Terminal) -> ExitCode:
     """Go on without a pass: a person's decision, on record for ever."""
     refuse_in_cell()
     parts = Parts(workspace=arguments.workspace, state=arguments.state)
-    file, data = read_plan(arguments.plan, parts)
+    file, data = read_own_plan(arguments.plan, parts)
     if not arguments.reason.strip():
         raise UsageError("the reason is empty", hint="say why it goes on without a pass")
     who = person.the_person(arguments.by)
