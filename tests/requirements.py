@@ -100,6 +100,7 @@ REQUIREMENTS = {
     "command.outside": "a file outside of `.harness/` is told how it becomes a plan",
     "run.worktree": "plans with disjoint touches share a worktree and do not see each other",
     "run.prompt": "every answer to a question works where the run asks it",
+    "budget.before": "no attempt begins that what is left does not cover; a person is asked first",
     "budget.waiting": "waiting for a person is not charged to the budget",
     "judging.progress": "a contract that runs for longer than a second says so",
     "status.cancelled": "a cancelled plan is not listed as failed",

@@ -156,9 +156,20 @@ def test_tokens_beyond_the_budget_stop_the_model(bench: Bench) -> None:
     with ModelServer([Reply(tool="list")]) as model:
         prepare(bench, model, Step("Make a"), fields="**Budget:** 300 tokens, 10 minutes")
         bench.goes("run", code=4)
+        assert not model.asked
+        question = bench.question()
+        assert "300 tokens left, 5,000 tokens needed (the default estimate)" in question["reason"]
+        bench.write(
+            "planbound.toml",
+            f'{bench.read("planbound.toml")}[budget]\nestimate = "100 tokens"\n',
+        )
+        bench.answer("raise", "--budget", "1 second")
+        bench.goes("resume", code=4)
 
     assert len(model.asked) == 3
-    assert bench.question()["kind"] == "budget"
+    question = bench.question()
+    assert question["kind"] == "budget"
+    assert "the budget is used up" in question["reason"]
 
 
 def test_a_service_that_asks_to_wait_is_asked_again_in_the_same_session(bench: Bench) -> None:

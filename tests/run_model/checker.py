@@ -6,6 +6,7 @@ What a plan says is known by its digest from who wrote it.
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping
+from statistics import median
 from typing import Any, NamedTuple
 
 from planbound.journal.event import EventKind as Kind
@@ -19,6 +20,9 @@ _ENDS = frozenset({"done", "done with skips", "failed", "cancelled", "revised"})
 _MOST_LOST = 5
 _OTHER_CLASSES = 3
 """Classes that are retried once, whatever `on_fail` says: hung, invalid input, tampered."""
+_SAFE_TOKENS = 2_000_000
+_REMEMBERED = 50
+_CUT_OFF = frozenset({"lost", "interrupted"})
 
 
 class BrokenInvariantError(AssertionError):
@@ -43,6 +47,9 @@ class Task:
         """The trees on which it was seen to pass, in this run."""
         self.own: tuple[str, str] | None = None
         """What was seen before the first attempt, and on which tree."""
+        self.tokens = 0
+        self.covered = False
+        """Whether a person allowed more for its next attempt."""
 
 
 class Approval(NamedTuple):
@@ -97,6 +104,9 @@ class Checker:
         self.last: Record | None = None
         self.owed: str | None = None
         """What the next record has to be about: a failure that has no answer yet."""
+        self.tokens = self.raised = 0
+        self.uses: list[int | None] = []
+        """The tokens of all attempts that came to their end; None: nobody knows."""
 
     # -- reading -------------------------------------------------------------------------------
 
@@ -164,6 +174,7 @@ class Checker:
         self.run = self.ended = self.ground = None
         self.stopped, self.left_out = set(), set()
         self.conditions, self.answered, self.amended, self.late = {}, set(), None, 0
+        self.tokens = self.raised = 0
         for name in skipped:
             self.tasks.setdefault(name, Task()).phase = "skipped"
 
@@ -286,6 +297,7 @@ class Checker:
         self._demand(task.phase == "pending", 10, f"the step is {task.phase}")
         self._demand(task.attempts + 1 == details["attempt"], 4, "attempts are counted wrong")
         self._in_order(str(name))
+        self._affordable(str(name))
         if self.stopped:
             self.late += 1
             self._demand(self.late <= self.jobs, 3, f"it goes on after {self.stopped}")
@@ -321,13 +333,45 @@ class Checker:
                 not (ready and other.phase == "pending" and not early), 3, f"`{step.id}` is first"
             )
 
+    def _affordable(self, name: str) -> None:
+        """What is left covers the step's own budget, else the median of what attempts used."""
+        task = self.tasks[name]
+        left: float = (self.shape.budget or _SAFE_TOKENS) + self.raised - self.tokens
+        own = self._own_rest(name)
+        self._demand(left > 0 and (own is None or own > 0), 9, "it begins with nothing")
+        if task.covered:
+            return
+        if own is not None and task.attempts:
+            each = task.tokens / task.attempts
+            self._demand(own >= each, 9, f"it begins with {own} of its own, and needs {each}")
+        started = [other for other, each in self.tasks.items() if each.phase == "started"]
+        left -= sum(self._need(other) for other in started)
+        need = self._need(name)
+        self._demand(left >= need, 9, f"it begins with {left} tokens, and needs {need}")
+
+    def _own_rest(self, name: str) -> int | None:
+        budget = next(step.budget for step in self.shape.steps if step.id == name)
+        return None if budget is None else budget + self.raised - self.tasks[name].tokens
+
+    def _need(self, name: str) -> float:
+        own = self._own_rest(name)
+        known = [tokens for tokens in self.uses[-_REMEMBERED:] if tokens is not None]
+        told = 2 * len(known) > len(self.uses[-_REMEMBERED:])
+        return own if own is not None else median(known) if told else 0
+
     def _phase(self, name: str) -> str:
         return self.tasks.get(name, Task()).phase
 
     def _attempt_ended(self) -> None:
-        task = self._task()
-        if self._details["ending"] == "lost" and task.copy:
+        task, ending = self._task(), self._details["ending"]
+        if ending == "lost" and task.copy:
             task.judged = True
+        tokens = self._details.get("tokens")
+        task.tokens += tokens or 0
+        self.tokens += tokens or 0
+        if ending not in _CUT_OFF:
+            task.covered = False
+            self.uses.append(tokens)
 
     def _evaluated(self) -> None:
         details = self._details
@@ -426,6 +470,8 @@ class Checker:
         if decision is None:
             self._is_of_the_run()
             if task is not None:
+                again = task.phase == "waiting" and task.question == details["kind"]
+                self._demand(not again, 9, "what waits for an answer is asked again")
                 task.phase, task.question = "waiting", details["kind"]
             return
         self._demand(bool(details.get("by")), 3, "nobody decided it")
@@ -440,9 +486,16 @@ class Checker:
     def _raised(self) -> None:
         """More budget is an answer to all who asked for it."""
         self._demand(bool(self._details["by"]), 9, "nobody decided it")
+        self.raised += self._details.get("tokens", 0)
         for task in self.tasks.values():
             if task.phase == "waiting" and task.question == "budget":
                 task.phase, task.recoveries = "pending", 0
+                task.covered = "tokens" in self._details
+
+    def _exceeded(self) -> None:
+        details = self._details
+        if "left" in details:
+            self._demand(details["left"] < details["needed"], 9, "there was enough")
 
     # -- failures ------------------------------------------------------------------------------
 
@@ -516,6 +569,7 @@ _HANDLERS: dict[Kind, Callable[[Checker], None]] = {
     Kind.ATTESTED: Checker._attested,
     Kind.RECOVERY_ESCALATION: Checker._escalated,
     Kind.BUDGET_RAISED: Checker._raised,
+    Kind.BUDGET_EXCEEDED: Checker._exceeded,
     Kind.FAILURE_DETECTED: Checker._detected,
     Kind.RECOVERY_APPLIED: Checker._recovered,
 }

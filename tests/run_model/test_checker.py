@@ -99,6 +99,7 @@ LIES: dict[str, tuple[int, Lie]] = {
     "a wrong summary": (9, told(Kind.EXECUTION_COMPLETE, completed=1)),
     "another tree": (9, told(Kind.EXECUTION_COMPLETE, tree="another")),
     "a cancellation by nobody": (9, told(Kind.EXECUTION_COMPLETE, status="cancelled")),
+    "too little for a step": (9, told(Kind.ATTEMPT_ENDED, tokens=1_500_000)),
     "skips that are none": (9, told(Kind.EXECUTION_COMPLETE, status="done with skips")),
 }
 

@@ -15,7 +15,7 @@ from planbound.ports.motor import Asking, Ended, Halted
 from planbound.usecases import gate
 from tests.run_model.plans import ON_FAIL, StepShape
 from tests.run_model.scene import Scene
-from tests.run_model.world import FILE, JUDGE, SECRETS, SLUG, Judged, Work
+from tests.run_model.world import FILE, JUDGE, SECRETS, SLUG, Attempt, Judged, Work
 
 A, B = StepShape("a"), StepShape("b")
 OPEN_A, OPEN_B = StepShape("a", scoped=False), StepShape("b", scoped=False)
@@ -251,3 +251,20 @@ def test_a_run_that_is_killed_at_any_call_goes_on_where_the_proof_ends(
         begun = [event["task"] for event in scene.events(STARTED)]
         assert begun.count(B.id) <= 2
     assert FILE.slug == SLUG
+
+
+@pytest.mark.requirement("budget.before")
+@pytest.mark.parametrize("jobs", [1, 2])
+def test_who_goes_on_after_a_crash_asks_the_same_question_once(
+    monkeypatch: pytest.MonkeyPatch, jobs: int
+) -> None:
+    scene = Scene(monkeypatch, A, B, budget=1000)
+    scene.world.attempts.append(Attempt(Work.RIGHT, tokens=700))
+    assert scene.go(scene.start(jobs)) == Asking()
+    assert scene.go(scene.start(jobs)) == Asking()
+    (question,) = scene.people.questions()
+    assert "300 tokens of 1,000 tokens left, 700 tokens needed" in question.reason
+    assert len(scene.events(EventKind.BUDGET_EXCEEDED)) == 1
+    scene.people.answer(question, "raise")
+    assert scene.go(scene.start(jobs), Work.RIGHT) == Ended("done")
+    assert len(scene.events(EventKind.BUDGET_EXCEEDED)) == 1

@@ -394,7 +394,8 @@ class Driver:
         working = frozenset(self.runner._working)
         now = self.world.clock.moment.strftime("%Y-%m-%dT%H:%M:%S.%fZ")
         alone = bool(self.runner._alone)
-        pace = Pace(now, jobs=self.jobs, working=working, alone=alone)
+        expected = self.runner._expected
+        pace = Pace(now, jobs=self.jobs, working=working, alone=alone, expected=expected)
         return decide(self.session.state, pace)
 
     def _let_end(self, place: int) -> None:

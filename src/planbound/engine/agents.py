@@ -8,10 +8,19 @@ from decimal import Decimal
 from typing import NamedTuple
 
 from planbound.engine.configuration_table import Table
+from planbound.plan.limits import Budget
 from planbound.source.pattern import lazy_pattern
 
 _DOLLARS = lazy_pattern(r"\s*\$?\s*(\d{1,6}(?:\.\d{1,6})?)\s*")
 _WORD = lazy_pattern(r"[a-z][a-z0-9_-]{0,39}")
+
+
+_METERED = frozenset(
+    {"acp", "aider", "claude", "codex", "gemini", "goose", "mini", "model", "opencode", "qwen"}
+)
+"""Kinds that work with a model; what others are, nobody knows before they worked."""
+_PRICED = frozenset({"claude"})
+"""Those that always say what an attempt cost."""
 
 
 class Home(enum.Enum):
@@ -62,6 +71,17 @@ _KEYS = (
     "kind", "command", "env", "network", "home", "timeout", "model", "base_url", "tools",
     "skills", "max_cost", "price", "options",
 )  # fmt: skip
+
+
+def estimate_of(rules: AgentRules | None, told: Budget, usual: Budget) -> Budget:
+    """Return what an attempt of an agent is taken to use before any was seen; None: who knows.
+
+    `told` is what the configuration says of every agent, `usual` also what is shipped.
+    """
+    if rules is None or rules.kind not in _METERED:
+        return told
+    is_priced = rules.kind in _PRICED or rules.price is not None
+    return usual._replace(dollars=usual.dollars if is_priced else told.dollars)
 
 
 def read_agents(table: Table) -> dict[str, AgentRules]:

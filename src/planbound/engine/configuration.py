@@ -9,8 +9,9 @@ from typing import TYPE_CHECKING, NamedTuple
 from planbound.engine.configuration_table import Table
 from planbound.engine.judging.level import Isolation
 from planbound.errors import ConfigurationError
+from planbound.plan.limits import Budget
 from planbound.plan.model import Baseline, Evidence
-from planbound.verify.facts import DEFAULT_ROLES
+from planbound.verify.facts import DEFAULT_ROLES, ESTIMATE
 
 if TYPE_CHECKING:
     from planbound.engine.agents import AgentRules
@@ -24,7 +25,7 @@ STRICT = "strict"
 PROFILES = ("default", STRICT)
 _KEYS = (
     *("profile", "verify", "agents", "roles", "redact", "contracts", "judging", "workspace"),
-    *("gate", "notify", "run", "recovery", "worktrees"),
+    *("gate", "notify", "run", "recovery", "worktrees", "budget"),
 )
 
 
@@ -133,6 +134,23 @@ class RunRules(NamedTuple):
     """For how many seconds a runner that is not heard of any more keeps its plan."""
 
 
+class BudgetRules(NamedTuple):
+    """What is known of the use of agents before any was seen at work."""
+
+    estimate: Budget = Budget()
+    """What somebody wrote that an attempt uses; what is None is as shipped."""
+
+    @property
+    def usual(self) -> Budget:
+        """Return what an attempt of a coding agent is taken to use."""
+        tokens, dollars, seconds = self.estimate
+        return Budget(
+            tokens=ESTIMATE.tokens if tokens is None else tokens,
+            dollars=ESTIMATE.dollars if dollars is None else dollars,
+            seconds=ESTIMATE.seconds if seconds is None else seconds,
+        )
+
+
 class Configuration(NamedTuple):
     """What a workspace says about itself."""
 
@@ -151,6 +169,7 @@ class Configuration(NamedTuple):
     roster: Mapping[str, Role] = {}
     """The roles that are configured; see `role_of` for those that are shipped."""
     run: RunRules = RunRules()
+    budget: BudgetRules = BudgetRules()
     own_recipes: tuple[Recipe, ...] | None = None
     """None: nothing is said about recovery; see `recipes`."""
     own_worktrees: WorktreeRules | None = None
@@ -219,6 +238,7 @@ def read_configuration(document: Mapping[str, object], *, path: str) -> Configur
         agents=agents,
         roster=_roster(top.table("roles"), agents),
         run=run,
+        budget=_budget(top.table("budget")),
         own_recipes=_recipes(top.table("recovery")) if "recovery" in document else None,
         own_worktrees=_worktrees(top.table("worktrees")) if "worktrees" in document else None,
         path=path,
@@ -253,6 +273,12 @@ def _run(table: Table, agents: Mapping[str, AgentRules]) -> RunRules:
         agent=agent if isinstance(agent, str) else None,
         lease=table.seconds("lease", RunRules().lease),
     )
+
+
+def _budget(table: Table) -> BudgetRules:
+    table.allow(*BudgetRules._fields)
+    what = "what an attempt is likely to use"
+    return BudgetRules(table.budget("estimate", what) if "estimate" in table.values else Budget())
 
 
 def _contracts(table: Table) -> Contracts:

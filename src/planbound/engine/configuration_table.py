@@ -8,7 +8,7 @@ from collections.abc import Mapping
 from typing import NoReturn, TypeVar
 
 from planbound.errors import ConfigurationError
-from planbound.plan.limits import LimitError, parse_duration
+from planbound.plan.limits import Budget, LimitError, parse_budget, parse_duration
 from planbound.plan.suggest import nearest
 from planbound.source.pattern import lazy_pattern
 
@@ -65,6 +65,17 @@ class Table:
         if not isinstance(value, list) or not all(isinstance(item, str) for item in value):
             self.refuse(key, f"is not {what}", f'write `{key} = ["..."]`')
         return tuple(value)
+
+    def budget(self, key: str, what: str) -> Budget:
+        """Return an amount of tokens, dollars and time, or of some of them; `what` it is."""
+        value = self.values[key]
+        example = f'write {what}, such as `{key} = "50k tokens, $0.50, 10 minutes"`'
+        if not isinstance(value, str):
+            self.refuse(key, f"is {value!r}", example)
+        try:
+            return parse_budget(value)
+        except LimitError as error:
+            self.refuse(key, f"is {value!r}: {error.reason}", example)
 
     def names(self, key: str) -> tuple[str, ...]:
         """Return names of variables."""

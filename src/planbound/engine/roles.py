@@ -9,7 +9,7 @@ from typing import NamedTuple
 from planbound.engine.agents import AgentRules, seats_of
 from planbound.engine.configuration_table import Table
 from planbound.plan.glob import Glob, GlobError, parse_glob
-from planbound.plan.limits import Budget, LimitError, format_budget, parse_budget
+from planbound.plan.limits import Budget, format_budget
 from planbound.plan.suggest import nearest
 from planbound.source.pattern import lazy_pattern
 
@@ -195,16 +195,10 @@ def _tools(table: Table) -> tuple[str, ...]:
 
 
 def _budget(table: Table) -> Budget:
-    value = table.values["budget"]
-    example = 'write what an attempt may use, such as `budget = "50k tokens, $0.50, 10 minutes"`'
-    if not isinstance(value, str):
-        table.refuse("budget", f"is {value!r}", example)
-    try:
-        budget = parse_budget(value)
-    except LimitError as error:
-        table.refuse("budget", f"is {value!r}: {error.reason}", example)
+    budget = table.budget("budget", "what an attempt may use")
     if any(part is not None and Decimal(part) <= 0 for part in budget):
-        table.refuse("budget", f"is {value!r}, which leaves nothing", example)
+        example = 'write what an attempt may use, such as `budget = "50k tokens, $0.50"`'
+        table.refuse("budget", f"is {table.values['budget']!r}, which leaves nothing", example)
     return budget
 
 

@@ -387,12 +387,14 @@ EVENTS: dict[EventKind, EventSpec] = {
         *(_FILES, _RESTORED, _PLACE, _RUN, _ATTEMPT),
     ),
     EventKind.BUDGET_EXCEEDED: spec(
-        "A limit was reached.",
+        "A limit was reached, or leaves too little for an attempt that was to begin.",
         must("limit", _EXACT, "which one: `tokens`, `cost` or `time`"),
         may("allowed", _NUMBER, "how much there was"),
         may("spent", _NUMBER, "how much was used"),
         may("remaining", _INTEGER, "how many steps are not settled"),
-        may("needed", _NUMBER, "how much more they are likely to need"),
+        may("needed", _NUMBER, "how much more they are likely to need; with `left`: the attempt"),
+        may("left", _NUMBER, "how much there still is, where the attempt did not begin"),
+        may("basis", _TEXT, "where the number of what the attempt needs comes from"),
         *(_PLACE, _RUN, _ATTEMPT),
     ),
     EventKind.BUDGET_RAISED: spec(

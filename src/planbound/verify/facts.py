@@ -8,13 +8,20 @@ from __future__ import annotations
 
 import enum
 from collections.abc import Mapping
+from decimal import Decimal
 from types import MappingProxyType
 from typing import NamedTuple
+
+from planbound.plan.limits import Budget
 
 DEFAULT_ROLES = frozenset(
     {"coder", "reviewer", "researcher", "tech-lead", "worker", "tester", "project-manager"}
 )
 """The roles that a workspace without configuration has."""
+ESTIMATE = Budget(tokens=5_000, dollars=Decimal("0.02"), seconds=Decimal(30))
+"""What an attempt of a coding agent is taken to use at the least that one can count on."""
+MINIMUM = Budget(tokens=50, dollars=Decimal("0.00001"), seconds=Decimal("0.5"))
+"""Below this no attempt is possible: the prompt alone is longer, no agent starts that fast."""
 
 
 class PathKind(enum.Enum):
@@ -77,3 +84,5 @@ class Facts(NamedTuple):
     """What is in `node_modules/.bin`."""
     elsewhere: Mapping[str, str] = MappingProxyType({})
     """For missing tools where the caller's PATH has them."""
+    estimate: Budget = ESTIMATE
+    """What an attempt is taken to use, where nothing is known of it."""

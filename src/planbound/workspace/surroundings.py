@@ -59,6 +59,7 @@ class RealSurroundings:
             network=self.configuration.contracts.network,
             has_environment=project.found is not None,
             node_programs=frozenset(_listed(os.path.join(self.root, "node_modules", ".bin"))),
+            estimate=self.configuration.budget.usual,
         )
 
     def _neighbours(self, questions: Questions) -> Neighbours | None:

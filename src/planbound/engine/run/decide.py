@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
-from collections.abc import Collection
+from collections.abc import Collection, Mapping
+from types import MappingProxyType
 from typing import NamedTuple
 
+from planbound.engine.run.budget import Excess, Expected, Shortages, excess, shortages
 from planbound.engine.run.layout import Slot, are_disjoint
 from planbound.engine.run.state import RunState
 from planbound.engine.run.step_state import Phase
@@ -33,6 +35,13 @@ class Begin(NamedTuple):
     """Whether it works in the workspace itself, so that nothing else may run meanwhile."""
 
 
+class AskBudget(NamedTuple):
+    """Ask a person before an attempt at a step begins that the budget does not cover."""
+
+    slot: Slot
+    found: Excess | Shortages
+
+
 class Await(NamedTuple):
     """Wait until one of the steps that are being worked on has ended."""
 
@@ -59,7 +68,9 @@ class Finish(NamedTuple):
     reason: str = ""
 
 
-Action = CheckPreconditions | JudgeLeft | Begin | Await | Sleep | Ask | CheckEnd | Finish
+Action = (
+    CheckPreconditions | JudgeLeft | Begin | AskBudget | Await | Sleep | Ask | CheckEnd | Finish
+)
 
 
 class Pace(NamedTuple):
@@ -73,6 +84,8 @@ class Pace(NamedTuple):
     """Whether one of them works in the workspace itself."""
     final_tree: str | None = None
     """The tree on which the end was judged, where it was."""
+    expected: Mapping[int, Expected] = MappingProxyType({})
+    """By step what is known of an attempt at it beside what its plan has seen."""
 
 
 def decide(state: RunState, pace: Pace) -> Action:
@@ -132,9 +145,15 @@ def _next_step(state: RunState, pace: Pace) -> Action | None:
             return None if pace.working else JudgeLeft(slot)
         if step.phase is not Phase.PENDING or _is_early(step.not_before, pace.now):
             continue
+        if pace.working and not _may_join(state, slot, pace):
+            continue
+        short = excess(state, slot) or shortages(state, slot, pace.expected)
+        if short is not None:
+            return AskBudget(slot, short)
         if not pace.working:
             return Begin(slot, alone=pace.jobs == 1 or not _may_share(slot))
-        if _may_join(state, slot, pace):
+        # Where it depends on what the others need, they come to their end first.
+        if shortages(state, slot, pace.expected, beside=True) is None:
             return Begin(slot, alone=False)
     return None
 

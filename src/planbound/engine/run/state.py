@@ -3,9 +3,10 @@
 from __future__ import annotations
 
 from bisect import bisect_left
+from collections import deque
 from collections.abc import Iterable, Iterator, Mapping
 from datetime import datetime
-from decimal import Decimal, InvalidOperation
+from decimal import Decimal
 from typing import NamedTuple
 
 from planbound.engine.gate.approval import Approval, approval_of
@@ -13,13 +14,26 @@ from planbound.engine.judging.proof import Look
 from planbound.engine.recovery.failure import FailureClass
 from planbound.engine.run.layout import Layout, Slot, needed_by
 from planbound.engine.run.question import Question, QuestionKind, question_of
-from planbound.engine.run.step_state import Feedback, Phase, Raised, Spent, StepState
+from planbound.engine.run.step_state import (
+    CUT_OFF,
+    Feedback,
+    Phase,
+    Raised,
+    Spent,
+    StepState,
+    Use,
+    decimal_of,
+    raised_limits,
+    used_in,
+)
 from planbound.journal.event import EventKind
 from planbound.journal.record import Json, Provenance, Record
 from planbound.journal.redact import was_redacted
 
 BLOCKED_RULE = "agent-blocked"
 """The rule that says that an agent calls itself blocked."""
+_REMEMBERED = 50
+"""So many of the last attempts of a role say what the next one is likely to use."""
 _BY_PEOPLE = frozenset({"waived", "attested"})
 _NO_WORK = frozenset(
     {
@@ -50,6 +64,8 @@ class RunState:
         self.revision = 1
         self.used: dict[str, str] = {}
         """By the nonce of each approval the run that has it."""
+        self.uses: dict[str, deque[Use]] = {}
+        """By role what its last attempts used, in earlier runs of the plan, too."""
         self._begin_plan()
 
     def _begin_plan(self) -> None:
@@ -368,7 +384,7 @@ class RunState:
         details = record.draft.details
         tokens, dollars = details.get("tokens"), details.get("dollars")
         ending = str(details.get("ending"))
-        cost, duration = _decimal(dollars), details.get("duration")
+        cost, duration = decimal_of(dollars), details.get("duration")
         estimated = details.get("estimated")
         guessed = estimated if isinstance(estimated, int) else 0
         if found is not None:
@@ -381,6 +397,12 @@ class RunState:
             # What was estimated may be in what the session reports the next time.
             told = max(0, (tokens if isinstance(tokens, int) else 0) - guessed)
             _follow(step, details, told, cost or Decimal(0))
+            if ending not in CUT_OFF:
+                step.covered = frozenset()
+        ended = used_in(details)
+        if ended is not None:
+            role, use = ended
+            self.uses.setdefault(role, deque(maxlen=_REMEMBERED)).append(use)
         self.spent = self.spent._replace(
             estimated=self.spent.estimated + guessed,
             tokens=self.spent.tokens + (tokens if isinstance(tokens, int) else 0),
@@ -577,15 +599,17 @@ class RunState:
         tokens, seconds = details.get("tokens"), details.get("seconds")
         self.raised = Raised(
             tokens=self.raised.tokens + (tokens if isinstance(tokens, int) else 0),
-            dollars=self.raised.dollars + (_decimal(details.get("dollars")) or Decimal(0)),
+            dollars=self.raised.dollars + (decimal_of(details.get("dollars")) or Decimal(0)),
             seconds=self.raised.seconds
             + (float(seconds) if isinstance(seconds, int | float) else 0.0),
         )
+        covered = raised_limits(details)
         for key, question in list(self.questions.items()):
             if question.kind is QuestionKind.BUDGET:
                 self._close(key)
                 index = self.layout.by_id.get(question.task_id or "")
                 if index is not None:
+                    self.steps[index].covered |= covered
                     self.steps[index].reset_recovery()
                     self._settle(index, Phase.PENDING)
 
@@ -650,16 +674,6 @@ def _text(value: Json) -> str | None:
 
 def _texts(value: Json) -> tuple[str, ...]:
     return tuple(str(item) for item in value) if isinstance(value, list) else ()
-
-
-def _decimal(value: Json) -> Decimal | None:
-    if not isinstance(value, str):
-        return None
-    try:
-        found = Decimal(value)
-    except InvalidOperation:
-        return None
-    return found if found.is_finite() else None
 
 
 def _moment(stamp: str) -> datetime:

@@ -3,11 +3,17 @@
 from __future__ import annotations
 
 import enum
-from decimal import Decimal
+from collections.abc import Mapping
+from decimal import Decimal, InvalidOperation
 from typing import NamedTuple
 
 from planbound.engine.judging.proof import Before, Look
 from planbound.engine.recovery.failure import FailureClass
+from planbound.engine.roles import USUAL
+from planbound.journal.record import Json
+
+CUT_OFF = frozenset({"lost", "interrupted"})
+"""Ends of an attempt that say nothing of what a whole one uses."""
 
 
 class Phase(enum.Enum):
@@ -53,9 +59,9 @@ class StepState:
     """One step of a run."""
 
     __slots__ = (
-        "approved", "attempts", "baseline", "blocked", "copy", "dollars", "ended", "feedback",
-        "guidance", "judged_tree", "manifest", "not_before", "phase", "question", "reason",
-        "recovered", "repeated", "result", "retries", "said", "seconds", "session",
+        "approved", "attempts", "baseline", "blocked", "copy", "covered", "dollars", "ended",
+        "feedback", "guidance", "judged_tree", "manifest", "not_before", "phase", "question",
+        "reason", "recovered", "repeated", "result", "retries", "said", "seconds", "session",
         "session_dollars", "session_tokens", "signature", "tokens", "verdict",
     )  # fmt: skip
 
@@ -86,6 +92,8 @@ class StepState:
         """The agent that had the last attempt, and its own name for its session."""
         self.session_tokens, self.session_dollars = 0, Decimal(0)
         """What was used in that session."""
+        self.covered: frozenset[Limit] = frozenset()
+        """The limits of which a person allowed more for its next attempt, however much."""
         self.reset_recovery()
 
     @property
@@ -102,6 +110,22 @@ class StepState:
         self.repeated = 0
         self.blocked = 0
         """How often its agent said that it is blocked, and was told to try."""
+
+
+class Limit(enum.Enum):
+    """What a budget limits; the values are those of the journal."""
+
+    TOKENS = "tokens"
+    DOLLARS = "cost"
+    SECONDS = "time"
+
+
+class Use(NamedTuple):
+    """What one attempt is known to have used; None: nobody knows."""
+
+    tokens: int | None = None
+    dollars: Decimal | None = None
+    seconds: float | None = None
 
 
 class Spent(NamedTuple):
@@ -123,3 +147,39 @@ class Raised(NamedTuple):
     tokens: int = 0
     dollars: Decimal = Decimal(0)
     seconds: float = 0.0
+
+
+def used_in(details: Mapping[str, Json]) -> tuple[str, Use] | None:
+    """Return the role of an attempt that ended, and what it used; None where it was cut off."""
+    if details.get("ending") in CUT_OFF:
+        return None
+    role, tokens, duration = details.get("role"), details.get("tokens"), details.get("duration")
+    use = Use(
+        tokens=tokens if isinstance(tokens, int) else None,
+        dollars=decimal_of(details.get("dollars")),
+        seconds=float(duration) if isinstance(duration, int | float) else None,
+    )
+    return (role if isinstance(role, str) else USUAL), use
+
+
+def raised_limits(details: Mapping[str, Json]) -> frozenset[Limit]:
+    """Return the limits that a `BUDGET_RAISED` raises."""
+    keys = (("tokens", Limit.TOKENS), ("dollars", Limit.DOLLARS), ("seconds", Limit.SECONDS))
+    return frozenset(limit for key, limit in keys if _amount(details.get(key)) > 0)
+
+
+def decimal_of(value: Json) -> Decimal | None:
+    """Return an amount of the journal; None where it is none."""
+    if not isinstance(value, str):
+        return None
+    try:
+        found = Decimal(value)
+    except InvalidOperation:
+        return None
+    return found if found.is_finite() else None
+
+
+def _amount(value: Json) -> Decimal:
+    if isinstance(value, int | float):
+        return Decimal(value)
+    return decimal_of(value) or Decimal(0)

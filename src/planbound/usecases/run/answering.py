@@ -23,7 +23,7 @@ from planbound.engine.recovery.answer import (
 from planbound.engine.recovery.classified import Classified, Failure, patterns_of
 from planbound.engine.recovery.failure import FailureClass
 from planbound.engine.recovery.guidance import BLOCKED
-from planbound.engine.run.budget import excess
+from planbound.engine.run.budget import Excess, Shortages, excess
 from planbound.engine.run.layout import Slot
 from planbound.engine.run.question import Choice, QuestionKind
 from planbound.engine.run.state import BLOCKED_RULE
@@ -378,7 +378,8 @@ class Answering:
                 drafts.append(self._escalation(order, attempted, found, decision))
             case Escalate():
                 if found.kind is FailureClass.BUDGET and found.rule not in _OWN_BUDGETS:
-                    drafts.extend(self._budget_question(slot, order.number, _used(attempted)))
+                    over = excess(session.state, slot, _used(attempted))
+                    drafts.extend(self._budget_question(slot, order.number, over))
                 else:
                     drafts.append(self._escalation(order, attempted, found, decision))
             case _:
@@ -501,27 +502,19 @@ class Answering:
 
     # -- the budget ----------------------------------------------------------------------------
 
-    def over_budget(self, slot: Slot) -> bool:
-        """Ask a person where nothing is left to spend; say whether that is so."""
-        state = self.session.state
-        if excess(state, slot) is None:
-            return False
-        self.session.append(self._budget_question(slot, state.steps[slot.place].attempts, Spent()))
-        return True
+    def ask_budget(self, slot: Slot, found: Excess | Shortages) -> None:
+        """Ask a person before an attempt begins that what is left does not cover."""
+        attempts = self.session.state.steps[slot.place].attempts
+        self.session.append(self._budget_question(slot, attempts, found))
 
-    def _budget_question(self, slot: Slot, attempt: int, more: Spent) -> list[Draft]:
-        found = excess(self.session.state, slot, more)
+    def _budget_question(
+        self, slot: Slot, attempt: int, found: Excess | Shortages | None
+    ) -> list[Draft]:
         details: dict[str, Json] = {"limit": "tokens", "attempt": attempt}
         reason = "the agent says that its own budget is used up"
         if found is not None:
             reason = found.question()
-            details |= {
-                "limit": found.limit,
-                "allowed": round(found.allowed, 6),
-                "spent": round(found.spent, 6),
-                "needed": round(found.needed, 6),
-                "remaining": found.remaining,
-            }
+            details |= found.details()
         extra: dict[str, Json] = {"attempt": attempt, "failure_type": FailureClass.BUDGET.value}
         choices = (Choice.RAISE, Choice.ABORT, Choice.REVISE)
         return [

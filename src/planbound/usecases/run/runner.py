@@ -11,6 +11,7 @@ from planbound.engine.run.decide import (
     DONE,
     Action,
     Ask,
+    AskBudget,
     Await,
     Begin,
     CheckEnd,
@@ -55,6 +56,7 @@ class Runner:
         self.projection = Projection(session)
         self.ordering = Ordering(session)
         self.answering = Answering(session)
+        self._expected = self.ordering.staffing.expected()
         self.ending = Ending(session)
         self._working: dict[int, Order] = {}
         self._alone: set[int] = set()
@@ -76,6 +78,7 @@ class Runner:
             working=frozenset(self._working),
             alone=bool(self._alone),
             final_tree=self._final_tree,
+            expected=self._expected,
         )
         return self._act(decide(session.state, pace))
 
@@ -87,6 +90,8 @@ class Runner:
                 self._judge_left(action.slot)
             case Begin():
                 self._begin(action.slot, alone=action.alone)
+            case AskBudget():
+                self.answering.ask_budget(action.slot, action.found)
             case Await():
                 self._tell_why_alone()
                 self._collect()
@@ -163,8 +168,6 @@ class Runner:
             self.session.occupancy.leave()
 
     def _begin(self, slot: Slot, *, alone: bool) -> None:
-        if self.answering.over_budget(slot):
-            return
         # Before the tree is looked at: a mark that is written later would be a change.
         self.projection.show(working=slot)
         if not self._enter():

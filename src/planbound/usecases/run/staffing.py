@@ -2,23 +2,30 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from decimal import Decimal
 from functools import partial
 
+from planbound.engine.agents import estimate_of
 from planbound.engine.judging.scope import Scope
 from planbound.engine.prompt import Given, write_follow_up
-from planbound.engine.roles import Role, role_of
-from planbound.engine.run.budget import Allowance, room
+from planbound.engine.roles import USUAL, Role, role_of
+from planbound.engine.run.budget import Allowance, Expected, room
 from planbound.engine.run.layout import Slot
+from planbound.engine.run.step_state import Use, used_in
 from planbound.errors import Refused
+from planbound.journal.event import EventKind
 from planbound.plan.glob import Glob
 from planbound.plan.limits import Budget, format_budget
 from planbound.ports.agent import Agent, Usage
+from planbound.ports.journal import Query
 from planbound.usecases.run.attempt import Brief
 from planbound.usecases.run.session import Session
 
 AGENT_SECONDS = 600.0
+_NOTHING = Budget(tokens=0, dollars=Decimal(0), seconds=Decimal(0))
+_LOOKED_BACK = 100
+"""So many attempts of all plans say what one of a role is likely to use."""
 OVER_MAX_COST = "budget: the agent's own"
 """How the reason begins for which an agent is stopped that costs more than it may."""
 OVER_ROLE = "budget: the role"
@@ -34,15 +41,8 @@ class Staffing:
 
     def agent_for(self, slot: Slot) -> Agent | None:
         """Return who gets a step; None where a person answers for it and nobody works on it."""
-        desk = self.session.desk
         target = slot.step.target.value if slot.step.target else None
-        usual = desk.configuration.run.agent
-        able = self._able(target)
-        if not able and usual is not None:
-            able = [usual]
-        if not able and target is None and len(desk.agents) == 1:
-            able = list(desk.agents)
-        agent = desk.agents.get(able[self._turn(slot) % len(able)]) if able else None
+        agent = self._find(slot, target)
         if agent is None and not slot.is_attested:
             wanted = target or "coder"
             raise Refused(
@@ -51,6 +51,53 @@ class Staffing:
                 " `planbound agents` says what is installed",
             )
         return agent
+
+    def _find(self, slot: Slot, target: str | None) -> Agent | None:
+        desk = self.session.desk
+        usual = desk.configuration.run.agent
+        able = self._able(target)
+        if not able and usual is not None:
+            able = [usual]
+        if not able and target is None and len(desk.agents) == 1:
+            able = list(desk.agents)
+        return desk.agents.get(able[self._turn(slot) % len(able)]) if able else None
+
+    def expected(self) -> dict[int, Expected]:
+        """Return by step what is known of an attempt at it, whatever the plan has seen so far."""
+        elsewhere = self._elsewhere()
+        return {slot.place: self._expect(slot, elsewhere) for slot in self.session.layout.slots}
+
+    def _expect(self, slot: Slot, elsewhere: Mapping[str, tuple[Use, ...]]) -> Expected:
+        target = slot.step.target.value if slot.step.target else None
+        agent = self._find(slot, target)
+        if agent is None:
+            return Expected(most=_NOTHING)
+        configuration = self.session.desk.configuration
+        rules, budget = configuration.agents.get(agent.name), configuration.budget
+        role = self.role(slot)
+        limits = Budget() if role is None else role.budget
+        costs = [each for each in (limits.dollars, self.max_cost(agent)) if each is not None]
+        seconds = Decimal(str(self.seconds(slot, agent)))
+        return Expected(
+            usual=estimate_of(rules, budget.estimate, budget.usual),
+            most=Budget(
+                tokens=limits.tokens,
+                dollars=min(costs, default=None),
+                seconds=min(seconds, limits.seconds or seconds),
+            ),
+            elsewhere=elsewhere.get(target or USUAL, ()),
+        )
+
+    def _elsewhere(self) -> dict[str, tuple[Use, ...]]:
+        """Return by role what the last attempts used in other plans."""
+        desk = self.session.desk
+        found: dict[str, tuple[Use, ...]] = {}
+        query = Query(events=(EventKind.ATTEMPT_ENDED,), last=_LOOKED_BACK)
+        for record in desk.journal.read(query):
+            used = used_in(record.draft.details) if record.draft.plan != desk.slug else None
+            if used is not None:
+                found[used[0]] = (*found.get(used[0], ()), used[1])
+        return found
 
     def room(self, slot: Slot, agent: Agent) -> Allowance:
         """Return what an attempt may use: of the budgets, and of what agent and role may."""
