@@ -474,6 +474,18 @@ def test_doctor_of_a_sound_workspace_finds_nothing_and_says_where_it_looked(
     assert found["journal anchor"][0].message == "not checked"
 
 
+@pytest.mark.requirement("doctor.plans")
+def test_doctor_names_the_plans_and_counts_no_empty_file(program: Program) -> None:
+    program.plan("one", text())
+    program.write(".harness/queued-plans/PLAN-later.md", text())
+    program.plan("blank", "\ufeff \n")
+    done = program.run("doctor")
+    assert "2 read without a fault" in done.out
+    assert ": one, later (staged)\n" in done.out
+    assert "WARN  plans: `.harness/PLAN-blank.md` is empty: no plan" in done.out
+    assert done.code == 0
+
+
 def test_doctor_warns_of_a_dangling_marker_and_of_conflict_copies(program: Program) -> None:
     program.plan("a")
     program.write(".harness/active-plan", "gone\n")

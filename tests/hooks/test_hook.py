@@ -15,6 +15,7 @@ import jsonschema
 import pytest
 
 from tests.hooks.session import Session, answer_of
+from tests.program import SOUND
 
 HOSTS = ("claude", "codex", "qwen", "gemini")
 MOMENTS = ("stop", "subagent-stop", "session-start", "pre-tool-use", "user-prompt-submit")
@@ -109,6 +110,42 @@ def test_a_session_that_begins_is_told_its_plan(session: Session, host: str) -> 
         assert "Make one" in answer["additionalContext"]
 
 
+@pytest.mark.requirement("hook.unbound")
+def test_a_session_without_a_plan_is_told_which_there_are(session: Session) -> None:
+    for name in ("one", "two"):
+        session.write(f".harness/PLAN-{name}.md", SOUND)
+    session.write(".harness/PLAN-blank.md", "\n")
+    # Nothing was ever recorded, and nothing is by being asked.
+    told = session.ask("session-start", "claude")["hookSpecificOutput"]["additionalContext"]
+    assert "- `one`: draft, 0/3 steps proved\n- `two`: draft" in told
+    assert "echo one > .harness/active-plan" in told
+    assert "PLANBOUND_PLAN=one" in told
+    assert "blank" not in told
+    assert not list(session.home.glob(".local/state/planbound/*/journal.sqlite"))
+    assert session.ask("stop", "claude") == {}
+    digest = session.run("show", "two", "--json").json["digest"]
+    session.run("approve", "two", "--digest", digest[:16], "--as", "x")
+    told = session.ask("session-start", "claude")["hookSpecificOutput"]["additionalContext"]
+    assert "- `two`: approved, 0/3 steps proved" in told
+    session.write(".harness/active-plan", "gone\n")
+    told = session.ask("session-start", "claude")["hookSpecificOutput"]["additionalContext"]
+    assert "`gone`" in told
+    assert "- `one`: draft" in told
+    session.write(".harness/active-plan", "two\n")
+    told = session.ask("session-start", "claude")["hookSpecificOutput"]["additionalContext"]
+    assert told.startswith("This session works on the plan `two`.")
+
+
+@pytest.mark.requirement("hook.unbound")
+def test_many_plans_are_told_in_a_bounded_text(session: Session) -> None:
+    for number in range(60):
+        session.write(f".harness/PLAN-{'long-name-' * 8}{number:02}.md", SOUND)
+    told = session.ask("session-start", "claude")["hookSpecificOutput"]["additionalContext"]
+    assert told.count("\n- ") == 21
+    assert "- and 40 more: `planbound list`" in told
+    assert len(told) < 4000
+
+
 @pytest.mark.parametrize("host", HOSTS)
 def test_a_prompt_is_preceded_by_a_short_reminder(session: Session, host: str) -> None:
     session.create()
@@ -166,7 +203,8 @@ def test_nothing_is_said_and_nothing_is_made_where_there_is_no_plan(
 ) -> None:
     assert session.ask(moment, **PROTECTED) == {}
     session.plan("later")
-    assert session.ask(moment, **PROTECTED) == {}
+    # Who begins is told which plans there are.
+    assert bool(session.ask(moment, **PROTECTED)) == (moment == "session-start")
     assert not list(session.home.iterdir())
 
 

@@ -92,9 +92,19 @@ def _place(folder: str, workspace: str | None, state: str | None) -> Place | Non
         os.path.join(main, HARNESS)
     )
     # Plans can be removed, and the journal knows of them. Where there is none, nothing was begun.
-    if not named and not elsewhere and not os.path.exists(home.journal):
+    begun = named or elsewhere or os.path.exists(home.journal)
+    if not begun and not _has_named_plans(os.path.join(main, HARNESS)):
         return None
     return Place(folder, root, workspace, state, home.folder)
+
+
+def _has_named_plans(harness: str) -> bool:
+    """Say whether there are plans that a session could be bound to."""
+    try:
+        with os.scandir(harness) as found:
+            return any(each.name.startswith("PLAN-") for each in found)
+    except OSError:
+        return False
 
 
 def _current() -> str | None:

@@ -6,7 +6,7 @@ import contextlib
 import os
 from typing import TYPE_CHECKING, assert_never
 
-from planbound.errors import JournalProblem, PlanboundError
+from planbound.errors import BindingError, JournalProblem, PlanboundError
 from planbound.hooks import tally
 from planbound.hooks.answer import NOTHING, Answer, context, deny, go_on, said
 from planbound.hooks.event import Event, Host, Moment
@@ -39,7 +39,7 @@ def respond(moment: Moment, event: Event, *, workspace: str | None, state: str |
 def _answered(moment: Moment, event: Event, place: Place) -> Answer:
     os.chdir(place.folder)
     if moment is Moment.SESSION_START:
-        return _told(moment, event, _open(place, event).orientation())
+        return _told(moment, event, _oriented(place, event))
     # A look is often enough: all that an agent does waits for these answers.
     seen = _glance(place, event)
     if seen is None:
@@ -53,6 +53,21 @@ def _answered(moment: Moment, event: Event, place: Place) -> Answer:
             return _stop(_open(place, event), event, place)
         case _:
             assert_never(moment)
+
+
+def _oriented(place: Place, event: Event) -> str | None:
+    """Return the session's plan; which ones there are where it has none, or that cannot be told."""
+    from planbound.wiring.glance import plans_here  # noqa: PLC0415 - start-up
+
+    where = {"workspace": place.workspace, "state": place.given_state}
+    try:
+        if _glance(place, event) is None:
+            return plans_here(**where)
+    except BindingError as error:
+        offered = plans_here(**where)
+        why = f"Planbound cannot tell which plan is yours: {_said(error)}"
+        return f"{why}\n\n{offered}" if offered else why
+    return _open(place, event).orientation()
 
 
 def _is_stop(moment: Moment) -> bool:

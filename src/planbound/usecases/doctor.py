@@ -22,7 +22,10 @@ from planbound.usecases.team.health import Finding
 
 MAX_FAULTS = 5
 """So many faults of one kind are told one by one."""
+MAX_NAMES = 20
+"""So many plans are named one by one."""
 NOT_CHECKED = "not checked"
+_SHELVED = {Shelf.STAGED: " (staged)", Shelf.ARCHIVE: " (archived)"}
 
 
 class Health(enum.Enum):
@@ -158,9 +161,12 @@ def _plans(seen: Overview, folder: str) -> Iterator[Check]:
         where = f"{folder}, {Shelf.STAGED.value}/ and {Shelf.ARCHIVE.value}/ in it"
         yield Check("plans", Health.OK, f"found nothing; looked in {where}")
         return
-    sound = 0
+    sound = []
     for line in seen.lines:
-        if line.problem is not None:
+        if line.is_empty:
+            cure = "write the plan, or remove the file"
+            yield Check("plans", Health.WARN, f"`{line.file.shown}` is empty: no plan", cure)
+        elif line.problem is not None:
             cure = f"make `{line.file.shown}` a readable file, or remove it"
             yield Check("plans", Health.FAIL, line.problem, cure)
         elif line.plan is not None and line.plan.faults:
@@ -168,10 +174,13 @@ def _plans(seen: Overview, folder: str) -> Iterator[Check]:
             cure = f"`planbound verify {line.file.shown}` tells them all"
             yield Check("plans", Health.WARN, found, cure)
         else:
-            sound += 1
+            sound.append(f"{line.file.slug}{_SHELVED.get(line.shelf, '')}")
     if sound:
-        of_all = f"{sound} of {len(seen.lines)}" if sound < len(seen.lines) else f"{sound}"
-        yield Check("plans", Health.OK, f"{of_all} read without a fault, in {folder}")
+        plans = sum(not line.is_empty for line in seen.lines)
+        of_all = f"{len(sound)} of {plans}" if len(sound) < plans else f"{plans}"
+        names = ", ".join(sound[:MAX_NAMES])
+        names += f", and {len(sound) - MAX_NAMES} more" if len(sound) > MAX_NAMES else ""
+        yield Check("plans", Health.OK, f"{of_all} read without a fault, in {folder}: {names}")
 
 
 def _dependencies(seen: Overview) -> Iterator[Check]:

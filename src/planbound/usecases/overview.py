@@ -15,6 +15,7 @@ from planbound.plan.parse import parse
 from planbound.plan.slug import UNNAMED, SlugError, file_name, parse_slug, progress_name
 from planbound.ports.files import ConflictCopy, Files, PlanFile, Shelf, Workspace
 from planbound.ports.journal import Journal, Query
+from planbound.source.text import BOM
 from planbound.usecases.resolve import resolve_active_plan
 
 OpenJournal = Callable[[], Journal | None]
@@ -51,6 +52,11 @@ class PlanLine(NamedTuple):
         if self.state is not None:
             return self.state.status.value
         return self.plan.status.value if self.plan else None
+
+    @property
+    def is_empty(self) -> bool:
+        """Whether the file holds nothing that could be a plan."""
+        return self.plan is not None and not self.plan.source.text.removeprefix(BOM).strip()
 
     @property
     def steps(self) -> int:
@@ -121,6 +127,23 @@ def overview(workspace: Workspace, files: Files, open_journal: OpenJournal) -> O
         spoken.add(file.slug)
     has_journal = states is not None
     return Overview(tuple(lines), has_journal, tuple(conflicts), unbound, tuple(warnings))
+
+
+def glimpse(
+    workspace: Workspace, files: Files, open_journal: OpenJournal, most: int
+) -> tuple[list[PlanLine], int]:
+    """Return the first plans in work, and how many more there are; reads nothing else."""
+    found = [file for file in workspace.plans() if _may_hold(file, workspace)]
+    try:
+        journal = open_journal()
+    except JournalProblem:
+        journal = None
+    lines = []
+    for file in found[:most]:
+        plan, problem = _read(file, files)
+        records = journal.read(Query(plan=file.slug)) if journal is not None else ()
+        lines.append(PlanLine(file, plan=plan, state=fold(records).get(file.slug), problem=problem))
+    return lines, len(found) - len(lines)
 
 
 def journal_states(open_journal: OpenJournal, warnings: list[str]) -> dict[str, PlanState] | None:
@@ -259,6 +282,14 @@ def _files(
             found.append((match["date"], int(number or 1), file._replace(slug=slug)))
     for _, _, file in sorted(found, reverse=True):
         yield Shelf.ARCHIVE, file
+
+
+def _may_hold(file: PlanFile, workspace: Workspace) -> bool:
+    """Say whether a file may hold a plan; one that cannot be read may."""
+    try:
+        return workspace.has_content(file)
+    except PlanboundError:
+        return True
 
 
 def _read(file: PlanFile, files: Files) -> tuple[Plan | None, str | None]:

@@ -6,10 +6,14 @@ import os
 from typing import NamedTuple
 
 from planbound.engine.loop.state import LoopState
+from planbound.plan.slug import UNNAMED
 from planbound.ports.files import PlanFile, Workspace
 from planbound.ports.journal import Journal
 from planbound.usecases.loop.binding import bound_plan, state_of
 from planbound.wiring.parts import Parts
+
+MOST_PLANS = 20
+"""So many plans are told to a session that is bound to none."""
 
 
 class Glance(NamedTuple):
@@ -26,6 +30,24 @@ class Seen(NamedTuple):
 
     file: PlanFile
     state: LoopState
+
+
+def plans_here(*, workspace: str | None, state: str | None) -> str | None:
+    """Return which plans a session without one could be bound to; None where none has a name."""
+    from planbound.engine.loop.orientation import Choice, offer  # noqa: PLC0415 - start-up
+    from planbound.usecases.overview import glimpse  # noqa: PLC0415
+
+    parts = Parts(workspace=workspace, state=state)
+    lines, more = glimpse(parts.tree, parts.reader, parts.existing_journal, MOST_PLANS)
+    if all(line.file.slug == UNNAMED for line in lines):
+        return None
+    return offer(
+        [
+            Choice(line.file.slug, line.status or "cannot be read", line.steps, line.done)
+            for line in lines
+        ],
+        more,
+    )
 
 
 def glance(*, workspace: str | None, state: str | None, session: str) -> Seen | None:
