@@ -55,6 +55,10 @@ REQUIREMENTS = {
     "gate.grammar": "only what is surely an approval is one",
     "gate.reorder": "reorder task 2 and 3 swaps them, unless one declares to need the other",
     "gate.bare-no": "a bare no is a refusal; its reason is asked for, not demanded",
+    "gate.warnings-seen": "warnings of step count and vague tasks come first, are put on record as"
+    " seen, and stop every policy",
+    "gate.missing-tool": "a program that is not there, and that no step brings, is refused at the"
+    " gate, unless that is said and recorded",
     "gate.modifications": "an approval names every change on the way to it",
     "command.gate": "gate holds the whole dialogue, and quits without a yes",
     "command.notify": "notify delivers what is outstanding and says what became of it",

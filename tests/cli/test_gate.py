@@ -627,3 +627,123 @@ def test_a_text_that_is_no_step_leaves_the_plan_as_it_is(
     assert done.code in {2, 4}
     assert reason in done.err
     assert digest_of(project) == before
+
+
+# -- what nobody approves unseen ---------------------------------------------------------------
+
+SHORT = (
+    plan_text("test -e src/one")
+    .partition("### 2.")[0]
+    .replace(
+        "Write what the contract of part 1 asks for, in the files of the project.",
+        "Improve performance.",
+    )
+)
+
+
+@pytest.mark.requirement("gate.warnings-seen")
+def test_doubts_come_first_and_the_approval_says_that_they_were_seen(project: Project) -> None:
+    project.plan("it", SHORT)
+    project.write("planbound.toml", POLICY)
+    refused = project.run("approve", "it", "--policy", "small")
+    assert refused.code == 2
+    assert "PB206: the plan has 1 step; expected 3 to 7" in refused.err
+    assert "PB203: the task is vague" in refused.err
+    assert "hint: a person can" in refused.err
+    looked = project.run("approve", "it")
+    assert looked.code == 4
+    first, second, title = looked.out.splitlines()[:3]
+    assert first.startswith("warning[PB206]: the plan has 1 step")
+    assert second.startswith("warning[PB203]: the task is vague")
+    assert title == "Do the work"
+    given = ["--digest", digest_of(project)[:12], "--as", "mara"]
+    done = project.run("approve", "it", *given, "--json")
+    assert done.code == 0, done.err
+    assert [item["code"] for item in done.json["warnings"]] == ["PB206", "PB203"]
+    assert done.json["approved"] is True
+    (approved,) = events(project, "GATE_APPROVED")
+    assert approved["details"]["seen"] == ["PB203", "PB206"]
+
+
+@pytest.mark.requirement("gate.warnings-seen")
+def test_under_strict_they_are_errors_and_a_plan_without_them_says_nothing(
+    project: Project,
+) -> None:
+    given = ["--digest", digest_of(project)[:12], "--as", "mara"]
+    assert project.run("approve", "it", *given).code == 0
+    assert "seen" not in events(project, "GATE_APPROVED")[0]["details"]
+    project.plan("it", SHORT)
+    project.write("planbound.toml", '[verify]\nprofile = "strict"\n')
+    refused = project.run("approve", "it", "--digest", digest_of(project)[:12], "--as", "mara")
+    assert refused.code == 1
+    assert "it cannot be approved" in refused.err
+    assert len(events(project, "GATE_APPROVED")) == 1
+
+
+@pytest.mark.requirement("gate.missing-tool")
+def test_a_program_that_is_not_there_is_approved_only_with_a_word_about_it(
+    project: Project,
+) -> None:
+    project.write("check.sh", "grepp-inside src\n")
+    project.plan("it", plan_text("grepp -q x src/one", "bash check.sh", "test -e src/three"))
+    project.write("planbound.toml", POLICY)
+    given = ["--digest", digest_of(project)[:12], "--as", "mara"]
+    for arguments in ([], given, [*given, "--json"], ["--policy", "small"]):
+        refused = project.run("approve", "it", *arguments)
+        assert refused.code == 2, refused.out
+        assert "`grepp`" in refused.err
+    assert "--missing-tools" in project.run("approve", "it").err
+    refused = project.run("approve", "it", "--policy", "small", "--missing-tools")
+    assert "no policy approves over missing tools" in refused.err
+    assert events(project, "GATE_APPROVED") == []
+    done = project.run("approve", "it", *given, "--missing-tools")
+    assert done.code == 0, done.err
+    assert done.out.splitlines()[0] == (
+        "error[PB602]: a contract needs `grepp`: it is not there, and no step brings it"
+    )
+    (approved,) = events(project, "GATE_APPROVED")
+    assert approved["details"]["missing_tools"] == ["grepp", "grepp-inside"]
+
+
+@pytest.mark.requirement("gate.missing-tool")
+def test_what_a_step_writes_or_installs_and_what_the_environment_has_is_not_missing(
+    project: Project,
+) -> None:
+    tool = project.write("bin/mine", "#!/bin/sh\nexit 1\n")
+    tool.chmod(0o755)
+    project.write("planbound.toml", '[contracts]\npath = ["bin"]\n')
+    project.write("node_modules/.bin/jester", "#!/bin/sh\nexit 1\n").chmod(0o755)
+    text = plan_text("mine src && jester", "pip install grepp", "grepp src && npx jestt")
+    project.plan("it", text.replace("Do part 2", "Do part 2, with `uv sync`"))
+    done = project.run("approve", "it", "--digest", digest_of(project)[:12], "--as", "mara")
+    assert done.code == 0, done.out + done.err
+    assert "missing_tools" not in events(project, "GATE_APPROVED")[0]["details"]
+
+
+@pytest.mark.requirement("gate.missing-tool")
+def test_a_sync_brings_what_the_project_declares_or_locks_and_nothing_else(
+    project: Project,
+) -> None:
+    project.write(
+        "pyproject.toml",
+        '[project]\nname = "it"\ndependencies = ["rufff>=1"]\n\n'
+        '[project.scripts]\nown-script = "it:main"\n',
+    )
+    project.write("uv.lock", '[[package]]\nname = "behind-it"\nversion = "1"\n')
+    project.write("package.json", '{"devDependencies": {"typescript": "5", "@scope/eslintt": "1"}}')
+    project.write(
+        "package-lock.json", '{\n  "node_modules/deep": {\n    "bin": {\n      "deeper": 1}}}'
+    )
+    text = plan_text(
+        "test -e src/one",
+        "rufff . && own-script && behind-it && tsc && eslintt . && deep && deeper && ghh pr",
+    )
+    for bringing in ("Do part 2", "Do part 2 after `uv sync --group dev` and `npm ci`"):
+        project.plan("it", text.replace("Do part 2", bringing))
+        found = project.run("verify", "it", "--format", "json").out
+        missing = [
+            each for each in ("rufff", "tsc", "deeper", "ghh") if f"`{each}` on PATH" in found
+        ]
+        assert missing == (["rufff", "tsc", "deeper", "ghh"] if "sync" not in bringing else ["ghh"])
+        assert ("`own-script` on" in found) is ("sync" not in bringing)
+        assert ("`behind-it` on" in found) is ("sync" not in bringing)

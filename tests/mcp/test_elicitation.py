@@ -16,8 +16,7 @@ from tests.mcp.raw import NEWEST
 from tests.program import Program
 
 ALLOWED = "[gate]\napproval = true\nelicitation = true\n"
-STEPS = [{"title": "Write one", "contract": "sh check.sh"}]
-PLAN = {"objective": "Say it", "steps": STEPS, "name": "once"}
+PLAN = {"objective": "Say it", "name": "once"}
 BEGIN = {"step": 1, "status": "in_progress"}
 Answer = Callable[[str], ElicitResult]
 
@@ -61,7 +60,7 @@ class Person:
 
 @asynccontextmanager
 async def client(
-    program: Program, person: Person | None, mode: str = NEWEST
+    program: Program, person: Person | None, mode: str = NEWEST, contract: str = "sh check.sh"
 ) -> AsyncIterator[Client]:
     program.write("check.sh", "grep -qx right one.txt\n")
     server = StdioServerParameters(
@@ -73,7 +72,8 @@ async def client(
     async with Client(
         server, mode=mode, elicitation_callback=person, read_timeout_seconds=60
     ) as connected:
-        assert not (await connected.call_tool("plan_create", PLAN)).is_error
+        plan = {**PLAN, "steps": [{"title": "Write one", "contract": contract}]}
+        assert not (await connected.call_tool("plan_create", plan)).is_error
         yield connected
 
 
@@ -82,7 +82,7 @@ def approvals(program: Program) -> list[dict[str, Any]]:
     return [json.loads(line)["details"] for line in log.splitlines()]
 
 
-@pytest.mark.requirement("gate.elicitation")
+@pytest.mark.requirement("gate.elicitation", "gate.warnings-seen")
 @pytest.mark.parametrize("mode", ["legacy", NEWEST])
 async def test_a_person_who_types_the_digest_approves_what_was_shown(
     program: Program, mode: str
@@ -97,7 +97,9 @@ async def test_a_person_who_types_the_digest_approves_what_was_shown(
     assert len(person.asked) == 1
     for words in ("Write one", "runs: sh check.sh", "judged by check.sh"):
         assert words in person.asked[0]
+    assert person.asked[0].splitlines()[1].startswith("warning PB206, line ")
     [approval] = approvals(program)
+    assert approval["seen"] == ["PB206"]
     assert (approval["method"], approval["strength"]) == ("elicitation", "word")
     assert approval["by"] == "ada"
     assert approval["judges"].keys() == {"check.sh"}
@@ -155,4 +157,20 @@ async def test_a_plan_that_changes_while_it_is_shown_is_not_approved(program: Pr
         asked = await connected.call_tool("plan_request_approval", {})
         assert asked.is_error
         assert "nothing was approved" in asked.structured_content["text"]
+    assert approvals(program) == []
+
+
+@pytest.mark.requirement("gate.missing-tool")
+async def test_nobody_is_asked_to_approve_over_a_program_that_is_not_there(
+    program: Program,
+) -> None:
+    program.write("planbound.toml", ALLOWED)
+    person = Person(yes)
+    async with client(program, person, contract="grepp -q one src/one") as connected:
+        asked = await connected.call_tool("plan_request_approval", {})
+    assert asked.structured_content["approved"] is False
+    assert person.asked == []
+    digest = program.run("show", "once", "--json").json["digest"]
+    refused = program.run("approve", "once", "--digest", digest[:12], "--as", "ada")
+    assert "need `grepp`, which is not there" in refused.err
     assert approvals(program) == []

@@ -250,10 +250,10 @@ class Bench(Program):
         path.chmod(0o755)
         return path
 
-    def approve(self, slug: str = "PLAN") -> None:
+    def approve(self, slug: str = "PLAN", *terms: str) -> None:
         """Approve the plan as it is."""
         digest = self.run("show", slug, "--json").json["digest"]
-        done = self.run("approve", slug, "--digest", digest[:16], "--as", "tester")
+        done = self.run("approve", slug, "--digest", digest[:16], "--as", "tester", *terms)
         assert done.code == 0, done.out + done.err
 
     @property

@@ -172,7 +172,8 @@ def test_tests_that_were_not_collected_are_no_pass(bench: Bench) -> None:
 @pytest.mark.requirement("invariant.inconclusive")
 def test_a_contract_that_cannot_run_is_not_the_agents_fault(bench: Bench) -> None:
     step = Step("Make a", contract="test -s src/a && no-such-checker src/a")
-    bench.prepare(step, B, C)
+    bench.lay(step, B, C)
+    bench.approve("PLAN", "--missing-tools")
     bench.goes("run", "PLAN", code=4)
     log = bench.log()
     assert log.of("CONTRACT_EVALUATED")[0]["verdict"] == "unrunnable"

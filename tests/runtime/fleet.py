@@ -74,10 +74,10 @@ class Fleet(Bench):
         self.plans.append(name)
         return name
 
-    def approve(self, slug: str = "PLAN") -> None:
+    def approve(self, slug: str = "PLAN", *terms: str) -> None:
         """Approve the plan as it is; there are many, so nobody is asked for its digest."""
         data = (self.workspace / ".harness" / f"PLAN-{slug}.md").read_bytes()
-        self.goes("approve", slug, "--digest", digest(parse(data))[:16], "--as", "tester")
+        self.goes("approve", slug, "--digest", digest(parse(data))[:16], "--as", "tester", *terms)
 
     def submit(
         self, name: str, steps: int = 1, *, target: str = "coder", priority: str = ""

@@ -22,13 +22,21 @@ from planbound.plan.digest import digest
 from planbound.plan.model import PlanStatus
 from planbound.plan.parse import parse, write
 from planbound.ports.journal import Query
-from planbound.source import Diagnostic
+from planbound.source import Diagnostic, Severity
 from planbound.source.visible import visible
 from planbound.usecases import gate
 from planbound.usecases.differences import difference
 from planbound.usecases.modify import TextChange, modify, new_errors, say_change
 from planbound.usecases.verify import Verified, verify
-from planbound.wiring.approving import Consent, approve, lay_before, refuse_unseen
+from planbound.wiring.approving import (
+    Consent,
+    approve,
+    in_spite_of,
+    lay_before,
+    refuse_missing,
+    refuse_policy,
+    refuse_unseen,
+)
 from planbound.wiring.judging import refuse_in_cell, vault
 from planbound.wiring.parts import Parts
 from planbound.wiring.tools import cautions, said_tools
@@ -73,20 +81,32 @@ class Gate:
 
     def is_sound(self) -> bool:
         """Say whether the plan may be approved at all; tell what is wrong where it may not."""
-        found = self.verified(self.data)
-        self._tell(found, found.diagnostics)
+        found = self.found = self.verified(self.data)
         templates = [step.label for step in self.plan.steps if step.is_template]
+        missing = found.missing_tools if self.given.missing_tools else ()
+        errors = [
+            item
+            for item in found.diagnostics
+            if item.severity is Severity.ERROR and item not in missing
+        ]
+        sound = not errors and not templates
+        # What the sheet begins with is not told twice.
+        first = (*found.doubts, *found.missing_tools) if sound else ()
+        self._tell(found, [item for item in found.diagnostics if item not in first])
         if templates:
             self.terminal.problem(
                 f"step {templates[0]} is a template", "write it out with `planbound expand`"
             )
-        elif found.errors:
+        elif errors:
             self.terminal.problem("the plan has errors, so it cannot be approved", "mend them")
-        return not found.errors and not templates
+        elif self.given.policy is not None:
+            refuse_policy(self.given.policy, found.doubts, found.missing())
+        return sound
 
     def _tell(self, found: Verified, diagnostics: Sequence[Diagnostic]) -> None:
         # A statement is all that standard output may hold: it is signed as it is.
-        say = self.terminal.note if self.given.statement else self.terminal.out
+        silent = self.given.statement or self.given.json
+        say = self.terminal.note if silent else self.terminal.out
         for item in diagnostics:
             for line in text.render(found.plan.source, item, self.terminal):
                 say(line)
@@ -101,14 +121,14 @@ class Gate:
 
     def sheet(self, skipped: Sequence[str] = ()) -> gate.Sheet:
         """Freeze the tree, look at every contract, and show what would be approved."""
-        shown = lay_before(self.parts, self.file, self.data, self.plan)
+        shown = lay_before(self.parts, self.file, self.data, self.found)
         self.shown = shown
         self._refuse_again(shown.sheet)
         self.shown = shown.looked_at()
         sheet = self.shown.sheet
         kept = gate.keep_text(self.shown.bench.vault, self.data)
         gate.request(self.parts.recorder(), sheet, text=kept)
-        if not self.given.statement:
+        if not self.given.statement and not self.given.json:
             for line in gate_sheet.lines(self._view(sheet, skipped), self.terminal):
                 self.terminal.out(line)
             for caution in cautions(self.parts):
@@ -170,6 +190,7 @@ class Gate:
 
     def decide(self, sheet: gate.Sheet, modifications: tuple[str, ...] = ()) -> ExitCode:
         """Ask for the approval, or take it from the arguments; record it."""
+        self.refuse_missing(sheet)
         if self.given.statement:
             self.terminal.raw(self._statement(sheet).decode("ascii"))
             return ExitCode.WAITING
@@ -177,28 +198,51 @@ class Gate:
         if self._consents(sheet):
             self.approve(modifications)
             return ExitCode.DONE
+        if self.given.json:
+            self.terminal.json(gate_sheet.as_json(sheet))
         name = sheet.slug
         signed = self.parts.configuration.gate.signed
         way = "--signature FILE" if signed else f"--digest {sheet.digest[:SHORTEST]}"
+        way += " --missing-tools" if sheet.missing else ""
         self.terminal.note(
             f"`{name}` waits for approval: `planbound approve {name} {way} --as NAME`"
         )
         return ExitCode.WAITING
 
+    def refuse_missing(self, sheet: gate.Sheet) -> None:
+        """Refuse a plan whose contracts lack a program, unless that was said to be all right."""
+        if sheet.missing and not self.given.missing_tools:
+            if self.given.json:
+                self.terminal.json(gate_sheet.as_json(sheet))
+            refuse_missing(sheet)
+
     def approve(self, modifications: tuple[str, ...]) -> None:
         """Record the approval of exactly what was shown."""
         method = self.method
-        consent = Consent(self.by, method, self.expires, modifications, self.given.policy)
+        consent = Consent(
+            self.by,
+            method,
+            self.expires,
+            modifications,
+            self.given.policy,
+            self.given.missing_tools,
+        )
         approval = approve(self.shown, consent, self.terminal.note)
+        if self.given.json:
+            sheet = self.shown.sheet
+            self.terminal.json({**gate_sheet.as_json(sheet), **gate_sheet.yes_as_json(approval)})
+            return
         said = visible(", ".join(approval.modifications))
         changes = f", with {said}" if said else ""
         self.terminal.out(
             f"approved {approval.digest[:SHORTEST]} by {visible(approval.by)}"
             f" ({method.value}; {method.caution}){changes}"
+            + "".join(f"; {visible(said)}" for said in in_spite_of(self.shown.sheet))
         )
 
     def _statement(self, sheet: gate.Sheet) -> bytes:
-        return gate.statement(sheet, self.parts.state.project)
+        missing = self.given.missing_tools
+        return gate.statement(sheet, self.parts.state.project, missing=missing)
 
     def _consents(self, sheet: gate.Sheet) -> bool:
         match self.method:

@@ -40,12 +40,17 @@ def configure_approval(parser: argparse.ArgumentParser) -> None:
     parser.add_argument(
         "--signature", metavar="FILE", help="what `ssh-keygen -Y sign` made of the statement"
     )
-    configure_expiry(parser)
+    configure_terms(parser)
 
 
-def configure_expiry(parser: argparse.ArgumentParser) -> None:
-    """Add until when an approval holds."""
+def configure_terms(parser: argparse.ArgumentParser) -> None:
+    """Add until when an approval holds, and in spite of what."""
     parser.add_argument("--expires", metavar="DURATION", help="how long it holds, such as `7d`")
+    parser.add_argument(
+        "--missing-tools",
+        action="store_true",
+        help="approve although contracts call programs that are not there; they go on record",
+    )
 
 
 class Given(NamedTuple):
@@ -57,6 +62,8 @@ class Given(NamedTuple):
     signature: str | None = None
     policy: str | None = None
     expires: str | None = None
+    missing_tools: bool = False
+    json: bool = False
 
     @classmethod
     def of(cls, arguments: argparse.Namespace) -> Given:
@@ -117,6 +124,10 @@ class Given(NamedTuple):
         if self.by or self.signature:
             raise UsageError(
                 "a policy approves, or a person does", hint="leave `--policy` or the name out"
+            )
+        if self.missing_tools:
+            raise UsageError(
+                "no policy approves over missing tools", hint="leave `--missing-tools` out"
             )
         policies = {policy.name: policy for policy in configuration.gate.policies}
         if name not in policies:

@@ -185,6 +185,8 @@ EVENTS: dict[EventKind, EventSpec] = {
         may("configuration", _EXACT, "the digest of the configuration that contracts run under"),
         may("expires", _EXACT, "until when it holds"),
         may("tools", _EXACT_OBJECT, "for each program of a contract its version and place"),
+        may("seen", _EXACTS, "the codes of warnings that the plan was approved in spite of"),
+        may("missing_tools", _TEXTS, "programs of contracts that were not there"),
         may("text", _EXACT, "where the plan's text is kept: the SHA-256 in the vault"),
     ),
     EventKind.GATE_REJECTED: spec(

@@ -24,6 +24,7 @@ from planbound.plan.parse import write
 from planbound.ports.files import Files, PlanFile
 from planbound.ports.journal import Journal, Query
 from planbound.ports.tree import Vault
+from planbound.source import Diagnostic
 from planbound.usecases.frozen_judges import judges_of, read_frozen
 from planbound.usecases.record import Recorder
 
@@ -48,14 +49,26 @@ class Sheet(NamedTuple):
     baseline: tuple[Verdict, ...]
     tools: tuple[Tool, ...] = ()
     """The programs that contracts call."""
+    warnings: tuple[Diagnostic, ...] = ()
+    """What makes a plan doubtful as a whole: whoever approves it has seen them."""
+    missing: tuple[str, ...] = ()
+    """The programs that contracts call, that are not there, and that no step brings."""
+
+    @property
+    def seen(self) -> tuple[str, ...]:
+        """Return the codes of the warnings."""
+        return tuple(sorted({item.code for item in self.warnings}))
 
 
 NAMESPACE = "planbound-approval@v1"
 """What a signature is for: one that was made for something else approves nothing."""
 
 
-def statement(sheet: Sheet, project: str) -> bytes:
-    """Return what is signed: the same bytes for the same plan, judges, tree and configuration."""
+def statement(sheet: Sheet, project: str, *, missing: bool = False) -> bytes:
+    """Return what is signed: the same bytes for the same plan, judges, tree and configuration.
+
+    With `missing` it says which programs are not there, and that it is approved all the same.
+    """
     said = {
         "configuration": sheet.configuration,
         "digest": sheet.digest,
@@ -67,6 +80,8 @@ def statement(sheet: Sheet, project: str) -> bytes:
         "project": project,
         "tree": sheet.tree,
     }
+    if missing and sheet.missing:
+        said["missing_tools"] = ", ".join(sheet.missing)
     if sheet.tools:
         said["tools"] = ", ".join(str(tool) for tool in sheet.tools)
     return json.dumps(said, sort_keys=True, indent=2).encode("ascii") + b"\n"
@@ -149,6 +164,10 @@ def approve(
     }
     if approval.tools:
         details["tools"] = dict(approval.tools)
+    if sheet.warnings:
+        details["seen"] = list(sheet.seen)
+    if sheet.missing:
+        details["missing_tools"] = list(sheet.missing)
     optional = {
         "expires": approval.expires,
         "project": approval.project,

@@ -547,6 +547,7 @@ class _Judgement:
             tampered=tuple(self._with_diff(item) for item in self.protection.tampered),
             outside=self.protection.outside,
             notes=tuple(self._notes(finding)),
+            lacks=finding.lacks,
         )._replace(**(self.named.told(self.bench.vault) if self.named is not None else {}))
 
     def _notes(self, finding: Finding) -> Iterator[str]:

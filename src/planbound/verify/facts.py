@@ -82,6 +82,9 @@ class Facts(NamedTuple):
     """Whether the project has a Python environment already."""
     node_programs: frozenset[str] = frozenset()
     """What is in `node_modules/.bin`."""
+    declared: Mapping[str, frozenset[str]] = MappingProxyType({})
+    """By `python` and `node`, the packages that the project declares; nothing where it has no such
+    list. Asked only where a tool is missing."""
     elsewhere: Mapping[str, str] = MappingProxyType({})
     """For missing tools where the caller's PATH has them."""
     estimate: Budget = ESTIMATE

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import secrets
-from collections.abc import Callable
+from collections.abc import Callable, Iterator, Sequence
 from typing import NamedTuple
 
 from planbound.engine.configuration_digest import configuration_digest
@@ -15,6 +15,8 @@ from planbound.plan.digest import digest
 from planbound.plan.model import Plan, PlanStatus
 from planbound.plan.parse import parse
 from planbound.ports.files import PlanFile
+from planbound.source import Diagnostic
+from planbound.source.visible import visible
 from planbound.usecases import gate
 from planbound.usecases.amend import NotUnderWay, amend, examine
 from planbound.usecases.baseline import FrozenTree, Taken, freeze, note_baseline, observe
@@ -22,6 +24,7 @@ from planbound.usecases.bench import Bench
 from planbound.usecases.on_the_way import changed_on_the_way
 from planbound.usecases.record import Recorder
 from planbound.usecases.unkept import unkept
+from planbound.usecases.verify import Verified
 from planbound.wiring.judging import make_bench
 from planbound.wiring.parts import Parts
 from planbound.wiring.people import stillness
@@ -35,15 +38,21 @@ class Shown(NamedTuple):
     """Of the worktree that the plan is bound to."""
     file: PlanFile
     data: bytes
-    plan: Plan
+    found: Verified
     bench: Bench
     tree: FrozenTree
     sheet: gate.Sheet
 
+    @property
+    def plan(self) -> Plan:
+        """Return the plan."""
+        return self.found.plan
+
     def looked_at(self) -> Shown:
-        """Run every contract once, to see which are red before the work."""
+        """Run every contract once, to see which are red before the work, and which lack a tool."""
         baseline = tuple(observe(self.bench, tuple(cases(self.plan))))
-        return self._replace(sheet=self.sheet._replace(baseline=baseline))
+        missing = self.found.missing(baseline)
+        return self._replace(sheet=self.sheet._replace(baseline=baseline, missing=missing))
 
 
 class Consent(NamedTuple):
@@ -55,24 +64,28 @@ class Consent(NamedTuple):
     modifications: tuple[str, ...] = ()
     """What is part of this yes and of no text: steps that are skipped."""
     policy: str | None = None
+    missing_tools: bool = False
+    """Whether it is a yes in spite of programs that are not there."""
 
 
-def lay_before(parts: Parts, file: PlanFile, data: bytes, plan: Plan) -> Shown:
+def lay_before(parts: Parts, file: PlanFile, data: bytes, found: Verified) -> Shown:
     """Freeze the tree, and say what an approval would bind; no contract is run."""
-    bench = make_bench(parts)
+    bench, plan = make_bench(parts), found.plan
     tree = freeze(bench.tree, bench.vault, bench.rules, unkept(bench, plan))
-    found = tuple(cases(plan))
+    contracts = tuple(cases(plan))
     sheet = gate.Sheet(
         plan=plan,
         slug=file.slug,
         digest=digest(plan),
         tree=tree.manifest.digest,
-        judges=gate.judge_digests(found, tree.manifest, bench.vault),
+        judges=gate.judge_digests(contracts, tree.manifest, bench.vault),
         configuration=configuration_digest(parts.configuration),
         baseline=(),
-        tools=contract_tools(parts, bench, found, tree.manifest),
+        tools=contract_tools(parts, bench, contracts, tree.manifest),
+        warnings=found.doubts,
+        missing=found.missing(),
     )
-    return Shown(parts, file, data, plan, bench, tree, sheet)
+    return Shown(parts, file, data, found, bench, tree, sheet)
 
 
 def refuse_unseen(sheet: gate.Sheet) -> None:
@@ -87,6 +100,31 @@ def refuse_unseen(sheet: gate.Sheet) -> None:
             )
 
 
+def refuse_missing(sheet: gate.Sheet) -> None:
+    """Refuse contracts that could not run for want of a program."""
+    if sheet.missing:
+        named = ", ".join(f"`{name}`" for name in sheet.missing)
+        many = len(sheet.missing) > 1
+        raise Refused(
+            f"contracts of `{sheet.slug}` need {named}, which {'are' if many else 'is'} not there;"
+            " nothing was approved",
+            hint=f"install {'them' if many else 'it'} where contracts look (`planbound doctor`),"
+            " or let a step do it; `--missing-tools` approves all the same",
+        )
+
+
+def refuse_policy(policy: str, warnings: Sequence[Diagnostic], missing: Sequence[str]) -> None:
+    """Refuse to let a policy approve what somebody has to have seen."""
+    reasons = [f"{item.code}: {item.message}" for item in warnings]
+    reasons += [f"there is no program `{name}`, which a contract calls" for name in missing]
+    if reasons:
+        raise Refused(
+            f"the policy `{policy}` does not approve this plan; no policy approves over\n"
+            + "\n".join(f"  {visible(reason)}" for reason in reasons),
+            hint="a person can: `planbound approve`",
+        )
+
+
 def approve(shown: Shown, consent: Consent, say: Callable[[str], None]) -> Approval:
     """Record the approval of exactly what was shown, all of it or nothing."""
     parts, file, sheet = shown.parts, shown.file, shown.sheet
@@ -96,6 +134,10 @@ def approve(shown: Shown, consent: Consent, say: Callable[[str], None]) -> Appro
             hint="look at it again",
         )
     refuse_unseen(sheet)
+    if consent.method is Method.POLICY:
+        refuse_policy(consent.policy or consent.by, sheet.warnings, sheet.missing)
+    elif not consent.missing_tools:
+        refuse_missing(sheet)
     # Where the file cannot show it, nothing goes on record.
     parts.real_files.refuse_unwritable(file.path)
     approval = Approval(
@@ -131,10 +173,19 @@ def _show(shown: Shown, consent: Consent, approval: Approval, say: Callable[[str
         file, data, plan = shown.file, shown.data, shown.plan
         gate.show_status(shown.parts.files, file, data, plan, PlanStatus.APPROVED)
         line = f"approved by {consent.by}{where}{f', with {changed}' if changed else ''}"
+        line += "".join(f"; {said}" for said in in_spite_of(shown.sheet))
         shown.parts.progress(file.slug, line)
     except FileProblem as problem:
         # It is on record, so it counts: what people read comes after.
         say(f"note: the file does not show it yet: {problem.message}")
+
+
+def in_spite_of(sheet: gate.Sheet) -> Iterator[str]:
+    """Yield what a plan is approved in spite of."""
+    if sheet.warnings:
+        yield f"seen: {', '.join(sheet.seen)}"
+    if sheet.missing:
+        yield f"not there: {', '.join(sheet.missing)}"
 
 
 def _keep_proofs(recorder: Recorder, shown: Shown, by: str, say: Callable[[str], None]) -> None:

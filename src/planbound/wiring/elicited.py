@@ -2,18 +2,18 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator
 from typing import NamedTuple
 
 from planbound.engine.gate.approval import Method
 from planbound.errors import ConcurrentModification
 from planbound.journal.event import EventKind
 from planbound.plan.digest import digest
-from planbound.plan.model import Attest, Command, Contract, Plan
-from planbound.plan.parse import parse
+from planbound.plan.model import Attest, Command, Contract
 from planbound.ports.files import PlanFile
 from planbound.ports.journal import Query
 from planbound.source.visible import visible
+from planbound.usecases.gate import Sheet
 from planbound.usecases.locate import locate
 from planbound.usecases.verify import verify
 from planbound.wiring.approving import Consent, Shown, approve, lay_before
@@ -63,24 +63,24 @@ class ElicitedApprovals:
     def _ask(self, slug: str) -> tuple[Question | None, Shown | None]:
         if not self._allowed:
             return None, None
-        parts, file, data, plan = self._read(slug)
+        parts, file, data = self._read(slug)
         found = verify(data, path=file.shown, surroundings=parts.surroundings())
-        if found.errors or self._has_run(slug):
+        # What a contract needs and does not have is for `planbound approve --missing-tools`.
+        if found.errors or found.missing() or self._has_run(slug):
             return None, None
-        shown = lay_before(parts, file, data, plan)
-        text = "\n".join(_lines(slug, plan, shown.sheet.judges))
+        shown = lay_before(parts, file, data, found)
+        text = "\n".join(_lines(slug, shown.sheet))
         question = Question(slug, shown.sheet.digest, text) if len(text) <= _LONGEST else None
         return question, shown
 
-    def _read(self, slug: str) -> tuple[Parts, PlanFile, bytes, Plan]:
+    def _read(self, slug: str) -> tuple[Parts, PlanFile, bytes]:
         """Return a plan, and the parts for the worktree that it is bound to."""
         file = locate(slug, self._parts.tree)
         self._parts.demand_own(file)
         parts = at_worktree(self._parts, file)
         if parts is not self._parts:
             parts.configuration = self._parts.configuration
-        data = parts.reader.read(file.path)
-        return parts, file, data, parse(data, path=file.shown)
+        return parts, file, parts.reader.read(file.path)
 
     def _has_run(self, slug: str) -> bool:
         """Say whether the plan was ever run: what that proved is for `planbound approve`."""
@@ -89,8 +89,11 @@ class ElicitedApprovals:
         return journal is not None and any(True for _ in journal.read(started))
 
 
-def _lines(slug: str, plan: Plan, judges: Mapping[str, str]) -> Iterator[str]:
+def _lines(slug: str, sheet: Sheet) -> Iterator[str]:
+    plan = sheet.plan
     yield f"An agent asks: may it work by the plan `{slug}`?"
+    for item in sheet.warnings:
+        yield f"warning {item.code}, line {item.line}: {visible(item.message)}"
     if plan.objective is not None:
         yield visible(plan.objective.value)
     for step in plan.steps:
@@ -99,7 +102,7 @@ def _lines(slug: str, plan: Plan, judges: Mapping[str, str]) -> Iterator[str]:
     for condition in plan.postconditions:
         yield f"at the end: {visible(condition.statement)}"
         yield f"   {_contract(condition.contract)}"
-    for path, content in judges.items():
+    for path, content in sheet.judges.items():
         yield f"judged by {visible(path)} ({content[:8]})"
     yield "A step whose contract is green before the work will hold, and not be proved."
     yield f"Its digest is {digest(plan)[:TYPED]}: type that to approve exactly this."

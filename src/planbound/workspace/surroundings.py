@@ -11,9 +11,20 @@ from planbound.errors import PlanboundError
 from planbound.plan.slug import slug_of
 from planbound.ports.files import Shelf
 from planbound.ports.surroundings import ShellSyntax
+from planbound.source.pattern import lazy_pattern
 from planbound.verify.facts import Facts, Neighbours, PathKind, Questions
 from planbound.workspace.project_environment import find_environment, without_ours
 
+_PYTHON_LISTS = (
+    *("pyproject.toml", "requirements.txt", "requirements-dev.txt", "setup.py", "setup.cfg"),
+    *("Pipfile", "uv.lock", "poetry.lock"),
+)
+_NODE_LISTS = ("package.json", "package-lock.json", "yarn.lock", "pnpm-lock.yaml")
+_LONGEST_LIST = 4_000_000
+# A line of a lock, or the name of a script: what is not one does no harm, for it is compared only.
+_LOCKED = lazy_pattern(
+    r"""(?m)^\s*["']?(?:name\s*=\s*"|node_modules/|/)?((?:@[\w.~-]+/)?[\w.~-]+)(?:["']?\s*[:=@]|")"""
+)
 _STANDARD_INPUT = "<stdin>"
 """How a plan is shown that has no file."""
 
@@ -51,6 +62,7 @@ class RealSurroundings:
             ),
             missing_tools=missing,
             elsewhere={tool: found for tool in missing if (found := _find(tool, callers))},
+            declared=_declared(self.root) if missing else {},
             syntax=self.syntax.faults(questions.commands),
             plans=self._neighbours(questions) if questions.plans else None,
             profile=self.configuration.profile,
@@ -110,6 +122,33 @@ def _find(tool: str, folders: Iterable[str]) -> str | None:
         return next((p for p in paths if os.path.isfile(p) and os.access(p, os.X_OK)), None)
     except ValueError:
         return None
+
+
+def _declared(root: str) -> dict[str, frozenset[str]]:
+    """Return what the project says it needs, with what its locks say comes along."""
+    from planbound.engine.judging.unrunnable import (  # noqa: PLC0415 - only where one is missing
+        declared_by_node,
+        declared_by_python,
+    )
+
+    def read(name: str) -> bytes | None:
+        try:
+            with open(os.path.join(root, name), "rb") as file:
+                return file.read(_LONGEST_LIST)
+        except (OSError, ValueError):
+            return None
+
+    found = {}
+    for family, lists, named in (
+        ("python", _PYTHON_LISTS, declared_by_python),
+        ("node", _NODE_LISTS, declared_by_node),
+    ):
+        texts = [text for name in lists if (text := read(name)) is not None]
+        if texts:
+            found[family] = named(read).union(
+                *(_LOCKED.findall(text.decode("utf-8", "replace")) for text in texts)
+            )
+    return found
 
 
 def _listed(folder: str) -> list[str]:

@@ -17,6 +17,7 @@ def configure(parser: argparse.ArgumentParser) -> None:
     parser.add_argument(
         "--policy", metavar="NAME", help="let `[gate.policies.NAME]` of the configuration approve"
     )
+    parser.add_argument("--json", action="store_true", help="for programs")
 
 
 def run(arguments: argparse.Namespace, terminal: Terminal) -> ExitCode:

@@ -9,7 +9,7 @@ from typing import assert_never
 from planbound.cli.commands.ask import question
 from planbound.cli.commands.reject import refuse
 from planbound.cli.gate import Gate
-from planbound.cli.gate_arguments import configure_expiry, configure_plan, is_terminal, prompt
+from planbound.cli.gate_arguments import configure_plan, configure_terms, is_terminal, prompt
 from planbound.cli.terminal import Terminal
 from planbound.engine.gate.approval import Method
 from planbound.engine.gate.decision import (
@@ -40,7 +40,7 @@ _QUIT = frozenset({"quit", "q", "exit"})
 def configure(parser: argparse.ArgumentParser) -> None:
     """Add the command's arguments."""
     configure_plan(parser)
-    configure_expiry(parser)
+    configure_terms(parser)
 
 
 def run(arguments: argparse.Namespace, terminal: Terminal) -> ExitCode:
@@ -139,6 +139,7 @@ class _Dialogue:
                 "only a signature approves here (`gate.signed`)",
                 hint=f"`planbound approve {self.before.file.slug} --statement` prints what to sign",
             )
+        self.before.refuse_missing(self.sheet)
         if not self.before.types_digest(self.sheet):
             raise Refused("that is not how the digest begins: nothing was approved")
         self.before.approve(tuple(f"skip {label}" for label in self._skipped_labels()))

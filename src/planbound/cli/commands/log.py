@@ -27,7 +27,10 @@ _VERDICT = ("verdict", "reason", "number", "duration", "evidence", "isolation")
 _BRIEF = {
     "CONTRACT_EVALUATED": _VERDICT,
     "BASELINE_OBSERVED": _VERDICT,
-    "GATE_APPROVED": ("by", "method", "strength", "digest", "modifications", "expires"),
+    "GATE_APPROVED": (
+        *("by", "method", "strength", "digest", "modifications", "seen", "missing_tools"),
+        "expires",
+    ),
     "EXECUTION_STARTED": (
         *("run", "resumed", "revision", "anyway", "holder", "motor", "jobs", "edited"),
     ),

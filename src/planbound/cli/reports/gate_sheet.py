@@ -7,7 +7,7 @@ from typing import NamedTuple, assert_never
 
 from planbound.cli.terminal import Terminal
 from planbound.engine.configuration import Configuration
-from planbound.engine.gate.approval import Method, Strength
+from planbound.engine.gate.approval import Approval, Method, Strength
 from planbound.engine.gate.weakening import say_expectation, weakenings
 from planbound.engine.judging.case import demands_red
 from planbound.engine.judging.proof import foretold
@@ -50,6 +50,7 @@ def lines(view: View, terminal: Terminal) -> Iterator[str]:
     """Yield the lines of the sheet."""
     sheet, plan = view.sheet, view.sheet.plan
     title = visible(plan.objective.value) if plan.objective else sheet.slug
+    yield from _doubts(view, terminal)
     yield terminal.style(title, "bold")
     yield f"digest {sheet.digest[:DIGITS]}, tree {sheet.tree[:DIGITS]}"
     yield from _differences(view, terminal)
@@ -77,6 +78,54 @@ def lines(view: View, terminal: Terminal) -> Iterator[str]:
     yield f"{view.cell}, evidence {wanted.value if wanted else 'as it comes'}"
     yield f"approval by {view.method.value}: {_worth(view.method.strength)}"
     yield ""
+
+
+def as_json(sheet: Sheet) -> dict[str, object]:
+    """Return the sheet for programs."""
+    return {
+        "slug": sheet.slug,
+        "digest": sheet.digest,
+        "tree": sheet.tree,
+        "warnings": [
+            {"code": item.code, "line": item.line, "message": item.message, "hint": item.hint}
+            for item in sheet.warnings
+        ],
+        "missing_tools": list(sheet.missing),
+        "baseline": [
+            {
+                "subject": item.subject.value,
+                "number": item.number,
+                "title": item.title,
+                "verdict": item.kind.value,
+                "reason": item.reason,
+            }
+            for item in sheet.baseline
+        ],
+        "judges": dict(sheet.judges),
+        "tools": {tool.name: tool.said for tool in sheet.tools},
+        "approved": False,
+    }
+
+
+def yes_as_json(approval: Approval) -> dict[str, object]:
+    """Return what the yes adds to it."""
+    return {
+        "approved": True,
+        "by": approval.by,
+        "method": approval.method,
+        "expires": approval.expires,
+        "modifications": list(approval.modifications),
+    }
+
+
+def _doubts(view: View, terminal: Terminal) -> Iterator[str]:
+    """Yield what comes before everything else: what nobody approves without having seen it."""
+    for item in view.sheet.warnings:
+        kind = terminal.style(f"warning[{item.code}]", "bold", "yellow")
+        yield f"{kind}: {visible(item.message)} (line {item.line})"
+    for name in view.sheet.missing:
+        kind = terminal.style("error[PB602]", "bold", "red")
+        yield f"{kind}: a contract needs `{visible(name)}`: it is not there, and no step brings it"
 
 
 def _differences(view: View, terminal: Terminal) -> Iterator[str]:

@@ -55,7 +55,7 @@ _OTHER_NAMES = {
 _NOT_FOUND = 127
 _NO_PROGRAM = lazy_pattern(
     r"(?m)^[^:\n]{0,300}: (?:line )?(?:\d{1,9}: )?(\S{1,200}): "
-    r"(?:(?:command )?not found|No such file.{0,80})$"
+    r"(?:((?:command )?not found)|No such file.{0,80})$"
 )
 _RUN_BY_PYTHON = lazy_pattern(
     r"(?m)^\S{0,300}?(?:python|pypy)[\d.]{0,10}: No module named '?([\w.]{1,200})'?$"
@@ -142,23 +142,27 @@ def _lacks(finding: Finding, outcome: Outcome, around: Surroundings) -> Iterator
     if code == _NOT_FOUND and finding.kind is VerdictKind.UNRUNNABLE:
         named = _NO_PROGRAM.search(said)
         what = f"`{named[1]}` was not found" if named else "a program was not found"
-        yield Finding(VerdictKind.UNRUNNABLE, f"exit {code}: {what}; {around.cure}")
+        # A file that is not there may be the work's; so may be what is named by its path.
+        lacks = named[1] if named and named[2] and "/" not in named[1] else ""
+        yield Finding(VerdictKind.UNRUNNABLE, f"exit {code}: {what}; {around.cure}", lacks)
     if finding.kind is VerdictKind.UNRUNNABLE:
         yield finding
     if (package := _undelivered(said, around)) is not None:
         reason = f"exit {code}: `{package}` is declared, and not installed; {around.cure}"
-        yield Finding(VerdictKind.UNRUNNABLE, reason)
+        yield Finding(VerdictKind.UNRUNNABLE, reason, package)
 
 
 def _run_by_python(module: str, code: int | None, around: Surroundings) -> Finding:
     """Return what it means that `python -m` does not find a module."""
     top = module.partition(".")[0]
     if _is_there(top, around.files) or (
-        top not in _RUNNERS and top not in _declared(around.read) and _may_be_made(top, around)
+        top not in _RUNNERS
+        and top not in declared_by_python(around.read)
+        and _may_be_made(top, around)
     ):
         return Finding(VerdictKind.FAIL, f"exit {code}: there is no module `{module}`")
     return Finding(
-        VerdictKind.UNRUNNABLE, f"exit {code}: Python has no module `{module}`; {around.cure}"
+        VerdictKind.UNRUNNABLE, f"exit {code}: Python has no module `{module}`; {around.cure}", top
     )
 
 
@@ -167,10 +171,10 @@ def _undelivered(said: str, around: Surroundings) -> str | None:
     for match in _IMPORTED.finditer(said):
         top = match[1].partition(".")[0]
         name = _OTHER_NAMES.get(_normal(top), _normal(top))
-        if not _is_there(top, around.files) and name in _declared(around.read):
+        if not _is_there(top, around.files) and name in declared_by_python(around.read):
             return name
     for match in _REQUIRED.finditer(said):
-        if match[1] in _declared_by_node(around.read):
+        if match[1] in declared_by_node(around.read):
             return match[1]
     return None
 
@@ -199,7 +203,7 @@ def _may_be_made(module: str, around: Surroundings) -> bool:
 # -- what is declared ------------------------------------------------------------------------------
 
 
-def _declared(read: Callable[[str], bytes | None]) -> frozenset[str]:
+def declared_by_python(read: Callable[[str], bytes | None]) -> frozenset[str]:
     """Return the packages that a Python project says it depends on."""
     found = set(_of_pyproject(_toml(read("pyproject.toml"))))
     for name in ("requirements.txt", "requirements-dev.txt", "requirements/dev.txt"):
@@ -244,7 +248,8 @@ def _toml(data: bytes | None) -> Mapping[str, Any]:
         return {}
 
 
-def _declared_by_node(read: Callable[[str], bytes | None]) -> frozenset[str]:
+def declared_by_node(read: Callable[[str], bytes | None]) -> frozenset[str]:
+    """Return the packages that a `package.json` says it depends on."""
     try:
         document = json.loads(read("package.json") or b"{}")
     except ValueError:

@@ -40,6 +40,8 @@ class Finding(NamedTuple):
 
     kind: VerdictKind
     reason: str
+    lacks: str = ""
+    """The program or package that is not there, where that is why."""
 
 
 class Tampering(NamedTuple):
@@ -120,3 +122,5 @@ class Verdict(NamedTuple):
     """Tests that fail, or are skipped, and did not before."""
     disappeared: tuple[str, ...] = ()
     """Tests that ran before, and did not now."""
+    lacks: str = ""
+    """The program or package that is not there, where it could not run without."""

@@ -1,0 +1,241 @@
+"""Which programs a plan brings along by itself: what a step writes or installs is missing now.
+
+Generous where nobody can know: who is refused for a program that the work would have brought has
+lost more than who is told of a missing one by its run.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterable, Iterator, Mapping
+from functools import cached_property
+
+from planbound.plan.command import Call, Script, read_script
+from planbound.plan.command.word import words
+from planbound.plan.model import Code, Step
+from planbound.source.pattern import lazy_pattern
+from planbound.verify.subject import ContractCase, Subject
+
+_ANY = "any"
+"""What is installed is known to nobody: a recipe, a version manager."""
+_SYSTEM = "system"
+_FAMILIES = {
+    **dict.fromkeys(
+        words("pip pip3 uv poetry pdm pipenv hatch rye pipx conda mamba pixi"), "python"
+    ),
+    **dict.fromkeys(words("npm pnpm yarn bun"), "node"),
+    **dict.fromkeys(words("gem bundle composer cargo go rustup dotnet mix"), "other"),
+    **dict.fromkeys(
+        words("apt apt-get apk dnf yum pacman zypper brew port snap nix-env choco"), _SYSTEM
+    ),
+    **dict.fromkeys(words("make gmake just task rake mise asdf devbox nix corepack"), _ANY),
+}
+_VERBS = words("install i add get sync ci clean-install require update upgrade it")
+_TARGETS = words("install setup deps dependencies bootstrap init tools venv env develop enable dev")
+_ALONE = words("yarn bundle")
+"""What installs without being told to."""
+_ALL = words("sync ci clean-install")
+_OF_PROJECTS = words("poetry pdm pipenv bundle composer mix hatch")
+"""What installs all that is declared where it is told to install."""
+_VALUED = words(
+    "-r -c -e -C -G -w --requirement --constraint --group --extra --with --without --only --prefix"
+    " --directory --project --filter --workspace --python -p --index-url --target -t --path"
+)
+_MANIFESTS = {
+    "python": words(
+        "pyproject.toml setup.py setup.cfg requirements.txt requirements-dev.txt Pipfile"
+    ),
+    "node": words("package.json"),
+}
+_ALIASES = {
+    "django-admin": "django",
+    "http": "httpie",
+    "nest": "@nestjs/cli",
+    "ng": "@angular/cli",
+    "playwright": "@playwright/test",
+    "biome": "@biomejs/biome",
+    "py.test": "pytest",
+    "tsc": "typescript",
+    "tsserver": "typescript",
+}
+_INTERPRETERS = words("python python3 pip pip3")
+_INLINE = lazy_pattern(r"(`+)(.+?)\1", re.DOTALL)
+_SENTENCE = lazy_pattern(r"(?<=[.;!?])\s+|\n\s*\n|\n(?=\s*[-*\d])")
+_SETUP = lazy_pattern(r"(?:^|/)(?:setup|bootstrap|install)[\w.-]*$")
+_INSTALLS = r"\b(?:install|set up|bring in|download|vendor)(?:s|ed|ing)?\b"
+_DECLARES = r"\b(?:add|declare|pin|list|put|depend(?:s)? on)(?:s|ed|ing)?\b"
+_MAKES = r"\b(?:write|create|build|implement|add|generate|compile|provide|make)(?:s|ing)?\b"
+_BETWEEN = r"(?:(?!\b(?:with|using|via|through|run|running|then|so|that|until|by)\b).){0,160}?"
+_DEPENDENCY = lazy_pattern(
+    r"(?i)dependenc|requirements|\bpackages?\b|pyproject|package\.json|gemfile|cargo\.toml"
+)
+_PROGRAM = r"(?:command|program|script|tool|binary|executable|wrapper|utility|cli|entry point)"
+
+
+def place_of(subject: Subject, case: ContractCase) -> int:
+    """Return the place of the last step that is done before a contract is judged; or -1."""
+    before = any(case.owner is condition for condition in subject.plan.preconditions)
+    return -1 if before else case.place
+
+
+class Providers:
+    """What the steps of a plan bring, each from its place on."""
+
+    def __init__(self, subject: Subject) -> None:
+        self._subject = subject
+
+    def provides(self, name: str, place: int) -> bool:
+        """Say whether the steps up to a place bring a program; before the first is -1."""
+        sources = self._sources[: place + 1]
+        return any(source.makes(name) for source in sources) or self._installs(name, sources)
+
+    @cached_property
+    def _sources(self) -> list[_Source]:
+        scripts = {id(case.owner): case.script for case in self._subject.contracts}
+        return [
+            _Source(
+                step, scripts.get(id(step)), [glob.text for glob in self._subject.touches(step)]
+            )
+            for step in self._subject.plan.steps
+        ]
+
+    def _installs(self, name: str, sources: list[_Source]) -> bool:
+        """Say whether what is declared, or may be declared on the way, is installed."""
+        declared: Mapping[str, frozenset[str]] = self._subject.facts.declared
+        for family in {family for source in sources for family in source.families}:
+            known = declared.get(family)
+            changed = any(source.changes(_MANIFESTS.get(family, ())) for source in sources)
+            if known is None or changed or any(is_of(name, package) for package in known):
+                return True
+        return False
+
+
+class _Source:
+    """One step, as far as it brings programs."""
+
+    def __init__(self, step: Step, contract: Script | None, touches: list[str]) -> None:
+        self._touches = touches
+        task = step.task
+        self._prose = f"{step.title}\n\n{task.text if task else ''}"
+        self._code = [match[2].strip() for match in _INLINE.finditer(self._prose)]
+        self._code += [part.text for part in task.parts if isinstance(part, Code)] if task else []
+        self._contract = contract
+
+    @cached_property
+    def _calls(self) -> list[Call]:
+        scripts = [read_script(text) for text in self._code if _may_install(text)]
+        found = [call for script in scripts for call in script.calls]
+        return found + list(self._contract.calls if self._contract else ())
+
+    @cached_property
+    def _packages(self) -> dict[str, list[str]]:
+        """By family what is installed by name; empty where it is all that is declared."""
+        found: dict[str, list[str]] = {}
+        for call in self._calls:
+            for family, packages in _installed(call):
+                found.setdefault(family, []).extend(packages or [""])
+        return found
+
+    @property
+    def families(self) -> Iterator[str]:
+        """Yield whose declared packages the step installs."""
+        for family, packages in self._packages.items():
+            if family != _SYSTEM and "" in packages:
+                yield family
+
+    @cached_property
+    def _paths(self) -> set[str]:
+        return {text for text in (*self._code, *self._touches) if not re.search(r"\s", text)}
+
+    def changes(self, manifests: Iterable[str]) -> bool:
+        """Say whether the step names one of these files as what it touches or works on."""
+        return any(path.rpartition("/")[2] in manifests for path in self._paths)
+
+    def makes(self, name: str) -> bool:
+        """Say whether the step installs a program by name, or writes it."""
+        packages = (each for found in self._packages.values() for each in found if each)
+        if any(is_of(name, package) for package in packages):
+            return True
+        if any("/" in path and path.rpartition("/")[2] == name for path in self._paths):
+            return True
+        return name in self._prose and any(
+            _brings(sentence, name) for sentence in _SENTENCE.split(self._prose)
+        )
+
+
+def is_of(name: str, package: str) -> bool:
+    """Say whether a program likely comes with a package: `sphinx-build` with `sphinx`."""
+    own, of = _normal(name), _normal(package.rpartition("/")[2])
+    alias = _ALIASES.get(name)
+    return (
+        own == of
+        or own.startswith(f"{of}-")
+        or of.startswith(f"{own}-")
+        or of.endswith(f"-{own}")
+        or (alias is not None and package in {alias, alias.rpartition("/")[2]})
+    )
+
+
+def _normal(name: str) -> str:
+    return re.sub(r"[-_.]+", "-", name).strip("-").lower()
+
+
+def _may_install(text: str) -> bool:
+    """Say whether it is worth while to read code as a command."""
+    first = text.split(maxsplit=1)[0] if text.strip() else ""
+    return "\n" in text or "&" in text or first in _FAMILIES or "venv" in text or _is_setup(first)
+
+
+def _is_setup(program: str) -> bool:
+    return _SETUP.search(program) is not None
+
+
+def _installed(call: Call) -> Iterator[tuple[str, list[str]]]:
+    """Yield what a call installs, and whose that is."""
+    names = [word.value or "" for word in (*call.wrappers, call.word) if word is not None]
+    operands = [word.value or "" for word in call.operands(_VALUED)]
+    if "venv" in names or "virtualenv" in names or operands[:1] == ["venv"]:
+        yield "python", list(_INTERPRETERS)
+    program = names[-1] if names else ""
+    family = _FAMILIES.get(program)
+    if _is_setup(program) or (operands and program in {"bash", "sh"} and _is_setup(operands[0])):
+        yield _ANY, []
+    elif family == _ANY:
+        if operands and not _TARGETS.isdisjoint(operands[:2]):
+            yield _ANY, []
+    elif family is not None:
+        if not operands and program in _ALONE:
+            yield family, []
+        verb = next((at for at, word in enumerate(operands[:3]) if word in _VERBS), None)
+        if verb is not None:
+            packages = [_package(word) for word in operands[verb + 1 :] if _is_package(word)]
+            whole = operands[verb] in _ALL or (
+                program in _OF_PROJECTS and operands[verb] == "install"
+            )
+            yield family, [*packages, ""] if whole else packages
+
+
+def _is_package(word: str) -> bool:
+    return not word.startswith((".", "/", "$")) and not word.endswith((".txt", ".toml", ".yml"))
+
+
+def _package(word: str) -> str:
+    scope, slash, rest = word.rpartition("/")
+    name = re.split(r"[=<>@\[~!;]", rest, maxsplit=1)[0]
+    return f"{scope}{slash}{name}" if scope.startswith("@") else name
+
+
+def _brings(sentence: str, name: str) -> bool:
+    """Say whether a sentence tells to install a program, to declare it, or to write it."""
+    own = rf"(?<![\w./-]){re.escape(name)}(?![\w/-])"
+    if re.search(rf"(?is){_INSTALLS}{_BETWEEN}{own}", sentence):
+        return True
+    if _DEPENDENCY.search(sentence) and re.search(rf"(?is){_DECLARES}.{{0,200}}?{own}", sentence):
+        return True
+    quoted = rf"[`\"']*{own}[`\"']*"
+    return bool(
+        re.search(rf"(?is){_MAKES}{_BETWEEN}{quoted}\s+{_PROGRAM}\b", sentence)
+        or re.search(
+            rf"(?is){_MAKES}{_BETWEEN}\b{_PROGRAM}s?(?:\s+(?:named|called))?\s+{quoted}", sentence
+        )
+    )
