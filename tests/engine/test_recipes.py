@@ -35,6 +35,8 @@ AT_ONCE = {
     FailureClass.FLAKY,
     FailureClass.UNRECOVERABLE,
     FailureClass.UNKNOWN,
+    FailureClass.INVALID_INPUT,
+    FailureClass.BLOCKED,
     FailureClass.WORKSPACE_MISMATCH,
     FailureClass.BUDGET,
 }
@@ -134,9 +136,7 @@ def test_on_fail_says_how_often_the_work_is_tried_again(kind: FailureClass, retr
     assert last.exhausted
 
 
-@pytest.mark.parametrize(
-    "kind", [FailureClass.INVALID_INPUT, FailureClass.FLOODED, FailureClass.TAMPERED]
-)
+@pytest.mark.parametrize("kind", [FailureClass.FLOODED, FailureClass.TAMPERED])
 def test_some_classes_get_one_more_attempt_with_a_warning(kind: FailureClass) -> None:
     found = answered(kind, on_fail=OnFail(5))
     assert isinstance(found, Retry)

@@ -10,10 +10,11 @@ import pytest
 from planbound.engine.configuration import Configuration, read_configuration
 from planbound.engine.judging.outcome import Ending
 from planbound.engine.judging.verdict import VerdictKind
-from planbound.engine.recovery.answer import History, Retry, answer
-from planbound.engine.recovery.classified import Failure, patterns_of
+from planbound.engine.recovery.answer import AskPermission, Escalate, History, Retry, answer
+from planbound.engine.recovery.classified import Classified, Failure, patterns_of
 from planbound.engine.recovery.classify import classify
 from planbound.engine.recovery.failure import FailureClass
+from planbound.engine.recovery.guidance import GUIDANCE
 from planbound.engine.recovery.recipe import DEFAULT_RECIPES, Action, Recipe
 from planbound.engine.recovery.repetition import repeats_a_repetition
 from planbound.errors import ConfigurationError
@@ -96,6 +97,39 @@ def test_without_a_maximum_on_fail_says_how_often() -> None:
     assert named(read('[recovery.flooded]\nactions = ["retry"]'), "flooded").max == 1
 
 
+@pytest.mark.requirement("recovery.unknown")
+@pytest.mark.parametrize("kind", ["unknown", "invalid-input"])
+def test_a_maximum_alone_gives_retries_to_what_is_asked_at_once_otherwise(kind: str) -> None:
+    recipes = read(f"[recovery.{kind}]\nmax = 2")
+    classified = Classified(FailureClass(kind), "rule")
+    found = answer(classified, History({}, repeated=3, same_output=True), OnFail(), recipes, 0.0)
+    if kind == "invalid-input":  # what is refused twice in the same way is refused again
+        assert isinstance(found, Escalate)
+        found = answer(classified, History({}), OnFail(), recipes, 0.0)
+    assert isinstance(found, Retry)
+    assert (found.number, found.of, found.guidance) == (1, 2, GUIDANCE[classified.kind])
+
+
+def test_recipes_may_be_called_by_their_name() -> None:
+    assert read("[recipes.transient]\nmax = 5") == read("[recovery.transient]\nmax = 5")
+
+
+@pytest.mark.requirement("recovery.question")
+def test_a_recipe_asks_in_its_own_words_whenever_it_asks() -> None:
+    recipes = read(
+        '[recovery.hung]\nquestion = "Is the server up?"\n'
+        '[recovery.permission]\nquestion = "Who has the key?"\n'
+        '[recovery.licence]\nmatch = ["/no licence/"]\nactions = ["escalate"]\nquestion = "L?"'
+    )
+    asked = []
+    for kind, rule in (("hung", "a"), ("permission", "b"), ("logic", "recipe-licence")):
+        classified = Classified(FailureClass(kind), rule)
+        found = answer(classified, History({}), OnFail(0), recipes, 0.0)
+        assert isinstance(found, Escalate | AskPermission)
+        asked.append(found.question)
+    assert asked == ["Is the server up?", "Who has the key?", "L?"]
+
+
 def test_what_follows_used_up_retries_may_be_the_end() -> None:
     assert not named(read("[recovery.hung]\nescalate = false"), "hung").escalate
     assert not named(read('[recovery.hung]\nactions = ["retry", "abort"]'), "hung").escalate
@@ -132,7 +166,16 @@ def test_no_retry_at_all_can_be_asked_for() -> None:
         ('[recovery.hung]\nactions = ["warn", "escalate"]', "holds none", "add `retry`"),
         ('[recovery.hung]\nbackoff = ["5 apples"]', "unknown unit `apples`", "write `backoff"),
         ("[recovery.hung]\nbackoff = [5]", "is not a list of durations", "write `backoff"),
-        ("[recovery.unknown]\nmax = 2", "is for retries, and there are none", "actions"),
+        ("[recovery.unknown]\nmax = 0", "is for retries, and there are none", "actions"),
+        ("[recovery.permission]\nmax = 2", "is for retries, and there are none", "actions"),
+        ("[recovery.hung]\nquestion = 3", "`recovery.hung.question` is 3", "write `question"),
+        ('[recovery.hung]\nquestion = " "', "`recovery.hung.question` is ' '", "write `ques"),
+        ('[recovery.hung]\nquestion = "a\\nb"', "a terminal hides or obeys", "write `ques"),
+        ('[recovery.hung]\nquestion = "a\\u202eb"', "a terminal hides or obeys", "write `q"),
+        (f'[recovery.hung]\nquestion = "{"a" * 301}"', "is too long", "300 characters"),
+        ('[recovery.hung]\nquestion = "a"\nescalate = false', "is never asked", "out"),
+        ('[recovery.hung]\nquestion = "a"\nactions = ["abort"]', "is never asked", "out"),
+        ("[recovery]\n[recipes]", "`recipes` is another name for `recovery`", "use one"),
         ('[recovery.unknown]\nbackoff = ["5s"]', "is for retries", "actions"),
         ("[recovery.unknown]\nescalate = false", "follows retries", "abort"),
         ('[recovery.hung]\nactions = ["retry", "abort"]\nescalate = true', "is true", "one"),

@@ -32,7 +32,9 @@ def test_the_status_of_a_run_that_nobody_drives_says_how_it_goes_on(bench: Bench
     bench.prepare(ASKS, settings=BARE)
     asked = bench.goes("run", code=4)
     (question,) = bench.goes("inbox", "--json").json["waiting"]
-    assert f"waits for a person, question {question['id']}: exit 2" in asked.out
+    assert (
+        f"waits for a person, question {question['id']}: the contract failed (exit 2" in asked.out
+    )
     said = bench.goes("answer", "PLAN", "retry", "--as", "tester")
     assert "go on with `planbound resume PLAN`" in said.err
     assert "nobody drives it now: go on with `planbound resume PLAN`" in bench.goes("status").out

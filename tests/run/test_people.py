@@ -312,7 +312,7 @@ def test_an_agent_that_says_it_is_blocked_has_to_try_once_and_then_a_person_is_a
     assert "BLOCKED: the price list" in question["output_tail"]
     log = bench.log()
     first, second = log.of("FAILURE_CLASSIFIED")
-    assert (first["failure_type"], second["failure_type"]) == ("logic", "unrecoverable")
+    assert (first["failure_type"], second["failure_type"]) == ("logic", "blocked")
     assert first["rule"] == second["rule"] == "agent-blocked"
     assert "answered BLOCKED, and changed nothing" in log.of("ATTEMPT_ENDED")[1]["prompt"]
     bench.answer("retry")

@@ -294,20 +294,34 @@ def test_a_modification_that_makes_a_cycle_is_refused(quick: Bench) -> None:
     quick.goes("run", "PLAN", code=2)
 
 
-@pytest.mark.parametrize("kind", ["unknown", "unrecoverable"])
-def test_what_no_retry_can_help_goes_to_a_person_at_once(quick: Bench, kind: str) -> None:
-    quick.settings += '[recovery.unknown]\nmatch = ["unknown", "/flux capacitor/"]\n'
-    works = {
-        "unknown": "echo 'the flux capacitor is out of plasma' >&2; exit 3",
-        "unrecoverable": "echo 'No space left on device' >&2; exit 1",
+@pytest.mark.requirement("recovery.unknown")
+@pytest.mark.requirement("recovery.invalid-input")
+@pytest.mark.requirement("recovery.question")
+def test_what_no_retry_can_help_goes_to_a_person_at_once(quick: Bench) -> None:
+    quick.settings += '[recovery.unknown]\nquestion = "Is the grue fed?"\n'
+    ends = {
+        "2": ("unknown", "echo 'zork happened' >&2; exit 3"),
+        "3": ("unrecoverable", "echo 'No space left on device' >&2; exit 1"),
+        "4": ("invalid-input", "echo 'error: unrecognized arguments: --frob' >&2; exit 2"),
     }
-    quick.prepare(Step("Make a", work=works[kind]), B, C)
-    quick.goes("run", "PLAN", code=4)
+    right = "echo right > src/d; echo 'what was that' >&2; exit 3"
+    steps = [Step(f"Make {at}", work=ends[at][1], depends="1") for at in ends]
+    quick.prepare(Step("Make d", work=right), *steps)
+    shown = quick.goes("run", "PLAN", "--jobs", "1", code=4).out
     log = quick.log()
-    assert log.one("FAILURE_CLASSIFIED")["failure_type"] == kind
-    assert len(log.of("TASK_STARTED")) == 1
+    for number, (kind, _) in ends.items():
+        assert log.one("FAILURE_CLASSIFIED", number=number)["failure_type"] == kind
+        assert len(log.of("TASK_STARTED", number=number)) == 1
     assert not log.of("RECOVERY_APPLIED")
-    assert quick.question()["exhausted"] is False
+    # The contract passes: then it does not matter how the agent ended.
+    assert log.one("TASK_COMPLETED", number="1")["result"] == "proved"
+    waiting = {each["number"]: each for each in quick.run("inbox", "--json").json["waiting"]}
+    assert {each["exhausted"] for each in waiting.values()} == {False}
+    assert waiting["2"]["question"] == "Is the grue fed?"
+    assert waiting["2"]["reason"].startswith("Is the grue fed? the agent failed (exit 3): zork")
+    assert waiting["3"]["question"] == ""
+    for text in (shown, quick.run("inbox").out, quick.run("status").out):
+        assert "Is the grue fed? the agent failed (exit 3): zork happened" in text
 
 
 def test_the_end_of_the_run_is_its_last_event(quick: Bench) -> None:

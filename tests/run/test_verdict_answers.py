@@ -7,7 +7,7 @@ import time
 import pytest
 
 from tests.needs import need
-from tests.run.bench import BARE, NOTHING, Bench, Step
+from tests.run.bench import BARE, NOTHING, Bench, Step, until
 
 A, B, C = Step("Make a"), Step("Make b"), Step("Make c")
 TEST = "#!/bin/bash\ngrep -qx right src/a\n"
@@ -199,6 +199,99 @@ def test_a_contract_of_two_minds_is_never_a_pass(bench: Bench) -> None:
     assert bench.question()["failure_type"] == "flaky"
 
 
+# -- what failed, and what came of what was done about it --------------------------------------
+
+
+def outcomes(bench: Bench) -> dict[str, list[str]]:
+    """Return by step what came of its recoveries; each is told once, behind what it is about."""
+    log = bench.log()
+    told = log.of("RECOVERY_OUTCOME")
+    applied = {event.id: event for event in log.of("RECOVERY_APPLIED")}
+    assert len({event["recovery"] for event in told}) == len(told)
+    assert all(applied[event["recovery"]].seq < event.seq for event in told)
+    assert all(applied[event["recovery"]].task == event.task for event in told)
+    found: dict[str, list[str]] = {}
+    for event in told:
+        found.setdefault(event.number or "", []).append(event["outcome"])
+    assert len(told) == len(applied), "nobody says what came of a recovery"
+    return found
+
+
+@pytest.mark.requirement("recovery.error")
+@pytest.mark.requirement("recovery.outcome")
+def test_every_face_says_what_failed_and_the_journal_what_came_of_it(quick: Bench) -> None:
+    quick.settings += '[recovery.transient]\nbackoff = ["1s"]\n'
+    token = "ghp_" + "a1B2c3D4e5F6" * 3
+    lost = f"echo 'Connection timeout {token} \x07' >&2; echo '    at x.js:1' >&2; exit 1"
+    steps = (
+        Step("Make a", work=("echo 'Connection timeout' >&2; exit 1", "echo right > src/a")),
+        Step("Make b", work=("sleep 600", "echo right > src/b"), fields="**timeout:** 1s"),
+        Step(
+            "Make c",
+            work=("echo wrong > src/c", "echo worse > src/c", "echo right > src/c"),
+            contract="grep -qx right src/c || { echo 'Error: c is off'; echo bye; exit 1; }",
+        ),
+        Step("Make d", work=lost),
+        Step("Make e", work="exit 5", depends="3"),
+    )
+    quick.prepare(*steps)
+    shown = quick.goes("run", "PLAN", code=4).out
+    log = quick.log()
+    found = {
+        number: (event["failed"], event["error_message"], event["exit_code"])
+        for number in "12345"
+        for event in log.of("FAILURE_DETECTED", number=number)[:1]
+    }
+    assert found["1"] == ("agent", "Connection timeout", 1)
+    assert found["2"] == ("time limit", "the agent ran past 1 s", None)
+    assert found["3"] == ("contract", "exit 1: Error: c is off", 1)
+    assert found["4"][1].startswith("Connection timeout [redacted:")
+    assert found["4"][1].endswith("\\x07")
+    assert found["5"] == ("agent", "the agent ended with 5", 5)
+    assert "[Task 1/5] ✗ Make a: agent failed (exit 1): Connection timeout\n" in shown
+    assert "[Task 2/5] ✗ Make b: time limit: the agent ran past 1 s\n" in shown
+    assert "[Task 3/5] ✗ Make c: contract failed (exit 1): bye\n" in shown
+    assert "[Task 5/5] ✗ Make e: agent failed (exit 5)\n" in shown
+    assert "the agent failed (exit 1): Connection timeout" in quick.run("inbox").out
+    status = quick.run("status").out
+    assert "4. Make d: waiting, attempt 3, agent failed (exit 1): Connection timeout" in status
+    assert outcomes(quick) == {
+        "1": ["success"],
+        "2": ["success"],
+        "3": ["failed", "success"],
+        "4": ["failed", "escalated"],
+    }
+    assert quick.verifies()
+
+
+@pytest.mark.requirement("recovery.outcome")
+@pytest.mark.parametrize("where", ["before:RECOVERY_OUTCOME:2", "after:RECOVERY_OUTCOME:2"])
+def test_what_came_of_a_recovery_is_told_once_over_a_kill(quick: Bench, where: str) -> None:
+    wrong = ("echo wrong > src/a", "echo worse > src/a", "echo right > src/a")
+    quick.prepare(Step("Make a", work=wrong), B)
+    quick.run("run", "PLAN", PLANBOUND_FAILPOINT=where)
+    quick.goes("run", "PLAN")
+    assert outcomes(quick)["1"][-1] == "success"
+    assert quick.verifies()
+
+
+@pytest.mark.requirement("recovery.outcome")
+def test_a_recovery_that_nobody_comes_back_to_ends_too(quick: Bench) -> None:
+    quick.settings += '[recovery.transient]\nbackoff = ["1h"]\n'
+    reset = "echo 'connection reset by peer' >&2; exit 1"
+    quick.prepare(Step("Make a", work=reset), Step("Make b", work=reset), C)
+    with quick.start("run", "PLAN") as process:
+        until(lambda: len(quick.log().of("RECOVERY_APPLIED")) == 1)
+        process.kill()
+    quick.goes("waive", "PLAN", "1", "--reason", "later", "--as", "tester")
+    with quick.start("run", "PLAN") as process:
+        until(lambda: len(quick.log().of("RECOVERY_APPLIED")) == 2)
+        quick.goes("cancel", "PLAN", "--as", "tester")
+        process.wait(60)
+    assert outcomes(quick) == {"1": ["escalated"], "2": ["failed"]}
+    assert quick.log().last.kind == "EXECUTION_COMPLETE"
+
+
 # -- agents in trouble -------------------------------------------------------------------------
 
 
@@ -225,8 +318,9 @@ def test_an_agent_that_breaks_down_costs_the_step_no_retry_and_its_last_words_ar
     log = quick.log()
     kinds = [event["failure_type"] for event in log.of("FAILURE_CLASSIFIED")]
     assert kinds == ["agent", "logic", "agent"]
-    assert "the agent broke down: exit 1; KeyError: 'choices', retry 1 of 2" in done.out
-    assert "KeyError: 'choices', retry 2 of 2" in done.out
+    assert "✗ Make a: agent failed (exit 1): KeyError: 'choices'" in done.out
+    assert "↻ Make a: the agent broke down, retry 1 of 2" in done.out
+    assert "↻ Make a: the agent broke down, retry 2 of 2" in done.out
     assert "logic error, retry 1 of 1" in done.out
 
 

@@ -102,6 +102,8 @@ class Checker:
         self.amended: frozenset[str] | None = None
         self.amended_to = ""
         self.last: Record | None = None
+        self.recoveries: dict[str, str | None] = {}
+        """By the id of each recovery the step that waits for what comes of it; None: it is told."""
         self.owed: str | None = None
         """What the next record has to be about: a failure that has no answer yet."""
         self.tokens = self.raised = 0
@@ -257,6 +259,8 @@ class Checker:
         if status == "revised":
             self._demand("revise" in self.stopped, 9, "nobody sent it back")
         self.ended = status
+        open_ones = [name for name in self.recoveries.values() if name is not None]
+        self._demand(not open_ones, 5, f"nobody says what came of the recoveries of {open_ones}")
         for task in self.tasks.values():
             if task.phase == "waiting":
                 task.phase = "failed"
@@ -538,10 +542,26 @@ class Checker:
         self._demand(task.judged, 10, "what the attempt left was not judged")
         task.recoveries += 1
         name = self.record.draft.task_id
+        self._demand(name not in self.recoveries.values(), 5, "nobody says what came of the last")
+        self.recoveries[self.record.draft.id] = name
         on_fail = next(step.on_fail for step in self.shape.steps if step.id == name)
         most = _MOST_LOST + _OTHER_CLASSES + 2 * RETRIES[on_fail]
         self._demand(task.recoveries <= most, 5, f"{task.recoveries} recoveries without a person")
         task.phase, task.until = "pending", details.get("until", "")
+
+    def _recovery_ended(self) -> None:
+        details = self._details
+        recovery, outcome = details["recovery"], details["outcome"]
+        self._demand(self.recoveries.get(recovery), 5, "it is told twice, or was never applied")
+        same = self.recoveries[recovery] == self.record.draft.task_id
+        self._demand(same, 5, "it is about another step")
+        task = self._task()
+        if outcome == "success":
+            self._demand(task.phase in {"proved", "holds"}, 5, "the step does not pass")
+        else:
+            self._demand(outcome in {"failed", "escalated"}, 5, "no outcome that there is")
+            self._demand(task.phase not in {"proved", "holds"}, 5, "the step passes")
+        self.recoveries[recovery] = None
 
     def counts(self) -> dict[str, str]:
         """Return where each step of the approved plan is."""
@@ -572,4 +592,5 @@ _HANDLERS: dict[Kind, Callable[[Checker], None]] = {
     Kind.BUDGET_EXCEEDED: Checker._exceeded,
     Kind.FAILURE_DETECTED: Checker._detected,
     Kind.RECOVERY_APPLIED: Checker._recovered,
+    Kind.RECOVERY_OUTCOME: Checker._recovery_ended,
 }

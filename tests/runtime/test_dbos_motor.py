@@ -25,6 +25,7 @@ def has(bench: Bench, kind: str, **details: str) -> bool:
 
 
 @pytest.mark.requirement("motor.dbos")
+@pytest.mark.requirement("recovery.outcome")
 def test_a_run_with_a_retry_is_the_same_as_without_dbos(bench: Bench) -> None:
     bench.prepare(Step("Make a"), Step("Make b", work=UNTIL_TOLD), Step("Make c"), settings=DBOS)
     done = bench.goes("run")
@@ -32,6 +33,8 @@ def test_a_run_with_a_retry_is_the_same_as_without_dbos(bench: Bench) -> None:
     assert done.out.splitlines()[-1].startswith("3/3 proved, 0 waived, 1/1 postconditions.")
     assert log.one("EXECUTION_STARTED")["motor"] == "dbos"
     assert [event["attempt"] for event in log.of("TASK_STARTED")] == [1, 1, 2, 1]
+    told = log.one("RECOVERY_OUTCOME")
+    assert (told["recovery"], told["outcome"]) == (log.one("RECOVERY_APPLIED").id, "success")
     assert bench.verifies()
 
 
@@ -98,6 +101,7 @@ def test_a_wait_before_a_retry_survives_a_kill(bench: Bench) -> None:
     lines = map(json.loads, bench.goes("log", "--json").out.splitlines())
     stamps = {line["seq"]: line["timestamp"] for line in lines}
     assert log.one("RECOVERY_APPLIED")["until"] <= stamps[begun]
+    assert log.one("RECOVERY_OUTCOME")["outcome"] == "success"
 
 
 def test_a_signal_ends_a_wait_and_the_run_can_go_on(bench: Bench) -> None:

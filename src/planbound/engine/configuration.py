@@ -25,7 +25,7 @@ STRICT = "strict"
 PROFILES = ("default", STRICT)
 _KEYS = (
     *("profile", "verify", "agents", "roles", "redact", "contracts", "judging", "workspace"),
-    *("gate", "notify", "run", "recovery", "worktrees", "budget"),
+    *("gate", "notify", "run", "recovery", "recipes", "worktrees", "budget"),
 )
 
 
@@ -239,7 +239,7 @@ def read_configuration(document: Mapping[str, object], *, path: str) -> Configur
         roster=_roster(top.table("roles"), agents),
         run=run,
         budget=_budget(top.table("budget")),
-        own_recipes=_recipes(top.table("recovery")) if "recovery" in document else None,
+        own_recipes=_recipes(top),
         own_worktrees=_worktrees(top.table("worktrees")) if "worktrees" in document else None,
         path=path,
     )
@@ -379,10 +379,16 @@ def _notify(top: Table) -> tuple[Notify, ...]:
     return read_notify(top)
 
 
-def _recipes(table: Table) -> tuple[Recipe, ...]:
+def _recipes(top: Table) -> tuple[Recipe, ...] | None:
+    """Return the recipes of `[recovery]`, which may also be called `[recipes]`."""
+    named = [name for name in ("recovery", "recipes") if name in top.values]
+    if not named:
+        return None
+    if len(named) > 1:
+        top.refuse("recipes", "is another name for `recovery`, which is there, too,", "use one")
     from planbound.engine.recovery.configuration import read_recipes  # noqa: PLC0415 - start-up
 
-    return read_recipes(table)
+    return read_recipes(top.table(named[0]))
 
 
 def _worktrees(table: Table) -> WorktreeRules:

@@ -326,8 +326,9 @@ EVENTS: dict[EventKind, EventSpec] = {
     ),
     EventKind.FAILURE_DETECTED: spec(
         "Something went wrong with an attempt.",
-        may("error_message", _TEXT, "what went wrong"),
-        may("exit_code", DetailType.INTEGER_OR_NULL, "the exit code, null if there was none"),
+        may("error_message", _TEXT, "the error itself, in the words of what failed if it had any"),
+        may("failed", _EXACT, "what failed: `agent`, `time limit` or `contract`"),
+        may("exit_code", DetailType.INTEGER_OR_NULL, "that of what failed, null if there is none"),
         may("signature", _EXACT, "the same for the same failure on the same tree"),
         may("destroyed", _TEXTS, "what the agent destroyed, and was put back"),
         *(_PLACE, _RUN, _ATTEMPT, _VERDICT, REASON),
@@ -345,13 +346,22 @@ EVENTS: dict[EventKind, EventSpec] = {
     EventKind.RECOVERY_APPLIED: spec(
         "A recipe was followed.",
         must("recipe_name", _EXACT, "the recipe"),
-        must("outcome", _EXACT, "what came of it"),
+        must(
+            "outcome", _EXACT, "what follows: `retry`; see `RECOVERY_OUTCOME` for what came of it"
+        ),
         may("backoff", _NUMBER, "how many seconds are waited"),
         may("until", _EXACT, "when it goes on"),
         may("failure_type", _EXACT, "the type of the failure that it answers"),
         may("retry", _INTEGER, "which retry of this recipe it is, from 1"),
         may("of", _INTEGER, "how many retries there are"),
         *(_PLACE, _RUN, _ATTEMPT, REASON),
+    ),
+    EventKind.RECOVERY_OUTCOME: spec(
+        "What came of a recipe that was followed; once for each `RECOVERY_APPLIED`.",
+        must("recovery", _EXACT, "the id of the `RECOVERY_APPLIED`"),
+        must("outcome", _EXACT, "`success`, `failed` or `escalated`"),
+        may("recipe_name", _EXACT, "the recipe"),
+        *(_PLACE, _RUN, _ATTEMPT),
     ),
     EventKind.RECOVERY_ESCALATION: spec(
         "A question went to a person, or came back answered.",
@@ -367,6 +377,7 @@ EVENTS: dict[EventKind, EventSpec] = {
         may("leaves_out", _EXACTS, "the numbers of the steps that `skip` leaves out, too"),
         may("guidance", _TEXT, "what the person says for the next attempt"),
         may("failure_type", _EXACT, "the type of the failure"),
+        may("question", _TEXT, "what the recipe asks in words of its own"),
         may("exhausted", _FLAG, "whether retries were used up; false: none was tried"),
         may("output_tail", _TEXT, "the end of the last output"),
         may("agent_tail", _TEXT, "the end of what the agent printed"),

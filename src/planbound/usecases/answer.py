@@ -295,11 +295,9 @@ def _settle(
         if slot is not None and state.run is not None:
             _refuse_settled(state, slot)
         named: dict[str, Json] = {"subject": about[0], "number": about[1]}
-        return [
-            recorder.draft(
-                kind, slug, {**details, **_run(recorder, slug, state), **named}, task=task
-            )
-        ]
+        about_it = {**details, **_run(recorder, slug, state), **named}
+        decided = [recorder.draft(kind, slug, about_it, task=task)]
+        return recorder.with_outcomes(slug, state.recovering, decided)
 
     _append(recorder, drafts)
     return f"{about[0]} {about[1]}"

@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 import hashlib
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
+from typing import TYPE_CHECKING
 
 from planbound.journal.event import EventKind, validate
 from planbound.journal.record import Draft, Json, Provenance, Record
@@ -11,6 +12,9 @@ from planbound.journal.redact import Redactor
 from planbound.plan.digest import digest
 from planbound.plan.model import Plan
 from planbound.ports.journal import Journal, Query
+
+if TYPE_CHECKING:
+    from planbound.engine.recovery.outcome import Recovery
 
 
 class Recorder:
@@ -104,6 +108,32 @@ class Recorder:
             "warnings": warnings,
         }
         return self.record(EventKind.PLAN_VERIFIED, slug, details, key=key)
+
+    def with_outcomes(
+        self, plan: str, pending: Mapping[str, Recovery], drafts: Sequence[Draft]
+    ) -> list[Draft]:
+        """Return events with what they say about recoveries, each of which is told once."""
+        found = list(drafts)
+        if not pending:
+            return found
+        from planbound.engine.recovery.outcome import ended  # noqa: PLC0415 - start-up
+
+        for recovery, outcome, place in sorted(
+            ended(pending, drafts), key=lambda each: each.place, reverse=True
+        ):
+            details: dict[str, Json] = {
+                "recovery": recovery.id,
+                "outcome": outcome.value,
+                "recipe_name": recovery.recipe,
+                "number": recovery.number,
+                "run": recovery.run,
+            }
+            if recovery.attempt is not None:
+                details["attempt"] = recovery.attempt
+            kind = EventKind.RECOVERY_OUTCOME
+            draft = self.draft(kind, plan, details, key=recovery.id, task=recovery.task)
+            found.insert(place, draft)
+        return found
 
     def moved(
         self, kind: EventKind, slug: str, plan: Plan, *, path: str, status: str | None = None

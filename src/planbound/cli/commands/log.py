@@ -40,9 +40,10 @@ _BRIEF = {
         *("changed", "tokens", "dollars"),
     ),
     "TASK_COMPLETED": ("attempt", "result", "reason"),
-    "FAILURE_DETECTED": ("attempt", "verdict", "error_message"),
+    "FAILURE_DETECTED": ("attempt", "failed", "verdict", "error_message"),
     "FAILURE_CLASSIFIED": ("failure_type", "rule"),
     "RECOVERY_APPLIED": ("recipe_name", "retry", "of", "until", "reason"),
+    "RECOVERY_OUTCOME": ("recipe_name", "outcome", "recovery"),
     "RECOVERY_ESCALATION": ("escalation", "kind", "user_decision", "by", "guidance", "reason"),
     "EXECUTION_PAUSED": ("reason",),
     "EXECUTION_COMPLETE": (

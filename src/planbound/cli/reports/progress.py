@@ -7,6 +7,7 @@ from collections.abc import Iterator, Mapping
 from planbound.cli.terminal import Terminal
 from planbound.engine.blocked import SAYS_BLOCKED
 from planbound.engine.judging.proof import held, tally, why_held
+from planbound.engine.recovery.failure import trouble_words
 from planbound.journal.event import EventKind
 from planbound.journal.record import Json, Record
 from planbound.plan.model import Plan
@@ -36,6 +37,8 @@ class ProgressReport:
         self._verdicts: dict[str, Mapping[str, Json]] = {}
         self._troubles: dict[str, str] = {}
         """By step what was wrong the last time."""
+        self._failing: dict[str, Record] = {}
+        """By step a verdict of its run that is no pass, until it is told what failed."""
 
     def know(self, plan: Plan) -> None:
         """Take notice of what events do not say: how many steps there are, what is a condition."""
@@ -56,7 +59,7 @@ class ProgressReport:
         elif kind is EventKind.CONTRACT_EVALUATED:
             yield from self._evaluated(record)
         elif kind is EventKind.FAILURE_DETECTED:
-            self._troubles[record.draft.task_id or ""] = str(details.get("error_message") or "")
+            yield from self._detected(record)
         elif kind is EventKind.EXECUTION_COMPLETE:
             yield summary(details, self.steps)
         else:
@@ -108,6 +111,8 @@ class ProgressReport:
                 self._verdicts[record.draft.task_id] = details
             if details.get("final") and verdict != "pass":
                 yield self._line("✗", record, f"regressed: {details.get('reason')}")
+            elif verdict != "pass" and details.get("run") is not None:
+                self._failing[record.draft.task_id or ""] = record
             elif verdict != "pass":
                 yield self._line("✗", record, _verdict(details))
             return
@@ -123,6 +128,16 @@ class ProgressReport:
         if verdict != "pass":
             lines = str(details.get("output_tail") or "").rstrip().splitlines()
             yield from (f"    {visible(line)}" for line in lines[-_MOST_LINES:])
+
+    def _detected(self, record: Record) -> Iterator[str]:
+        """Yield what failed: the agent, a time limit, or the contract."""
+        details, task = record.draft.details, record.draft.task_id or ""
+        error = str(details.get("error_message") or "")
+        self._troubles[task] = error
+        judged = self._failing.pop(task, None)
+        if judged is not None:
+            words = trouble_words(details.get("failed"), error, details.get("exit_code"))
+            yield self._line("✗", judged, words or _verdict(judged.draft.details))
 
     def _passed(self, record: Record) -> str:
         said = record.draft.details
@@ -227,7 +242,7 @@ def _retry(details: Mapping[str, Json], trouble: str) -> str:
     if details.get("recipe_name") == "resume":
         return "the last attempt was cut off; tried again"
     text = _CLASSES.get(kind, kind)
-    if trouble and (kind == "agent" or trouble.startswith(SAYS_BLOCKED)):
+    if trouble.startswith(SAYS_BLOCKED):
         text = trouble
     if details.get("retry"):
         text += f", retry {details.get('retry')} of {details.get('of')}"

@@ -8,10 +8,11 @@ from typing import NamedTuple
 from planbound.cli.reports.progress import money, spoken
 from planbound.cli.terminal import Terminal
 from planbound.engine.judging.proof import held, tally
+from planbound.engine.recovery.failure import trouble_words
 from planbound.engine.run.decide import MET
 from planbound.engine.run.question import Question
 from planbound.engine.run.state import RunState
-from planbound.engine.run.step_state import Phase
+from planbound.engine.run.step_state import Phase, StepState
 from planbound.source.visible import visible
 
 _MARKS = {
@@ -66,6 +67,8 @@ def state_data(slug: str, state: RunState, known: Known = _UNKNOWN) -> dict[str,
                 "status": step.phase.value,
                 "attempts": step.attempts,
                 "verdict": step.verdict,
+                "failed": step.trouble.failed if step.trouble else None,
+                "error": step.trouble.error if step.trouble else None,
                 "result": step.result,
                 "baseline": step.baseline.verdict if step.baseline else None,
                 "approved_baseline": step.approved.verdict if step.approved else None,
@@ -101,6 +104,12 @@ def question_data(question: Question) -> dict[str, object]:
     return question._asdict() | {"kind": question.kind.value, "choices": list(question.choices)}
 
 
+def _found(step: StepState) -> str:
+    """Return what came of the last attempt: its verdict, or what failed before that."""
+    words = trouble_words(*step.trouble) if step.trouble is not None else ""
+    return visible(words) or str(step.verdict)
+
+
 def status_lines(
     slug: str, state: RunState, terminal: Terminal, known: Known = _UNKNOWN
 ) -> Iterator[str]:
@@ -118,7 +127,7 @@ def status_lines(
         if step.attempts:
             said += f", attempt {step.attempts}"
         if step.verdict and step.phase is not Phase.STARTED:  # else that of the one before
-            said += f", {step.verdict}"
+            said += f", {_found(step)}"
         if step.not_before and step.phase is Phase.PENDING:
             said += f", again after {step.not_before}"
         if step.phase is Phase.PROVED and step.reason:

@@ -15,7 +15,7 @@ NO_PROGRESS = 3
 """So often the same failure on the same tree, and another attempt is in vain."""
 SAME_OUTPUT = 2
 """So often, where what the agent and the contract printed is the same, too."""
-_UNJUDGED = frozenset({FailureClass.AGENT, FailureClass.HUNG})
+_UNJUDGED = frozenset({FailureClass.AGENT, FailureClass.HUNG, FailureClass.UNKNOWN})
 """Attempts that were cut off: that they left the same says nothing about the next one."""
 _JITTER = 0.25
 """The share by which a wait is made longer at most, so that many do not come back at once."""
@@ -59,6 +59,8 @@ class Escalate(NamedTuple):
     reason: str
     exhausted: bool
     """Whether retries were tried in vain; False: none was tried."""
+    question: str = ""
+    """What the recipe itself asks; empty where it has no words of its own."""
 
 
 class Abort(NamedTuple):
@@ -74,6 +76,7 @@ class AskPermission(NamedTuple):
     recipe: str
     reason: str
     credential: str | None
+    question: str = ""
 
 
 Decision = Retry | Escalate | Abort | AskPermission
@@ -87,7 +90,16 @@ def answer(
     jitter: float,
 ) -> Decision:
     """Return what is done about a failure; `jitter` is a number from 0 to 1."""
-    recipe = _recipe_for(classified, recipes)
+    recipe = recipe_for(classified, recipes)
+    decision = _decide(recipe, classified, history, on_fail, jitter)
+    if isinstance(decision, Escalate | AskPermission):
+        return decision._replace(question=recipe.question)
+    return decision
+
+
+def _decide(
+    recipe: Recipe, classified: Classified, history: History, on_fail: OnFail, jitter: float
+) -> Decision:
     if classified.kind is FailureClass.DESTRUCTIVE:
         # Whatever the plan or a recipe says: who did that once is not let loose again unseen.
         return Escalate(recipe.name, _DESTRUCTIVE, exhausted=False)
@@ -130,7 +142,8 @@ def _at_once(recipe: Recipe, classified: Classified, on_fail: OnFail) -> Decisio
     return None
 
 
-def _recipe_for(classified: Classified, recipes: Sequence[Recipe]) -> Recipe:
+def recipe_for(classified: Classified, recipes: Sequence[Recipe]) -> Recipe:
+    """Return the recipe that answers a failure."""
     for recipe in recipes:
         if recipe.name == classified.recipe:
             return recipe

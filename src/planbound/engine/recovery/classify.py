@@ -2,7 +2,7 @@
 
 A verdict about the judging itself wins over everything. What a recipe of the configuration looks
 for comes next. Then the agent: where it did not come to its end, its failure is the reason that
-the contract fails. At last, what the contract came to.
+the contract fails, also where nobody knows what it failed of. At last, what the contract came to.
 """
 
 from __future__ import annotations
@@ -66,6 +66,19 @@ _LAST_EXITS = {
 }
 """The codes of sysexits and of panics, for agents that print nothing that tells more."""
 _EXCEPTION = lazy_pattern(r"(?:\w{1,60}\.){0,8}[A-Z]\w{0,80}(?:Error|Exception)\b")
+_TESTS_FAILED = lazy_pattern(
+    r"FAILED \S{1,300}::|\S{1,300}::\S{1,300} FAILED\b"
+    r"|=*\s?(?:\d{1,9} \w{1,12}, ){0,4}\d{1,9} (?:failed|errors?)\b.{0,120}\bin \d"  # pytest
+    r"|FAILED \((?:failures|errors)="  # unittest
+    r"|Tests?:?\s{1,12}(?:\d{1,9} \w{1,12}[,|]\s){0,4}\d{1,9} failed\b"  # jest, vitest
+    r"|\d{1,9} failing$"  # mocha
+    r"|(?:# |ℹ )fail [1-9]"  # TAP, node
+    r"|test result: FAILED\b"  # cargo
+    r"|FAIL(?:\s\S{1,200}\s[\d.]{1,12}s)?$"  # go
+)
+_LAST = 6
+"""So many lines at the end of an output may be the summary of a test runner, and what follows."""
+_FAILED_TESTS = Classified(FailureClass.LOGIC, "agent-tests-failed")
 _UNKNOWN = Classified(FailureClass.UNKNOWN, "unknown")
 
 
@@ -76,7 +89,7 @@ def classify(failure: Failure, patterns: Sequence[Pattern] = ()) -> Classified:
     """
     if failure.verdict in _DECISIVE:
         return Classified(_DECISIVE[failure.verdict], f"verdict-{failure.verdict.value}")
-    found = (_of_agent(failure) if failure.is_of_agent else None) or _of_contract(failure)
+    found = _of_agent(failure) if failure.is_of_agent else _of_contract(failure)
     if (pattern := _matching(failure, patterns)) is not None:
         found = found._replace(kind=pattern.kind or found.kind, rule=pattern.rule)
     return found if found.kind is not FailureClass.TRANSIENT else _with_wait(found, failure)
@@ -94,8 +107,8 @@ def _of_contract(failure: Failure) -> Classified:
     return _CONTRACT[VerdictKind.FAIL] if failure.contract_exit else _UNKNOWN
 
 
-def _of_agent(failure: Failure) -> Classified | None:
-    """Return what the agent failed of; None where nothing tells."""
+def _of_agent(failure: Failure) -> Classified:
+    """Return what the agent failed of; where nothing tells, that is what a person is asked."""
     if failure.missing_credential is not None:
         name = failure.missing_credential
         return Classified(FailureClass.PERMISSION, "credential-missing", credential=name)
@@ -114,6 +127,8 @@ def _of_agent(failure: Failure) -> Classified | None:
         or _CRASHES.get(signal or 0)
         or _LAST_EXITS.get(code or 0)
         or _of_exception(failure)
+        or _of_tests(failure)
+        or _UNKNOWN
     )
 
 
@@ -150,6 +165,13 @@ def _signed(lines: Sequence[str]) -> Classified | None:
 def _of_exception(failure: Failure) -> Classified | None:
     """Return that an agent reports an exception of its own program as its error."""
     return _BROKE_DOWN if _EXCEPTION.match(failure.agent_error or "") else None
+
+
+def _of_tests(failure: Failure) -> Classified | None:
+    """Return that an agent ended with the failing tests that it ran: the work is not done yet."""
+    lines = [line for line in lines_of(failure.agent_output) if line.strip()]
+    is_summary = any(_TESTS_FAILED.match(line.strip()) for line in lines[-_LAST:])
+    return _FAILED_TESTS if is_summary and failure.agent_error is None else None
 
 
 def _matching(failure: Failure, patterns: Sequence[Pattern]) -> Pattern | None:

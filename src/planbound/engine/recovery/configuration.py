@@ -12,11 +12,13 @@ from planbound.engine.recovery.repetition import repeats_a_repetition
 from planbound.plan.limits import LimitError, parse_duration
 from planbound.plan.suggest import nearest
 from planbound.source.pattern import lazy_pattern
+from planbound.source.visible import visible
 
 MAX_RETRIES = 100
-_KEYS = ("match", "actions", "backoff", "max", "escalate")
+_KEYS = ("match", "actions", "backoff", "max", "escalate", "question")
 _NAME = lazy_pattern(r"[A-Za-z0-9][A-Za-z0-9_-]{0,63}")
 _LONGEST_PATTERN = 500
+_LONGEST_QUESTION = 300
 _MOST_WAITS = 100
 
 
@@ -40,7 +42,7 @@ def _recipe(table: Table, name: str, default: Recipe | None) -> Recipe:
     classes, patterns = usual.classes, usual.patterns
     if "match" in table.values or default is None:
         classes, patterns = _match(table)
-    actions = _actions(table) if "actions" in table.values else usual.actions
+    actions = _actions(table) if "actions" in table.values else _usual_actions(table, usual)
     # What never tried has no maximum to keep when it begins to.
     kept = usual.max if usual.retries == (Action.RETRY in actions) else None
     recipe = Recipe(
@@ -51,6 +53,7 @@ def _recipe(table: Table, name: str, default: Recipe | None) -> Recipe:
         _backoff(table) if "backoff" in table.values else usual.backoff,
         _max(table) if "max" in table.values else kept,
         table.flag("escalate", usual.escalate and Action.ABORT not in actions),
+        _question(table) if "question" in table.values else usual.question,
     )
     _demand_sense(table, recipe)
     if FailureClass.DESTRUCTIVE in recipe.classes:
@@ -127,6 +130,25 @@ def _actions(table: Table) -> tuple[Action, ...]:
     return actions
 
 
+def _usual_actions(table: Table, usual: Recipe) -> tuple[Action, ...]:
+    """Return what a recipe does that does not say it: who gives a maximum wants retries."""
+    if usual.actions == (Action.ESCALATE,) and table.values.get("max"):
+        return (Action.WARN, Action.RETRY)
+    return usual.actions
+
+
+def _question(table: Table) -> str:
+    value = table.values["question"]
+    example = 'write `question = "Is the licence server up?"`'
+    if not isinstance(value, str) or not value.strip():
+        table.refuse("question", f"is {value!r}", example)
+    if len(value) > _LONGEST_QUESTION:
+        table.refuse("question", "is too long", f"use at most {_LONGEST_QUESTION} characters")
+    if visible(value) != value or "\n" in value or "\t" in value:
+        table.refuse("question", "holds characters that a terminal hides or obeys", example)
+    return value.strip()
+
+
 def _backoff(table: Table) -> tuple[float, ...]:
     items = table.texts("backoff", "a list of durations")
     if len(items) > _MOST_WAITS:
@@ -157,6 +179,8 @@ def _demand_sense(table: Table, recipe: Recipe) -> None:
     for key in ("max", "backoff"):
         if key in values and not recipe.retries:
             table.refuse(key, "is for retries, and there are none", 'write `actions = ["retry"]`')
+    if recipe.question and (Action.ABORT in recipe.actions or not recipe.escalate):
+        table.refuse("question", "is never asked: the plan ends", "take one of them out")
     if "escalate" not in values:
         return
     if not recipe.retries:

@@ -1,4 +1,4 @@
-"""The kinds of failure that recipes answer."""
+"""The kinds of failure that recipes answer, and what it was that failed."""
 
 from __future__ import annotations
 
@@ -20,6 +20,8 @@ class FailureClass(enum.Enum):
     """The contract ran and failed."""
     UNRECOVERABLE = "unrecoverable"
     """No further attempt can help: a full disk, a broken repository."""
+    BLOCKED = "blocked"
+    """The agent said twice that it is blocked, and did nothing."""
     HUNG = "hung"
     """Ran past its time limit."""
     FLOODED = "flooded"
@@ -37,3 +39,30 @@ class FailureClass(enum.Enum):
     VACUOUS = "vacuous"
     FLAKY = "flaky"
     UNKNOWN = "unknown"
+    """Nobody knows what the agent failed of."""
+
+
+class Failed(enum.Enum):
+    """What it was that failed."""
+
+    AGENT = "agent"
+    TIME_LIMIT = "time limit"
+    CONTRACT = "contract"
+
+
+def trouble_words(failed: object, error: str, exit_code: object) -> str:
+    """Return what failed and of what, as people read it; empty where it is the contract.
+
+    Of a contract its verdict tells more.
+    """
+    if failed == Failed.TIME_LIMIT.value:
+        return f"time limit: {error}"
+    if failed != Failed.AGENT.value:
+        return ""
+    how = f" (exit {exit_code})" if exit_code else ""
+    return f"agent failed{how}" + (f": {error}" if error != ended_with(exit_code) else "")
+
+
+def ended_with(exit_code: object) -> str:
+    """Return how an agent ended that said nothing about it."""
+    return f"the agent ended with {exit_code}"

@@ -20,6 +20,7 @@ GUIDANCE = {
     " before you begin.",
     FailureClass.LOGIC: "the contract failed. Look at its output before you change anything.",
     FailureClass.UNRECOVERABLE: "the attempt before this one broke down. Look at the error first.",
+    FailureClass.BLOCKED: BLOCKED,
     FailureClass.HUNG: "the attempt before this one ran past its time limit. Start nothing that"
     " waits for input or does not end by itself.",
     FailureClass.FLOODED: "the attempt before this one printed without end. Print little, and"

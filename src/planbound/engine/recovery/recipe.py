@@ -36,6 +36,8 @@ class Recipe(NamedTuple):
     """How many retries; None: as many as the step's `on_fail` says."""
     escalate: bool = True
     """Whether a person is asked when the retries are used up; else the plan fails."""
+    question: str = ""
+    """What a person is asked in words of the project's own, in front of what went wrong."""
 
     @property
     def retries(self) -> bool:
@@ -55,7 +57,7 @@ def _recipe(
 DEFAULT_RECIPES: tuple[Recipe, ...] = (
     _recipe(FailureClass.TRANSIENT, Action.RETRY, backoff=(5.0, 30.0, 300.0), max=2),
     _recipe(FailureClass.PERMISSION, Action.ASK),
-    _recipe(FailureClass.INVALID_INPUT, Action.WARN, Action.RETRY, max=1),
+    _recipe(FailureClass.INVALID_INPUT, Action.ESCALATE),
     _recipe(FailureClass.AGENT, Action.WARN, Action.RETRY, max=2),
     _recipe(FailureClass.LOGIC, Action.RETRY, max=None),
     _recipe(FailureClass.HUNG, Action.WARN, Action.RETRY, max=None),
@@ -66,6 +68,7 @@ DEFAULT_RECIPES: tuple[Recipe, ...] = (
     _recipe(FailureClass.VACUOUS, Action.ESCALATE),
     _recipe(FailureClass.FLAKY, Action.ESCALATE),
     _recipe(FailureClass.UNRECOVERABLE, Action.ESCALATE),
+    _recipe(FailureClass.BLOCKED, Action.ESCALATE),
     _recipe(FailureClass.BUDGET, Action.ESCALATE),
     _recipe(FailureClass.WORKSPACE_MISMATCH, Action.ESCALATE),
     _recipe(FailureClass.DESTRUCTIVE, Action.ESCALATE),

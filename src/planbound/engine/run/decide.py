@@ -6,6 +6,7 @@ from collections.abc import Collection, Mapping
 from types import MappingProxyType
 from typing import NamedTuple
 
+from planbound.engine.recovery.failure import trouble_words
 from planbound.engine.run.budget import Excess, Expected, Shortages, excess, shortages
 from planbound.engine.run.layout import Slot, are_disjoint
 from planbound.engine.run.state import RunState
@@ -200,13 +201,20 @@ def _rest(state: RunState, pace: Pace) -> Action:
         return Ask()
     failed = next(state.failed(), None)
     if failed is not None:
-        return Finish("failed", f"step {state.layout.slots[failed].label} failed")
+        return Finish("failed", _why_failed(state, failed))
     if state.unsettled:
         return Finish("failed", "no step can go on")
     if not end_holds(state, pace.final_tree):
         return CheckEnd()
     skipped = state.count(Phase.SKIPPED)
     return Finish("done with skips" if skipped else "done")
+
+
+def _why_failed(state: RunState, index: int) -> str:
+    """Return which step failed, and what it was that failed, where that was not its contract."""
+    wrong = state.steps[index].trouble
+    words = trouble_words(*wrong) if wrong is not None else ""
+    return f"step {state.layout.slots[index].label} failed" + (f": {words}" if words else "")
 
 
 def end_holds(state: RunState, final_tree: str | None) -> bool:

@@ -55,6 +55,8 @@ class Question(NamedTuple):
     """The end of what the agent printed, where that is not the output itself."""
     diff: str = ""
     reminders: int = 0
+    question: str = ""
+    """What the recipe asks in words of its own; the reason begins with it."""
     digest: str | None = None
     """Of a question of the gate: the text that it is about."""
 
@@ -84,6 +86,7 @@ def question_of(record: Record) -> Question | None:
         output_tail=str(details.get("output_tail") or ""),
         agent_tail=str(details.get("agent_tail") or ""),
         diff=str(details.get("diff") or ""),
+        question=str(details.get("question") or ""),
     )
 
 

@@ -12,6 +12,7 @@ from typing import NamedTuple
 from planbound.engine.gate.approval import Approval, approval_of
 from planbound.engine.judging.proof import Look
 from planbound.engine.recovery.failure import FailureClass
+from planbound.engine.recovery.outcome import Recovery, recovery_of
 from planbound.engine.run.layout import Layout, Slot, needed_by
 from planbound.engine.run.question import Question, QuestionKind, question_of
 from planbound.engine.run.step_state import (
@@ -21,6 +22,7 @@ from planbound.engine.run.step_state import (
     Raised,
     Spent,
     StepState,
+    Told,
     Use,
     decimal_of,
     raised_limits,
@@ -44,6 +46,18 @@ _NO_WORK = frozenset(
     }
 )
 """Events that do not show that somebody was at work until then."""
+_TELLING = frozenset(
+    {
+        EventKind.RECOVERY_OUTCOME,
+        EventKind.RECOVERY_ESCALATION,
+        EventKind.TASK_COMPLETED,
+        EventKind.TASK_FAILED,
+        EventKind.TASK_SKIPPED,
+        EventKind.WAIVED,
+        EventKind.ATTESTED,
+    }
+)
+"""Events about a step after which it is known what came of its recovery."""
 
 
 class Amended(NamedTuple):
@@ -66,6 +80,8 @@ class RunState:
         """By the nonce of each approval the run that has it."""
         self.uses: dict[str, deque[Use]] = {}
         """By role what its last attempts used, in earlier runs of the plan, too."""
+        self.recovering: dict[str, Recovery] = {}
+        """By step what was done about its last failure, until it is told what came of it."""
         self._begin_plan()
 
     def _begin_plan(self) -> None:
@@ -182,6 +198,9 @@ class RunState:
         handler = _HANDLERS.get(draft.event)
         if handler is not None:
             handler(self, record)
+        if self.recovering and draft.event in _TELLING:
+            # Older journals do not say what came of a recovery, only what happened then.
+            self.recovering.pop(draft.task_id or "", None)
 
     def _time(self, stamp: str, run: Json) -> None:
         if self._session is None or run is None or run != self.run or self.paused:
@@ -351,6 +370,7 @@ class RunState:
         self.why_ended = _text(details.get("reason"))
         self.cancelled = False
         self.questions.clear()
+        self.recovering.clear()
         for step in self.steps:
             if step.phase is Phase.WAITING:
                 step.phase, step.question = Phase.FAILED, None
@@ -460,6 +480,7 @@ class RunState:
         if found is not None:
             index, step = found
             self._close_of(step)
+            step.trouble = None
             step.result = _text(record.draft.details.get("result"))
             step.reason = _text(record.draft.details.get("reason"))
             self._settle(index, Phase.HOLDS if step.result == "holds" else Phase.PROVED)
@@ -519,6 +540,12 @@ class RunState:
         signature = _text(details.get("signature"))
         step.repeated = step.repeated + 1 if signature and signature == step.signature else 1
         step.signature = signature
+        code = details.get("exit_code")
+        step.trouble = Told(
+            _text(details.get("failed")),
+            _text(details.get("error_message")) or "",
+            code if isinstance(code, int) else None,
+        )
         if details.get("reason") == "regressed":
             self.regressed.add(found[0])
             self._settle(found[0], Phase.PENDING)
@@ -532,6 +559,8 @@ class RunState:
         found = self._step(record)
         details = record.draft.details
         self.recoveries += 1
+        if record.draft.task_id is not None:
+            self.recovering[record.draft.task_id] = recovery_of(record)
         if found is None:
             return
         index, step = found

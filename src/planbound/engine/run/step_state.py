@@ -55,6 +55,15 @@ class Feedback(NamedTuple):
     """What the recipe that answered it has to say."""
 
 
+class Told(NamedTuple):
+    """What the journal says that failed."""
+
+    failed: str | None
+    """`agent`, `time limit` or `contract`."""
+    error: str
+    exit_code: int | None
+
+
 class StepState:
     """One step of a run."""
 
@@ -62,7 +71,7 @@ class StepState:
         "approved", "attempts", "baseline", "blocked", "copy", "covered", "dollars", "ended",
         "feedback", "guidance", "judged_tree", "manifest", "not_before", "phase", "question",
         "reason", "recovered", "repeated", "result", "retries", "said", "seconds", "session",
-        "session_dollars", "session_tokens", "signature", "tokens", "verdict",
+        "session_dollars", "session_tokens", "signature", "tokens", "trouble", "verdict",
     )  # fmt: skip
 
     def __init__(self) -> None:
@@ -71,6 +80,8 @@ class StepState:
         self.ended: str | None = None
         """How the agent of the last attempt ended; None: nothing is known."""
         self.verdict: str | None = None
+        self.trouble: Told | None = None
+        """What failed in the last attempt; None where nothing did."""
         self.result: str | None = None
         self.reason: str | None = None
         """Why it holds and is not proved, or is proved by what was seen at the gate."""

@@ -19,6 +19,7 @@ from planbound.engine.recovery.answer import (
     History,
     Retry,
     answer,
+    recipe_for,
 )
 from planbound.engine.recovery.classified import Classified, Failure, patterns_of
 from planbound.engine.recovery.failure import FailureClass
@@ -36,12 +37,14 @@ from planbound.usecases.run.attempt import Attempted, Order
 from planbound.usecases.run.control import FLOODED
 from planbound.usecases.run.homecoming import bring_home
 from planbound.usecases.run.notes import names
-from planbound.usecases.run.said import agent_trouble, blocked, printed
+from planbound.usecases.run.said import agent_trouble, blocked, printed, sentence, trouble
 from planbound.usecases.run.session import Session
 from planbound.usecases.run.staffing import OVER_MAX_COST, OVER_ROLE
 from planbound.usecases.verdict_events import proof_details
 
 _LOST = Classified(FailureClass.TRANSIENT, "runner-ended")
+_OVER = Classified(FailureClass.BUDGET, "agent-over-budget")
+_CLAIMED = Classified(FailureClass.LOGIC, "contract-failed")
 _MOST_LOST = 5
 """So often an attempt may lose its runner before a person is asked."""
 PHANTOM = "phantom completion"
@@ -51,7 +54,7 @@ _NUMBER = lazy_pattern(r"\d+(?:\.\d+)?|\b[0-9a-f]{7,64}\b")
 _STOPPED = (
     (OVER_MAX_COST, Classified(FailureClass.BUDGET, "agent-over-max-cost")),
     (OVER_ROLE, Classified(FailureClass.BUDGET, "agent-over-role-budget")),
-    ("budget", Classified(FailureClass.BUDGET, "agent-over-budget")),
+    ("budget", _OVER),
     (FLOODED, Classified(FailureClass.FLOODED, "agent-flooded")),
 )
 """What it is that an agent was stopped, by how the reason begins; the first that fits."""
@@ -299,7 +302,7 @@ class Answering:
             return Classified(FailureClass.LOGIC, "phantom-completion")
         from planbound.engine.recovery.classify import classify  # noqa: PLC0415 - most pass
 
-        return classify(
+        found = classify(
             Failure(
                 verdict=verdict.kind,
                 agent_ending=agent.ending,
@@ -315,6 +318,9 @@ class Answering:
             ),
             self.patterns,
         )
+        if found.kind is FailureClass.UNKNOWN and blocked(attempted) is not None:
+            return _CLAIMED  # it says why it ended, and that is a claim as any other
+        return found
 
     def _stuck(self, order: Order, attempted: Attempted, verdict: Verdict) -> Classified | None:
         """Return what it is that an agent says it is blocked; None where that is no matter.
@@ -328,7 +334,7 @@ class Answering:
         if not attempted.idle and (not verdict.tree or verdict.tree != step.judged_tree):
             return None
         again = step.blocked > 0
-        return Classified(FailureClass.UNRECOVERABLE if again else FailureClass.LOGIC, BLOCKED_RULE)
+        return Classified(FailureClass.BLOCKED if again else FailureClass.LOGIC, BLOCKED_RULE)
 
     def _printed_the_same(self, step: StepState, attempted: Attempted) -> bool:
         """Say whether agent and contract printed what they did the last time, but for numbers."""
@@ -352,11 +358,12 @@ class Answering:
         decision = answer(found, history, slot.on_fail, self.recipes, session.desk.jitter())
         if isinstance(decision, Retry) and found.rule == BLOCKED_RULE:
             decision = decision._replace(guidance=BLOCKED)
-        agent = agent_trouble(attempted, session.clean, found)
+        wrong = trouble(attempted, session.clean, found)
         failure: dict[str, Json] = {
-            "error_message": agent or verdict.reason,
+            "error_message": wrong.error,
+            "failed": wrong.failed.value,
             "verdict": verdict.kind.value,
-            "exit_code": verdict.outcome.exit_code if verdict.outcome else None,
+            "exit_code": wrong.exit_code,
         }
         if signature:
             failure["signature"] = signature
@@ -364,7 +371,7 @@ class Answering:
         if isinstance(decision, Abort):
             return [
                 notes.about(EventKind.FAILURE_DETECTED, slot, {**failure, "attempt": order.number}),
-                *self.fail(slot, order.number, verdict.reason, found),
+                *self.fail(slot, order.number, sentence(attempted, session.clean, found), found),
             ]
         drafts = notes.failure(slot, order.number, found, failure)
         match decision:
@@ -445,19 +452,22 @@ class Answering:
         kind = QuestionKind.PERMISSION if asks else QuestionKind.FAILURE
         is_claim = found.rule == BLOCKED_RULE
         of_agent = is_claim or found.kind is not FailureClass.LOGIC
-        what = agent_trouble(attempted, self.session.clean, found) if of_agent else ""
+        is_troubled = of_agent and bool(agent_trouble(attempted, self.session.clean))
+        what = sentence(attempted, self.session.clean, found)
         diff = changed_since(order.setting.frozen, order.bench, _DIFF)
         extra: dict[str, Json] = {
             "attempt": order.number,
             "failure_type": found.kind.value,
             "verdict": verdict.kind.value,
-            "output_tail": self._last_output(attempted, of_agent=bool(what)),
+            "output_tail": self._last_output(attempted, of_agent=is_troubled),
             "diff": self.session.clean(diff or "")[:_DIFF],
         }
         extra |= self._agent_tail(attempted, extra)
         if isinstance(decision, Escalate):
             extra["exhausted"] = decision.exhausted
-        reason = f"{what or verdict.reason}; {decision.reason}"
+        if decision.question:
+            extra["question"] = decision.question
+        reason = f"{what}; {decision.reason}"
         choices = (Choice.RETRY, Choice.SKIP, Choice.ABORT, Choice.REVISE)
         return self.question(kind, order.slot, reason, choices, extra)
 
@@ -484,9 +494,10 @@ class Answering:
         choices: Sequence[Choice],
         extra: dict[str, Json],
     ) -> Draft:
-        """Return a question to a person."""
+        """Return a question to a person; one of the recipe's own stands in front of the reason."""
+        own = extra.get("question")
         details: dict[str, Json] = {
-            "reason": reason,
+            "reason": f"{own} {reason}" if own else reason,
             "user_decision": None,
             "escalation": self.session.desk.nonce(),
             "kind": kind.value,
@@ -499,6 +510,11 @@ class Answering:
             if held:
                 details["leaves_out"] = [each.label for each in held]
         return self.session.notes.about(EventKind.RECOVERY_ESCALATION, slot, details)
+
+    def _own_question(self, found: Classified) -> dict[str, Json]:
+        """Return what the recipe for a failure asks in its own words."""
+        own = recipe_for(found, self.recipes).question
+        return {"question": own} if own else {}
 
     # -- the budget ----------------------------------------------------------------------------
 
@@ -516,6 +532,7 @@ class Answering:
             reason = found.question()
             details |= found.details()
         extra: dict[str, Json] = {"attempt": attempt, "failure_type": FailureClass.BUDGET.value}
+        extra |= self._own_question(_OVER)
         choices = (Choice.RAISE, Choice.ABORT, Choice.REVISE)
         return [
             self.session.notes.about(EventKind.BUDGET_EXCEEDED, slot, details),
@@ -530,6 +547,7 @@ class Answering:
         failure: dict[str, Json] = {"error_message": reason}
         drafts.extend(self.session.notes.failure(order.slot, order.number, found, failure))
         extra: dict[str, Json] = {"attempt": order.number, "failure_type": found.kind.value}
+        extra |= self._own_question(found)
         choices = (Choice.RETRY, Choice.ABORT, Choice.REVISE)
         drafts.append(self.question(QuestionKind.FAILURE, order.slot, reason, choices, extra))
         self.session.append(drafts)

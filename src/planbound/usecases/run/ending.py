@@ -10,7 +10,9 @@ from planbound.engine.judging.proof import Before
 from planbound.engine.judging.scope import Scope
 from planbound.engine.judging.verdict import Subject, Verdict, VerdictKind
 from planbound.engine.recovery.classified import Classified
-from planbound.engine.recovery.failure import FailureClass
+from planbound.engine.recovery.failure import Failed, FailureClass
+from planbound.engine.recovery.output import lines_of
+from planbound.engine.recovery.telling import contract_error
 from planbound.engine.run.decide import MET, Finish, unsure_steps
 from planbound.engine.run.question import Choice, QuestionKind
 from planbound.engine.run.step_state import Phase
@@ -156,8 +158,11 @@ class Ending:
         found = Classified(FailureClass.LOGIC, "regressed" if slot else "postcondition-failed")
         attempt = session.state.steps[slot.place].attempts if slot else 1
         reason = "regressed" if slot else "the postcondition does not hold"
+        outcome = verdict.outcome
+        printed = lines_of(session.notes.tail(outcome)) if outcome else ()
         failure: dict[str, Json] = {
-            "error_message": verdict.reason,
+            "error_message": contract_error(verdict.reason, printed),
+            "failed": Failed.CONTRACT.value,
             "verdict": verdict.kind.value,
             "reason": reason,
         }

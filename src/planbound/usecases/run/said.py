@@ -6,14 +6,34 @@ from collections.abc import Callable
 
 from planbound.engine.blocked import SAYS_BLOCKED, blocked_reason
 from planbound.engine.judging.outcome import Ending
+from planbound.engine.judging.verdict import VerdictKind
 from planbound.engine.recovery.breakdown import last_words
 from planbound.engine.recovery.classified import Classified
-from planbound.engine.recovery.failure import FailureClass
-from planbound.engine.recovery.output import lines_of
+from planbound.engine.recovery.failure import Failed, FailureClass, ended_with
+from planbound.engine.recovery.output import find_sign, lines_of
+from planbound.engine.recovery.telling import (
+    LONGEST,
+    Trouble,
+    contract_error,
+    one_line,
+    telling_line,
+)
+from planbound.engine.run.state import BLOCKED_RULE
 from planbound.ports.agent import Worked
 from planbound.usecases.run.attempt import Attempted
 
-_LONGEST = 300
+_JUDGING = frozenset(
+    {
+        VerdictKind.TAMPERED,
+        VerdictKind.OUT_OF_SCOPE,
+        VerdictKind.VACUOUS,
+        VerdictKind.FLAKY,
+        VerdictKind.UNRUNNABLE,
+    }
+)
+"""Verdicts that stand above whatever the agent came to."""
+_BY_SIGNAL = frozenset({"agent-killed", "agent-stopped", "agent-crashed"})
+"""Rules by which a signal tells what it was, and not what was printed."""
 
 
 def blocked(attempted: Attempted) -> str | None:
@@ -51,8 +71,72 @@ def agent_trouble(
     if outcome.ending is not Ending.EXITED:
         return f"the agent: {outcome.reason or outcome.ending.value}"
     if worked.error:
-        return f"the agent reports: {worked.error[:_LONGEST]}"
-    return "" if not outcome.exit_code else f"the agent ended with {outcome.exit_code}"
+        return f"the agent reports: {worked.error[:LONGEST]}"
+    return _exited(worked, clean) if outcome.exit_code else ""
+
+
+def _exited(worked: Worked, clean: Callable[[str], str]) -> str:
+    line, code = _line(worked, clean), worked.outcome.exit_code
+    return f"the agent failed (exit {code}): {line}" if line else ended_with(code)
+
+
+def trouble(attempted: Attempted, clean: Callable[[str], str], found: Classified) -> Trouble:
+    """Return what failed in an attempt, and the error itself, without secrets."""
+    worked, verdict = attempted.worked, attempted.verdict
+    assert verdict is not None
+    code = verdict.outcome.exit_code if verdict.outcome else None
+    of_agent = worked is not None and bool(agent_trouble(attempted, clean))
+    if found.rule == BLOCKED_RULE or (found.kind is FailureClass.LOGIC and blocked(attempted)):
+        return Trouble(Failed.CONTRACT, agent_trouble(attempted, clean), code)
+    if verdict.kind in _JUDGING or found.kind is FailureClass.LOGIC or not of_agent:
+        judged = verdict.outcome
+        printed_by = lines_of(clean(judged.stdout.text() + judged.stderr.text())) if judged else ()
+        if verdict.kind is VerdictKind.TIMEOUT:
+            return Trouble(Failed.TIME_LIMIT, f"the contract {verdict.reason}", code)
+        return Trouble(Failed.CONTRACT, contract_error(verdict.reason, printed_by), code)
+    assert worked is not None
+    outcome = worked.outcome
+    if outcome.ending is Ending.TIMED_OUT:
+        return Trouble(Failed.TIME_LIMIT, f"the agent {outcome.reason or 'ran past its limit'}")
+    return Trouble(Failed.AGENT, _error(worked, clean, found), outcome.exit_code)
+
+
+def sentence(attempted: Attempted, clean: Callable[[str], str], found: Classified) -> str:
+    """Return what failed in an attempt, for a person who is asked about it."""
+    verdict, wrong = attempted.verdict, trouble(attempted, clean, found)
+    assert verdict is not None
+    if wrong.failed is Failed.TIME_LIMIT or blocked(attempted) is not None:
+        return wrong.error
+    if wrong.failed is Failed.AGENT:
+        return agent_trouble(attempted, clean, found)
+    is_fail = verdict.kind is VerdictKind.FAIL
+    return f"the contract failed ({verdict.reason})" if is_fail else verdict.reason
+
+
+def _error(worked: Worked, clean: Callable[[str], str], found: Classified) -> str:
+    """Return the error of an agent, in its own words where it has any."""
+    outcome = worked.outcome
+    if outcome.ending is Ending.SIGNALLED and found.rule in _BY_SIGNAL:
+        return outcome.reason or f"ended by signal {outcome.signal}"
+    if outcome.ending not in {Ending.EXITED, Ending.SIGNALLED}:
+        return one_line(clean(outcome.reason or outcome.ending.value))
+    if worked.error and " " in worked.error:
+        return one_line(clean(worked.error))
+    line = _line(worked, clean)
+    if worked.error:  # a name alone, such as `max-turns`
+        return one_line(clean(f"{worked.error}: {line}" if line else worked.error))
+    if outcome.signal is not None:
+        return line or f"ended by signal {outcome.signal}"
+    return line or ended_with(outcome.exit_code)
+
+
+def _line(worked: Worked, clean: Callable[[str], str]) -> str:
+    """Return what tells most of what an agent printed: of its errors, before anything else."""
+    everything = lines_of(clean(printed(worked)))
+    if find_sign(everything) is None:
+        errors = lines_of(clean(worked.outcome.stderr.text()))
+        everything = errors if any(line.strip() for line in errors) else everything
+    return telling_line(everything)
 
 
 def _breakdown(worked: Worked, clean: Callable[[str], str]) -> str:
@@ -65,6 +149,6 @@ def _breakdown(worked: Worked, clean: Callable[[str], str]) -> str:
     # A name alone, such as `max-turns`, says less than what was printed.
     is_name = worked.error is None or " " not in worked.error
     words = (printed_last or worked.error) if is_name else worked.error
-    words = clean(words or "")[:_LONGEST]
+    words = clean(words or "")[:LONGEST]
     said = "; ".join(part for part in (how, words) if part)
     return f"the agent broke down: {said}" if said else "the agent broke down"

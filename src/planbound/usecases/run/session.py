@@ -94,7 +94,7 @@ class Session:
         """Add events, all or none; raise LeaseLost where this is not the runner any more."""
         if not drafts:
             return
-        self._appended(self.desk.journal.append(drafts, fence=self.fence))
+        self._appended(self.desk.journal.append(self._with_outcomes(drafts), fence=self.fence))
 
     def append_decided(self, drafts: Sequence[Draft]) -> bool:
         """Add events that follow from all that is known; False where there is news of the plan.
@@ -102,6 +102,7 @@ class Session:
         Then nothing was added, and what is to be done has to be decided anew.
         """
         known, head = self.state.plan_seq, self._head
+        drafts = self._with_outcomes(drafts)
         while True:
             if head is not None:
                 try:
@@ -115,6 +116,10 @@ class Session:
             self._catch_up()
             if self.state.plan_seq != known:
                 return False
+
+    def _with_outcomes(self, drafts: Sequence[Draft]) -> list[Draft]:
+        """Return events with what they tell of recoveries; told in the same transaction."""
+        return self.desk.recorder.with_outcomes(self.desk.slug, self.state.recovering, drafts)
 
     def _appended(self, records: Sequence[Record]) -> None:
         self._head = Head(records[-1].seq, records[-1].hash)

@@ -230,7 +230,7 @@ class Fleet:
         if outcome is None:
             return f"its process ended with signal {-code}" if code < 0 else f"exit code {code}"
         if outcome is Outcome.ASKING:
-            return "`planbound inbox` has the question"
+            return self.desk.following.progress(slug).asked or "`planbound inbox` has the question"
         if outcome is Outcome.FAILED:
             return self.desk.following.progress(slug).why_ended or ""
         return ""

@@ -39,6 +39,8 @@ class Progress(NamedTuple):
     current: str = ""
     """The title of the step that is worked on."""
     why_ended: str | None = None
+    asked: str = ""
+    """Why a person is asked first, in words."""
 
 
 class Following:
@@ -87,6 +89,7 @@ class Following:
             steps=len(state.steps),
             current=", ".join(working),
             why_ended=state.why_ended,
+            asked=next((each.reason for each in state.questions.values()), ""),
         )
 
     def _state(self, slug: str) -> RunState | None:
