@@ -104,6 +104,7 @@ REQUIREMENTS = {
     "command.outside": "a file outside of `.harness/` is told how it becomes a plan",
     "run.worktree": "plans with disjoint touches share a worktree and do not see each other",
     "run.prompt": "every answer to a question works where the run asks it",
+    "budget.static": "a budget without room for one attempt at each step is refused by verify",
     "budget.before": "no attempt begins that what is left does not cover; a person is asked first",
     "budget.waiting": "waiting for a person is not charged to the budget",
     "judging.progress": "a contract that runs for longer than a second says so",

@@ -185,3 +185,24 @@ def test_codes_and_names_are_unique_and_well_formed() -> None:
     assert len({rule.name for rule in RULES}) == len(RULES)
     assert all(re.fullmatch(r"PB\d{3}", rule.code) for rule in RULES)
     assert all(re.fullmatch(r"[a-z]+(?:-[a-z]+)*", rule.name) for rule in RULES)
+
+
+def shipped_plans() -> Iterator[tuple[str, str]]:
+    """Yield every plan that somebody may take as an example, and where it is."""
+    root = HERE.parent.parent
+    for path in sorted((root / "tests" / "fixtures" / "plans").glob("*.md")):
+        yield path.name, path.read_text(encoding="utf-8")
+    for page in (root / "README.md", *sorted((root / "docs").rglob("*.md"))):
+        source = Source(path=page.name, text=page.read_text(encoding="utf-8"))
+        for block in read_blocks(source):
+            if block.kind is BlockKind.FENCE and block.content.startswith("---\ntype: plan"):
+                yield page.name, block.content
+
+
+@pytest.mark.requirement("budget.static")
+def test_no_plan_that_is_shown_to_anybody_has_too_small_a_budget(tmp_path: Path) -> None:
+    plans = list(shipped_plans())
+    assert sum("**Budget:**" in text for _, text in plans) > 5
+    for name, text in plans:
+        for code in ("PB213", "PB214"):
+            assert not diagnose(Case(code, name), text, tmp_path), name

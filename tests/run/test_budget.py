@@ -47,3 +47,20 @@ def test_attempts_of_a_role_in_another_plan_say_what_one_needs(bench: Bench) -> 
     bench.goes("run", "next", code=4)
     assert "$0.05 of $0.05 left, $0.09 needed" in bench.question("next")["reason"]
     assert not bench.log("next").of("TASK_STARTED")
+
+
+@pytest.mark.requirement("budget.static")
+def test_a_budget_that_holds_no_attempt_is_refused_before_anything_runs(bench: Bench) -> None:
+    steps = [Step(f"make {name}") for name in "abc"]
+    bench.lay(*steps, fields="**Budget:** max 10 tokens, $0.00001, 1 second")
+    found = bench.goes("verify", "PLAN", code=1).out
+    assert [found.count(f"{code}]") for code in ("PB213", "PB214")] == [3, 0], found
+    digest = bench.goes("show", "PLAN", "--json").json["digest"]
+    refused = bench.run("approve", "PLAN", "--digest", digest[:16], "--as", "tester")
+    assert (refused.code, "PB213" in refused.out + refused.err) == (1, True)
+    # What a command uses nobody knows; of a coding agent something is.
+    bench.settings = ""
+    bench.lay(*steps, fields="**Budget:** max 5k tokens, $0.05, 1 minute")
+    assert "PB214" not in bench.goes("verify", "PLAN").out
+    bench.write("planbound.toml", '[agents.coder]\nkind = "claude"\n')
+    assert bench.goes("verify", "PLAN").out.count("PB214") == 3

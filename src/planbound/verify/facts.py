@@ -89,3 +89,5 @@ class Facts(NamedTuple):
     """For missing tools where the caller's PATH has them."""
     estimate: Budget = ESTIMATE
     """What an attempt is taken to use, where nothing is known of it."""
+    estimates: Mapping[str, Budget] = MappingProxyType({})
+    """The same by target, where it is known who does its steps; None: nobody knows."""

@@ -8,6 +8,7 @@ from collections.abc import Callable, Iterable, Mapping
 
 from planbound.engine.configuration import ApprovalDemand, Configuration, Require
 from planbound.errors import PlanboundError
+from planbound.plan.limits import Budget
 from planbound.plan.slug import slug_of
 from planbound.ports.files import Shelf
 from planbound.ports.surroundings import ShellSyntax
@@ -72,7 +73,26 @@ class RealSurroundings:
             has_environment=project.found is not None,
             node_programs=frozenset(_listed(os.path.join(self.root, "node_modules", ".bin"))),
             estimate=self.configuration.budget.usual,
+            estimates=self._estimates(),
         )
+
+    def _estimates(self) -> dict[str, Budget]:
+        """Return by target what an attempt of its agents is taken to use."""
+        agents, budget = self.configuration.agents, self.configuration.budget
+        if not agents:
+            return {}
+        from planbound.engine.agents import estimate_of, seats_of  # noqa: PLC0415 - start-up
+
+        found: dict[str, Budget] = {}
+        for target in self.configuration.roles:
+            names = seats_of(target, agents, self.configuration.seats)
+            usual = self.configuration.run.agent
+            for name in names or ((usual,) if usual else ()):
+                estimate = estimate_of(agents[name], budget.estimate, budget.usual)
+                # Where nothing is known of one who shares a role, nothing is known of the role.
+                if found.get(target) != budget.estimate:
+                    found[target] = estimate
+        return found
 
     def _neighbours(self, questions: Questions) -> Neighbours | None:
         """Return the plans of the workspace; None where the plan is none of them."""

@@ -3,7 +3,9 @@
 from planbound.verify.rule import Rule
 from planbound.verify.rules import (
     absolute_pattern,
+    budget_below_estimate,
     budget_too_small,
+    budget_without_room,
     cannot_fail,
     command_prefix,
     contract_language,
@@ -114,6 +116,8 @@ MODULES = (
     empty_field,
     unchecked_precondition,
     placeholder,
+    budget_without_room,
+    budget_below_estimate,
     self_dependency,
     unknown_dependency,
     forward_dependency,

@@ -29,12 +29,13 @@ the two numbers is wrong.
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterable, Iterator
 from decimal import Decimal
 
 from planbound.plan.limits import Budget, format_duration
 from planbound.source import Finding, Severity
 from planbound.verify.rule import Rule
+from planbound.verify.spending import format_amount, longest
 from planbound.verify.subject import Subject
 
 _NOTHING = Budget()
@@ -58,10 +59,11 @@ def _excesses(subject: Subject, limit: Budget) -> Iterator[str]:
         yield f"the steps may spend {tokens:,} tokens, the plan {limit.tokens:,}"
     dollars = sum((budget.dollars or Decimal(0) for budget in budgets), Decimal(0))
     if limit.dollars is not None and dollars > limit.dollars:
-        yield f"the steps may spend {_money(dollars)}, the plan {_money(limit.dollars)}"
+        asked, most = (format_amount(each, "dollars") for each in (dollars, limit.dollars))
+        yield f"the steps may spend {asked}, the plan {most}"
     if limit.seconds is not None and not subject.graph.cycles:
-        own = [budget.seconds or Decimal(0) for budget in budgets]
-        ends = _ends(subject.graph.edges, own)
+        own = [(budget.seconds or Decimal(0), 1) for budget in budgets]
+        ends = [end for end, _ in longest(subject.graph.edges, own)]
         last = max(range(len(ends)), key=ends.__getitem__, default=None)
         if last is not None and ends[last] > limit.seconds:
             step = plan.steps[last]
@@ -70,29 +72,6 @@ def _excesses(subject: Subject, limit: Budget) -> Iterator[str]:
                 f"{format_duration(ends[last])} one after the other, the plan "
                 f"{format_duration(limit.seconds)}"
             )
-
-
-def _ends(edges: Sequence[Sequence[int]], own: Sequence[Decimal]) -> list[Decimal]:
-    """Return for each step how long the longest chain of steps that ends with it may take."""
-    ends = list(own)
-    waiting = [len(before) for before in edges]
-    following: list[list[int]] = [[] for _ in edges]
-    for step, before in enumerate(edges):
-        for other in before:
-            following[other].append(step)
-    ready = [step for step, count in enumerate(waiting) if count == 0]
-    while ready:
-        step = ready.pop()
-        for other in following[step]:
-            ends[other] = max(ends[other], ends[step] + own[other])
-            waiting[other] -= 1
-            if waiting[other] == 0:
-                ready.append(other)
-    return ends
-
-
-def _money(amount: Decimal) -> str:
-    return f"${amount:.2f}" if amount == round(amount, 2) else f"${amount:f}"
 
 
 RULE = Rule(code="PB208", name="budget-too-small", severity=Severity.ERROR, check=check)
