@@ -136,6 +136,8 @@ def _accepted(found: Accept) -> str:
         text += f" Only claimed, not proved: {'; '.join(found.claimed)}."
     if found.holds:
         text += f" Holds, and is not proved: {'; '.join(found.holds)}."
+    if found.preconditions:
+        text += f" Of the start: {'; '.join(found.preconditions)}."
     if found.blocked:
         text += f" Blocked: {'; '.join(found.blocked)}."
     return text

@@ -90,6 +90,7 @@ _BEFORE = (
 )
 _FILES = must("files", _TEXTS, "the files, relative to the workspace")
 _RESTORED = may("restored", _FLAG, "whether they were put back as they had been")
+_LATE = may("late", _FLAG, "of a precondition: whether it was seen only when work had begun")
 _MISSING = must("missing", _TEXTS, "what the plan still lacks")
 _OUTPUT = (
     may("output_digest", _EXACT, "the digest of all that the contract printed"),
@@ -142,7 +143,12 @@ EVENTS: dict[EventKind, EventSpec] = {
         may("diff", _TEXT, "what is different, line by line"),
         may("kept", _EXACTS, "the ids of the steps whose meaning is the same"),
         may("kept_conditions", _EXACTS, "the numbers of the postconditions that are the same"),
-        may("dropped", DetailType.TEXTS_BY_ID, "for the id of each step that is gone its title"),
+        may("kept_preconditions", _EXACTS, "the numbers of the preconditions that are the same"),
+        may(
+            "dropped",
+            DetailType.TEXTS_BY_ID,
+            "for each step or precondition that is gone its title",
+        ),
         _PROBES,
     ),
     EventKind.PLAN_AMENDED: spec(
@@ -283,6 +289,7 @@ EVENTS: dict[EventKind, EventSpec] = {
         may("leftovers", _INTEGER, "how many processes the contract left running"),
         may("final", _FLAG, "whether it was judged once more at the end of the run"),
         may("result", _EXACT, "what a pass makes of a postcondition: `proved` or `holds`"),
+        _LATE,
         *_BEFORE,
     ),
     EventKind.TASK_COMPLETED: spec(
@@ -311,6 +318,12 @@ EVENTS: dict[EventKind, EventSpec] = {
         "An agent in the loop takes a step back to pending; its evidence stays on record.",
         must("before", _EXACT, "where it was"),
         *(_PLACE, REASON, _NOTES, _SESSION),
+    ),
+    EventKind.PRECONDITION_CLAIMED: spec(
+        "An agent in the loop says that a precondition holds, which has no contract.",
+        must("number", _EXACT, "the number of the precondition"),
+        must("evidence", _TEXT, "what the agent says that shows it"),
+        *(_LATE, _SESSION),
     ),
     EventKind.POSTCONDITION_CLAIMED: spec(
         "An agent in the loop says that a postcondition holds, which has no contract.",
@@ -448,6 +461,7 @@ EVENTS: dict[EventKind, EventSpec] = {
         may("claimed", _TEXTS, "what is only claimed, and proved by nobody"),
         may("blocked", _TEXTS, "what could not be done, each with its reason"),
         may("holds", _TEXTS, "the steps that pass, and that nobody saw red before the work"),
+        may("preconditions", _TEXTS, "those that were red first, or seen to hold too late"),
     ),
     EventKind.SESSION_RELEASED: spec(
         "A person ended an agent's duty to a plan.",

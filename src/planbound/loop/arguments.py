@@ -8,7 +8,7 @@ from collections.abc import Mapping
 from planbound.errors import UsageError
 
 _TEXTS = frozenset({"objective", "status", "evidence", "notes", "reason", "summary"})
-_LISTS = frozenset({"steps", "postconditions", "add", "remove"})
+_LISTS = frozenset({"steps", "preconditions", "postconditions", "add", "remove"})
 
 
 def read_arguments(given: Mapping[str, object]) -> dict[str, object]:

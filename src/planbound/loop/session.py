@@ -120,7 +120,8 @@ class Session:
         found = desk.journal.read(Query(plan=file.slug, events=kinds, last=1))
         details = next((record.draft.details for record in found), {})
         claimed, blocked = _texts(details.get("claimed")), _texts(details.get("blocked"))
-        return Accept(str(outcome), claimed, blocked, _texts(details.get("holds")))
+        holds, start = _texts(details.get("holds")), _texts(details.get("preconditions"))
+        return Accept(str(outcome), claimed, blocked, holds, start)
 
 
 def _texts(value: Json) -> tuple[str, ...]:

@@ -36,6 +36,7 @@ class _PlanTools:
         steps: list[Item],
         postconditions: list[Item] | None = None,
         name: str | None = None,
+        preconditions: list[Item] | None = None,
     ) -> str:
         """Write down the plan before you begin any task of more than one step.
 
@@ -56,6 +57,8 @@ class _PlanTools:
             postconditions: What must be true at the end, whatever was done. Each is a statement,
                 or an object with `statement` and, as needed, `contract`, `expect` or `check`.
             name: A short name for the plan.
+            preconditions: What must be true before the first step, in the same form: no step may
+                begin while one of them does not hold.
         """
         return self._say("plan_create", locals())
 

@@ -60,7 +60,7 @@ _STEP: dict[str, Any] = {
         },
     ]
 }
-_POSTCONDITION: dict[str, Any] = {
+_CONDITION: dict[str, Any] = {
     "anyOf": [
         {"type": "string", "description": "the statement alone; it is claimed, never proved"},
         {
@@ -82,9 +82,9 @@ Which = Annotated[str, Field(max_length=200)] | int
 """A step or postcondition: its id or its number."""
 Item = Annotated[str, Field(max_length=LONGEST)] | dict[str, Any]
 Step = Annotated[Item, WithJsonSchema(_STEP)]
-Postcondition = Annotated[Item, WithJsonSchema(_POSTCONDITION)]
+Condition = Annotated[Item, WithJsonSchema(_CONDITION)]
 Steps = Annotated[list[Step], Field(max_length=MOST)]
-Postconditions = Annotated[list[Postcondition], Field(max_length=MOST)]
+Conditions = Annotated[list[Condition], Field(max_length=MOST)]
 Edits = Annotated[
     dict[str, Item],
     WithJsonSchema({"type": "object", "additionalProperties": _STEP}),

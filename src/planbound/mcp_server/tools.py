@@ -11,9 +11,9 @@ from pydantic import Field
 
 from planbound.mcp_server.answer import Answer, failed
 from planbound.mcp_server.arguments import (
+    Conditions,
     Edits,
     Name,
-    Postconditions,
     Steps,
     Text,
     Which,
@@ -52,9 +52,13 @@ class PlanTools:
         objective: Annotated[Text, Field(description="what is to be reached, in a sentence")],
         steps: Annotated[Steps, Field(description="the work, in its order")],
         postconditions: Annotated[
-            Postconditions, Field(description="what must be true at the end, whatever was done")
+            Conditions, Field(description="what must be true at the end, whatever was done")
         ] = [],  # noqa: B006 - the client is told this default; nobody changes it
         name: Annotated[Name | None, Field(description="a short name for the plan")] = None,
+        preconditions: Annotated[
+            Conditions,
+            Field(description="what must be true before the first step; else none may begin"),
+        ] = [],  # noqa: B006 - see postconditions
     ) -> Answered:
         """Write down the plan before you begin any task of more than one step.
 
@@ -62,12 +66,15 @@ class PlanTools:
         or a `check` wherever one is possible: only those steps can be proved. Called again this
         rewrites the plan: what is proved and unchanged stays proved, dropped steps stay visible.
         """
-        given = (objective, steps, postconditions, name)
+        given = (objective, steps, postconditions, name, preconditions)
+        start = {"preconditions": items(preconditions)} if preconditions else {}
         return await self._do(
             context,
             "writing the plan",
             given,
-            lambda loop: loop.plan_create(objective, items(steps), items(postconditions), name),
+            lambda loop: loop.plan_create(
+                objective, items(steps), items(postconditions), name, **start
+            ),
         )
 
     async def plan_show(

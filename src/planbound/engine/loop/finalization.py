@@ -39,6 +39,7 @@ class Agenda(NamedTuple):
 
     steps: tuple[Entry, ...]
     conditions: tuple[Entry, ...]
+    preconditions: tuple[Entry, ...] = ()
     waits: str | None = None
     """Why nothing may be done yet, and what the agent has to call."""
 
@@ -53,6 +54,8 @@ class Accept(NamedTuple):
     blocked: tuple[str, ...] = ()
     holds: tuple[str, ...] = ()
     """The steps that pass, and that nobody saw red before the work."""
+    preconditions: tuple[str, ...] = ()
+    """The preconditions that were red first, or that nobody saw hold before the work began."""
 
 
 class Reject(NamedTuple):
@@ -101,7 +104,7 @@ def refusals_on(state: LoopState, tree: str | None) -> int:
 
 
 def _accepted(agenda: Agenda) -> Accept:
-    everything = (*agenda.steps, *agenda.conditions)
+    everything = (*agenda.preconditions, *agenda.steps, *agenda.conditions)
     claimed = [_named(each) for each in everything if each.item.standing is Standing.CLAIMED]
     blocked = [
         f"{_named(each)}: {line_of(each.item.reason, _REASON)}"
@@ -114,7 +117,12 @@ def _accepted(agenda: Agenda) -> Accept:
         if each.item.standing is Standing.HOLDS
     ]
     outcome = "finished with blocked items" if blocked else "done"
-    return Accept(outcome, tuple(claimed), tuple(blocked), tuple(holds))
+    start = [
+        f"{_named(each)} ({line_of(each.item.reason, _REASON)})"
+        for each in agenda.preconditions
+        if each.item.reason
+    ]
+    return Accept(outcome, tuple(claimed), tuple(blocked), tuple(holds), tuple(start))
 
 
 def _missing(agenda: Agenda, require: Require) -> Iterator[str]:
@@ -123,6 +131,10 @@ def _missing(agenda: Agenda, require: Require) -> Iterator[str]:
         yield agenda.waits
     if not agenda.steps:
         yield "the plan has no step: `plan_create(objective, steps, postconditions)`"
+    for entry in agenda.preconditions:
+        lack = lack_of_start(entry, require)
+        if lack is not None:
+            yield f"{_named(entry)} {lack}"
     for entry in (*agenda.steps, *agenda.conditions):
         lack = _lack(entry, require)
         if lack is None and entry in agenda.steps and require is Require.PROVED:
@@ -149,6 +161,29 @@ def _lack(entry: Entry, require: Require) -> str | None:
     return f"{what}: `{entry.call}`"
 
 
+def lack_of_start(entry: Entry, require: Require, *, step: str | None = None) -> str | None:
+    """Return why a precondition lets no step begin, and no agent end; None where it holds.
+
+    `step`: the step that is to begin, for the call that settles it.
+    """
+    standing, item = entry.item.standing, entry.item
+    if standing is Standing.CLAIMED and require is not Require.CLAIMED:
+        return "is only claimed, and has to be checked: it needs a contract"
+    if standing.is_settled:
+        return None
+    if not entry.has_contract:
+        call = f'step_update({step or "..."!r}, "in_progress", evidence="...")'
+        return f"has no contract, so say what shows that it holds: `{call}`"
+    if entry.call:
+        return f"does not hold yet: {entry.call}"
+    if not item.reason:
+        return "was not judged yet: " + f'`step_update({step or "..."!r}, "in_progress")`'
+    return (
+        f"does not hold ({line_of(item.reason, _REASON)}): no step may begin before it does; what"
+        " is missing outside of the workspace is for a person"
+    )
+
+
 def _only_holds(entry: Entry) -> str | None:
     if entry.item.standing is not Standing.HOLDS:
         return None
@@ -166,7 +201,7 @@ def _outputs(agenda: Agenda) -> Iterator[str]:
     """Yield the end of what each contract printed that fails, a bounded number of them."""
     failing = [
         each
-        for each in (*agenda.steps, *agenda.conditions)
+        for each in (*agenda.preconditions, *agenda.steps, *agenda.conditions)
         if not each.item.standing.is_settled
         and each.item.standing is not Standing.BLOCKED
         and each.item.output.strip()

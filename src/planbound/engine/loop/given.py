@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from typing import NamedTuple
 
 from planbound.engine.loop.checks import compile_check
@@ -35,12 +35,33 @@ class GivenStep(NamedTuple):
 
 
 class GivenCondition(NamedTuple):
-    """One postcondition as an agent gives it."""
+    """One precondition or postcondition as an agent gives it."""
 
     statement: str
     contract: str | None = None
     expect: tuple[str, ...] = ()
     probe: tuple[str, Mapping[str, object]] | None = None
+
+
+class GivenPlan(NamedTuple):
+    """A whole plan as an agent gives it."""
+
+    objective: str
+    steps: Sequence[GivenStep]
+    postconditions: Sequence[GivenCondition] = ()
+    preconditions: Sequence[GivenCondition] = ()
+
+    def probes(self) -> Iterator[tuple[str, tuple[str, Mapping[str, object]]]]:
+        """Yield what the harness looks at itself, by the name of the item."""
+        kinds: tuple[tuple[str, Sequence[GivenStep | GivenCondition]], ...] = (
+            ("precondition", self.preconditions),
+            ("step", self.steps),
+            ("postcondition", self.postconditions),
+        )
+        for kind, items in kinds:
+            for number, each in enumerate(items, 1):
+                if each.probe is not None:
+                    yield f"{kind} {number}", each.probe
 
 
 def read_steps(values: object) -> list[GivenStep]:
@@ -77,11 +98,10 @@ def read_note(value: object, what: str) -> str:
     return value.encode("utf-8", "replace").decode().strip()[:LONGEST_NOTE]
 
 
-def read_conditions(values: object) -> list[GivenCondition]:
-    """Return the postconditions."""
+def read_conditions(values: object, kind: str = "postcondition") -> list[GivenCondition]:
+    """Return the postconditions, or the preconditions."""
     return [
-        _condition(value, f"postcondition {number}")
-        for number, value in _numbered(values, "postconditions")
+        _condition(value, f"{kind} {number}") for number, value in _numbered(values, f"{kind}s")
     ]
 
 

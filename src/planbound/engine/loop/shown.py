@@ -55,7 +55,20 @@ def agenda_of(plan: Plan, ids: dict[str, str], state: LoopState, probed: Sequenc
                 id=str(each.number),
             )
         )
-    return Agenda(tuple(steps), tuple(conditions))
+    return Agenda(tuple(steps), tuple(conditions), tuple(_start(plan, state, probed)))
+
+
+def _start(plan: Plan, state: LoopState, probed: Sequence[str]) -> Iterator[Entry]:
+    for each in plan.preconditions:
+        name, attested = f"precondition {each.number}", isinstance(each.contract, Attest)
+        yield Entry(
+            name=name,
+            title=each.statement,
+            item=state.preconditions.get(str(each.number), Item()),
+            has_contract=each.contract is not None or name in probed,
+            call="a person attests it by `planbound attest`" if attested else "",
+            id=str(each.number),
+        )
 
 
 def _call(step: Step, name: str) -> str:
@@ -83,6 +96,10 @@ def _lines(
     if state.outcome is not None:
         by = f" {line_of(state.ended_by, _DETAIL)}" if state.outcome == RELEASED else ""
         yield f"It ended: {state.outcome}{by}."
+    if agenda.preconditions:
+        held = sum(each.item.standing.is_settled for each in agenda.preconditions)
+        yield f"Preconditions, {held} of {len(agenda.preconditions)} hold"
+        yield from _entries(agenda.preconditions, only_open=only_open)
     settled = sum(each.item.standing.is_settled for each in agenda.steps)
     yield f"{settled} of {len(agenda.steps)} steps settled{_holding(agenda)}"
     yield from _entries(agenda.steps, only_open=only_open)
@@ -144,6 +161,7 @@ def agenda_data(agenda: Agenda, state: LoopState) -> dict[str, Json]:
     return {
         "revision": max(1, state.revision),
         "outcome": state.outcome,
+        "preconditions": [_data(each) for each in agenda.preconditions],
         "steps": [_data(each) for each in agenda.steps],
         "postconditions": [_data(each) for each in agenda.conditions],
         "dropped": [

@@ -2,50 +2,18 @@
 
 from __future__ import annotations
 
-import enum
 from collections.abc import Callable, Iterable, Mapping
-from typing import NamedTuple
 
 from planbound.engine.judging.proof import Before, Look, why_held
+from planbound.engine.loop.item import Dropped, Item, Standing
 from planbound.engine.loop.owner import TOOLS, Owner
+from planbound.engine.loop.start import start_claimed, start_judged
 from planbound.journal.event import EventKind
 from planbound.journal.record import Json, Provenance, Record
 
+__all__ = ["INCOMPLETE", "RELEASED", "Dropped", "Item", "LoopState", "Standing"]
 INCOMPLETE, RELEASED = "incomplete", "released"
 """How a session may end besides being done."""
-
-
-class Standing(enum.Enum):
-    """Where one step or postcondition is."""
-
-    PENDING = "pending"
-    IN_PROGRESS = "in_progress"
-    PROVED = "proved"
-    """The harness saw its contract red before the work, and pass after it."""
-    HOLDS = "holds"
-    """The harness saw its contract pass, and not red before."""
-    CLAIMED = "claimed"
-    """It has no contract: somebody says so, with evidence."""
-    BLOCKED = "blocked"
-    WAIVED = "waived"
-    """A person decided to go on without a pass."""
-    ATTESTED = "attested"
-    """A person signed its statement."""
-
-    @property
-    def is_settled(self) -> bool:
-        """Whether nothing is left to do."""
-        return self.is_green or self is Standing.CLAIMED or self.is_by_person
-
-    @property
-    def is_green(self) -> bool:
-        """Whether the harness saw its contract pass."""
-        return self in {Standing.PROVED, Standing.HOLDS}
-
-    @property
-    def is_by_person(self) -> bool:
-        """Whether a person settled it, so that no agent changes it."""
-        return self in {Standing.WAIVED, Standing.ATTESTED}
 
 
 _RESULTS = {"claimed": Standing.CLAIMED, "holds": Standing.HOLDS}
@@ -54,41 +22,13 @@ _DECIDED = frozenset({Standing.BLOCKED, Standing.WAIVED, Standing.ATTESTED})
 """What a contract that fails does not change: somebody said why."""
 
 
-class Item(NamedTuple):
-    """What the journal knows of a step or a postcondition."""
-
-    standing: Standing = Standing.PENDING
-    evidence: str = ""
-    """What was said to show it; kept when it is opened again."""
-    notes: str = ""
-    reason: str = ""
-    """Why it is blocked or holds, or what its contract found last."""
-    output: str = ""
-    """The end of what its contract printed last."""
-    tree: str | None = None
-    """The files that it was judged on last."""
-    attempts: int = 0
-    passed: bool | None = None
-    """Whether its contract passed then; None: it was not judged since it means what it means."""
-    regressed: bool = False
-    """Whether it was green, and a later edit broke it."""
-
-
-class Dropped(NamedTuple):
-    """A step that a rewrite left out, for ever on record."""
-
-    id: str
-    title: str
-    standing: str
-    revision: int
-
-
 class LoopState:
     """What has become of one plan in the loop."""
 
     def __init__(self) -> None:
         self.steps: dict[str, Item] = {}
         self.conditions: dict[str, Item] = {}
+        self.preconditions: dict[str, Item] = {}
         self.dropped: list[Dropped] = []
         self.revision = 0
         self.digest: str | None = None
@@ -196,7 +136,8 @@ class LoopState:
         self._probes(details)
         dropped = details.get("dropped")
         for name, title in dropped.items() if isinstance(dropped, dict) else ():
-            standing = before.get(name, Item()).standing.value
+            known = before.get(name) or self.preconditions.get(name.rpartition(" ")[2])
+            standing = (known or Item()).standing.value
             self.dropped.append(Dropped(name, str(title), standing, self.revision))
         self.steps = {
             name: item if name in kept else self._begun_anew(name, item)
@@ -206,6 +147,11 @@ class LoopState:
         held = set(_texts(details.get("kept_conditions")))
         self.conditions = {name: item for name, item in self.conditions.items() if name in held}
         same = kept | {f"postcondition {number}" for number in held}
+        start = set(_texts(details.get("kept_preconditions")))
+        self.preconditions = {
+            name: item for name, item in self.preconditions.items() if name in start
+        }
+        same |= {f"precondition {number}" for number in start}
         self.looks = {name: look for name, look in self.looks.items() if name in same}
         if self.digest not in self._meanings:
             self._meanings.add(self.digest)
@@ -305,6 +251,8 @@ class LoopState:
         reason = "" if passed else str(details.get("reason") or details.get("verdict"))
         output = "" if passed else str(details.get("output_tail") or "")
         tree = _text(details.get("tree"))
+        if subject == "precondition":
+            self._start(details, start_judged)
         if not passed and self.looks.get(_name(record), Before()) == Before():
             self.looks[_name(record)] = Before(_look(details))  # the first time anybody looked
         if subject == "postcondition":
@@ -329,6 +277,21 @@ class LoopState:
             if item.standing.is_green and not passed:
                 item = item._replace(standing=Standing.IN_PROGRESS, regressed=True)
             self.steps[name] = item
+
+    def _start(
+        self,
+        details: Mapping[str, Json],
+        become: Callable[[Item, Mapping[str, Json], Before], Item],
+    ) -> None:
+        number = str(details.get("number"))
+        name, item = f"precondition {number}", self.preconditions.get(number, Item())
+        found = become(item, details, self.looks.get(name, Before()))
+        self.preconditions[number] = found
+        if found.standing is not item.standing:
+            self._reach(name, found.standing)
+
+    def _claimed_start(self, record: Record) -> None:
+        self._start(record.draft.details, start_claimed)
 
     def _condition(self, standing: Standing) -> Callable[[Record], None]:
         def apply(record: Record) -> None:
@@ -361,6 +324,8 @@ class LoopState:
             self.steps[record.draft.task_id] = item
         elif details.get("subject") == "postcondition":
             self.conditions[str(details.get("number"))] = item
+        elif details.get("subject") == "precondition":
+            self.preconditions[str(details.get("number"))] = item
         self._progressed()
 
     # -- the last word -------------------------------------------------------------------------
@@ -423,6 +388,7 @@ _HANDLERS: Mapping[EventKind, Callable[[LoopState, Record], None]] = {
     EventKind.TASK_BLOCKED: LoopState._blocked,  # noqa: SLF001
     EventKind.TASK_REOPENED: LoopState._reopened,  # noqa: SLF001
     EventKind.CONTRACT_EVALUATED: LoopState._evaluated,  # noqa: SLF001
+    EventKind.PRECONDITION_CLAIMED: LoopState._claimed_start,  # noqa: SLF001
     EventKind.POSTCONDITION_CLAIMED: LoopState._claimed_condition,  # noqa: SLF001
     EventKind.POSTCONDITION_BLOCKED: LoopState._blocked_condition,  # noqa: SLF001
     EventKind.WAIVED: LoopState._settled_by_person,  # noqa: SLF001

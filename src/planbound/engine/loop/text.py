@@ -5,10 +5,10 @@ from __future__ import annotations
 from collections.abc import Iterator, Sequence
 
 from planbound.engine.adopt.prose import softened
-from planbound.engine.loop.given import GivenCondition, GivenStep
+from planbound.engine.loop.given import GivenCondition, GivenPlan, GivenStep
 from planbound.engine.prompt import fenced
 from planbound.errors import UsageError
-from planbound.plan.model import Command, Plan, Step
+from planbound.plan.model import Command, Condition, Plan, Step
 from planbound.plan.parse import parse
 from planbound.source import Located
 
@@ -21,26 +21,23 @@ owner: agent
 
 # {objective}
 
-## Steps
-
 """
 
 
-def write_plan(
-    objective: str, steps: Sequence[GivenStep], conditions: Sequence[GivenCondition]
-) -> str:
+def write_plan(given: GivenPlan) -> str:
     """Return the text of a plan; raise UsageError where it would say something else."""
     for tasks in (softened, lambda text: fenced(text, "markdown")):
-        text = _HEAD.format(objective=objective)
-        text += "\n".join(
+        text = _HEAD.format(objective=given.objective)
+        if given.preconditions:
+            text += _section("Preconditions", given.preconditions) + "\n"
+        text += "## Steps\n\n" + "\n".join(
             _step(number, step, tasks(step.task or step.title))
-            for number, step in enumerate(steps, 1)
+            for number, step in enumerate(given.steps, 1)
         )
-        if conditions:
-            listed = (_condition(number, each) for number, each in enumerate(conditions, 1))
-            text += "\n## Postconditions\n\n" + "\n".join(listed)
+        if given.postconditions:
+            text += "\n" + _section("Postconditions", given.postconditions)
         plan = parse(text.encode("utf-8", "replace"), path="PLAN.md")
-        wrong = next(_differences(plan, objective, steps, conditions), None)
+        wrong = next(_differences(plan, given), None)
         if wrong is None:
             return text
     raise UsageError(
@@ -60,6 +57,11 @@ def _step(number: int, step: GivenStep, task: str) -> str:
     return "\n".join(lines).rstrip() + "\n"
 
 
+def _section(title: str, conditions: Sequence[GivenCondition]) -> str:
+    listed = (_condition(number, each) for number, each in enumerate(conditions, 1))
+    return f"## {title}\n\n" + "\n".join(listed)
+
+
 def _condition(number: int, condition: GivenCondition) -> str:
     indent = " " * (len(str(number)) + 2)
     lines = [f"{number}. {condition.statement}"]
@@ -69,33 +71,35 @@ def _condition(number: int, condition: GivenCondition) -> str:
     return "\n".join(lines) + "\n"
 
 
-def _differences(
-    plan: Plan,
-    objective: str,
-    steps: Sequence[GivenStep],
-    conditions: Sequence[GivenCondition],
-) -> Iterator[str]:
+def _differences(plan: Plan, given: GivenPlan) -> Iterator[str]:
     """Yield what the parser makes of it that was not meant."""
     found = plan.objective.value if plan.objective else ""
-    if found != objective:
+    if found != given.objective:
         yield "the objective"
-    if len(plan.steps) != len(steps):
-        yield f"{len(steps)} steps would become {len(plan.steps)}"
+    if len(plan.steps) != len(given.steps):
+        yield f"{len(given.steps)} steps would become {len(plan.steps)}"
         return
-    for given, step in zip(steps, plan.steps, strict=True):
-        yield from _step_differences(given, step)
-    if len(plan.postconditions) != len(conditions):
-        yield f"{len(conditions)} postconditions would become {len(plan.postconditions)}"
+    for each, step in zip(given.steps, plan.steps, strict=True):
+        yield from _step_differences(each, step)
+    yield from _condition_differences("precondition", given.preconditions, plan.preconditions)
+    yield from _condition_differences("postcondition", given.postconditions, plan.postconditions)
+    for fault in plan.faults:
+        yield f"{fault.rule} in it"
+
+
+def _condition_differences(
+    kind: str, given: Sequence[GivenCondition], found: Sequence[Condition]
+) -> Iterator[str]:
+    if len(found) != len(given):
+        yield f"{len(given)} {kind}s would become {len(found)}"
         return
-    for each, condition in zip(conditions, plan.postconditions, strict=True):
+    for each, condition in zip(given, found, strict=True):
         held = condition.contract
         command = held.text if isinstance(held, Command) else held
         expected = len(held.expectations) if isinstance(held, Command) else 0
         same = (condition.statement, command, expected)
         if same != (each.statement, each.contract, len(each.expect)):
-            yield f"postcondition {condition.number}"
-    for fault in plan.faults:
-        yield f"{fault.rule} in it"
+            yield f"{kind} {condition.number}"
 
 
 def _step_differences(given: GivenStep, step: Step) -> Iterator[str]:

@@ -23,6 +23,7 @@ from planbound.engine.loop.state import INCOMPLETE, Item, Standing
 from planbound.journal.event import EventKind
 from planbound.journal.record import Json
 from planbound.plan.model import Attest, Command
+from planbound.usecases.loop import preconditions
 from planbound.usecases.loop.approval import waits_for
 from planbound.usecases.loop.work import Work
 
@@ -40,7 +41,9 @@ def check(work: Work, final_text: str) -> Decision | Silent:
     if waiting is not None and state.asked:
         return Silent(waiting)
     if waiting is None:  # else nothing runs that nobody approved
-        _judge_all(work)
+        preconditions.judge_open(work, begun=True)
+        if preconditions.hold(work):  # else no step may have begun, so none is settled
+            _judge_all(work)
     gate = work.desk.configuration.gate
     agenda = work.agenda._replace(waits=waiting)
     decision = decide(work.state, agenda, work.tree, gate.require, bound=gate.refusals or REFUSALS)
@@ -130,6 +133,8 @@ def _record(work: Work, decision: Decision, final_text: str) -> None:
                 "blocked": list(decision.blocked),
                 "holds": list(decision.holds),
             }
+            if decision.preconditions:
+                details["preconditions"] = list(decision.preconditions)
             work.append(work.draft(EventKind.FINALIZATION_ACCEPTED, details))
         case Reject():
             details |= {

@@ -13,6 +13,7 @@ from planbound.engine.judging.proof import tally
 from planbound.engine.judging.verdict import Subject
 from planbound.engine.loop.finalization import Accept, Capped, Decision, Reject, Silent
 from planbound.engine.loop.given import (
+    GivenPlan,
     read_conditions,
     read_note,
     read_objective,
@@ -37,6 +38,7 @@ from planbound.plan.model import Attest, Step
 from planbound.ports.files import PlanFile
 from planbound.ports.journal import Query
 from planbound.usecases.loop import approval, final, writing
+from planbound.usecases.loop import preconditions as preconditions_of
 from planbound.usecases.loop import steps as steps_of
 from planbound.usecases.loop.answers import data_of, judged, shown
 from planbound.usecases.loop.binding import bound_plan, is_absent, state_of
@@ -73,25 +75,30 @@ class Loop:
         steps: Sequence[str | Mapping[str, object]],
         postconditions: Sequence[str | Mapping[str, object]] = (),
         name: str | None = None,
+        preconditions: Sequence[str | Mapping[str, object]] = (),
     ) -> Told:
         """Write the plan; where there is one already, write it anew and keep what was."""
 
         def create() -> Told:
-            wanted = read_objective(objective)
-            given, conditions = read_steps(steps), read_conditions(postconditions)
-            if not given:
+            given = GivenPlan(
+                read_objective(objective),
+                read_steps(steps),
+                read_conditions(postconditions),
+                read_conditions(preconditions, "precondition"),
+            )
+            if not given.steps:
                 raise UsageError("a plan has at least one step")
             called = _name(name)
             absent = is_absent(self.desk)
             file = None if absent else bound_plan(self.desk)
             if file is None or called not in {None, file.slug}:
                 called = self.desk.name if absent else called
-                file = writing.create(self.desk, wanted, given, conditions, called)
+                file = writing.create(self.desk, given, called)
                 work = Work(self.desk, file)
                 _look_before(work)
                 return shown(work, f"The plan is written: `{file.shown}`.")
             with self._working() as work:
-                writing.rewrite(work, wanted, given, conditions, "plan_create was called again")
+                writing.rewrite(work, given, "plan_create was called again")
                 _look_before(work)
                 return shown(work, "The plan is rewritten; the old one is kept.")
 
@@ -213,7 +220,7 @@ class Loop:
                     case "pending":
                         return steps_of.reopen(work, found, said, more)
                     case "in_progress":
-                        return steps_of.begin(work, found, more)
+                        return steps_of.begin(work, found, said, more)
                     case "blocked":
                         return steps_of.block(work, found, said or beside, more)
                     case _:
@@ -282,6 +289,8 @@ class Loop:
                         text += f"\nOnly {what}: {'; '.join(items)}" if items else ""
                     if decision.holds:
                         text += f"\nHolds, and is not proved: {'; '.join(decision.holds)}"
+                    if decision.preconditions:
+                        text += f"\nOf the start: {'; '.join(decision.preconditions)}"
                     text += self._dropped()
                     data: dict[str, Json] = {
                         "accepted": True,
@@ -289,6 +298,7 @@ class Loop:
                         "claimed": list(decision.claimed),
                         "blocked": list(decision.blocked),
                         "holds": list(decision.holds),
+                        "preconditions": list(decision.preconditions),
                     }
                     return Told(ok=True, text=text, data=data)
                 case Reject() | Capped():
@@ -429,6 +439,7 @@ def _look_before(work: Work) -> None:
     if approval.waits_for(work) is None:
         # The plan is written, whatever comes of this: then nobody has seen it red.
         with suppress(CellProblem, FileProblem):
+            preconditions_of.judge_open(work, within=_LOOKING)
             work.look(list(cases(work.plan)), within=_LOOKING)
 
 

@@ -12,14 +12,14 @@ from planbound.errors import Refused, UsageError
 from planbound.journal.event import EventKind
 from planbound.journal.record import Json
 from planbound.plan.model import Attest, Step
-from planbound.usecases.loop import final, writing
+from planbound.usecases.loop import final, preconditions, writing
 from planbound.usecases.loop.answers import judged, shown
 from planbound.usecases.loop.told import Told
 from planbound.usecases.loop.work import Work
 
 
-def begin(work: Work, step: Step, more: dict[str, str]) -> Told:
-    """Note that a step is begun, unless it waits for another."""
+def begin(work: Work, step: Step, said: str, more: dict[str, str]) -> Told:
+    """Note that a step is begun, unless it waits for another, or a precondition does not hold."""
     item = work.state.steps.get(work.ids[step.label], Item())
     if item.standing.is_by_person:
         raise Refused(f"a person settled step {step.label}")
@@ -28,6 +28,7 @@ def begin(work: Work, step: Step, more: dict[str, str]) -> Told:
         before = work.state.steps.get(work.ids[other.label], Item())
         if not (before.standing.is_settled or before.standing is Standing.BLOCKED):
             raise Refused(f"step {step.label} waits for step {other.label}, which is not done")
+    preconditions.demand(work, step, said)
     if item.standing is not Standing.IN_PROGRESS:
         work.look([work.case(Subject.STEP, step.label)])
         details: dict[str, Json] = {"attempt": item.attempts + 1, **more}
@@ -71,6 +72,7 @@ def finish(work: Work, step: Step, said: str, more: dict[str, str]) -> Told:
     item = work.state.steps.get(work.ids[step.label], Item())
     if item.standing.is_by_person:
         return shown(work, f"a person settled step {step.label} already.")
+    preconditions.demand(work, step, "", begun=True)
     name = f"step {step.label} “{step.title}”"
     if step.contract is None and f"step {step.label}" not in work.state.probes:
         details: dict[str, Json] = {"result": "claimed", "evidence": said, **more}
@@ -91,15 +93,15 @@ def amend(
 ) -> None:
     """Write the plan with some steps changed, added or left out."""
     writing.refuse_of_people(work)
-    steps, conditions = writing.given_of(work)
+    given = writing.given_of(work)
+    steps = list(given.steps)
     place = {step.label: index for index, step in enumerate(work.plan.steps)}
     for name, value in edit.items():
         found = work.step(name)
-        (given,) = read_steps([value])
-        steps[place[found.label]] = given
+        (steps[place[found.label]],) = read_steps([value])
     gone = {place[work.step(name).label] for name in remove}
     wanted = [*writing.without(steps, gone), *read_steps(add)]
     if not wanted:
         raise UsageError("nothing would be left of the plan")
-    objective = work.plan.objective.value if work.plan.objective else work.slug
-    writing.rewrite(work, objective, wanted, conditions, reason)
+    objective = given.objective or work.slug
+    writing.rewrite(work, given._replace(objective=objective, steps=wanted), reason)

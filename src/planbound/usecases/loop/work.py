@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import time
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager, suppress
 from functools import partial
 from typing import TYPE_CHECKING
@@ -191,6 +191,31 @@ class Work:
                 self._probe(case, probe)
         return found
 
+    def judge_start(
+        self, wanted: Sequence[Case], *, within: float | None = None, late: bool = False
+    ) -> None:
+        """Judge preconditions, and record what they came to; not for longer than `within` seconds.
+
+        What is cut off then was judged by nobody. A precondition may be about what is not in the
+        files, so that red and green on the same files is not flaky, but a service that came up.
+        """
+        bench, end = self._judging(), None if within is None else time.monotonic() + within
+        from planbound.engine.judging.scope import Scope  # noqa: PLC0415 - start-up
+        from planbound.usecases.judge import Setting, judge  # noqa: PLC0415
+        from planbound.usecases.verdict_events import verdict_draft  # noqa: PLC0415
+
+        setting = Setting(frozen=self._frozen(), scope=Scope(None))
+        extra: dict[str, Json] = {"late": True} if late else {}
+        for verdict in judge(bench, self._announced(self._until(wanted, end)), setting):
+            if end is None or verdict.kind is not VerdictKind.TIMEOUT:
+                kind = EventKind.CONTRACT_EVALUATED
+                self.append(verdict_draft(self.desk.recorder, kind, self.slug, verdict, extra))
+        for case in wanted:
+            probe = self.state.probes.get(f"precondition {case.number}")
+            if probe is not None and not _has_command(case):
+                self._announce(case)
+                self._probe(case, probe, late=late)
+
     def before(self, case: Case) -> Before:
         """Return what is known of a contract before the work."""
         return self.state.looks.get(self._looked_at(case), Before())
@@ -243,7 +268,7 @@ class Work:
             limit = case.seconds or usual
             yield case if left is None else case._replace(seconds=min(limit, left))
 
-    def _announced(self, wanted: Sequence[Case]) -> Iterator[Case]:
+    def _announced(self, wanted: Iterable[Case]) -> Iterator[Case]:
         for case in wanted:
             if _has_command(case):
                 self._announce(case)
@@ -260,6 +285,8 @@ class Work:
         case: Case,
         probe: Mapping[str, Json],
         kind: EventKind = EventKind.CONTRACT_EVALUATED,
+        *,
+        late: bool = False,
     ) -> None:
         """Look at something that is no contract, and record what was found."""
         from planbound.usecases.loop.probes import look  # noqa: PLC0415 - few plans have any
@@ -273,7 +300,9 @@ class Work:
             details["tree"] = self.tree
             proof = proof_of(self.before(case), self.tree)
             usual = self.desk.configuration.baseline
-            if trouble is not None:
+            if late:
+                details["late"] = True
+            if trouble is not None or case.subject is Subject.PRECONDITION:
                 pass
             elif case.subject is Subject.POSTCONDITION:
                 from planbound.usecases.verdict_events import proof_details  # noqa: PLC0415

@@ -6,7 +6,7 @@ import json
 from collections.abc import Collection, Iterator, Mapping, Sequence
 
 from planbound.engine.loop.checks import unknown_probe
-from planbound.engine.loop.given import GivenCondition, GivenStep, refuse_tangled
+from planbound.engine.loop.given import GivenCondition, GivenPlan, GivenStep, refuse_tangled
 from planbound.engine.loop.owner import TOOLS
 from planbound.errors import NothingToDo, Refused, UsageError
 from planbound.journal.event import EventKind
@@ -25,9 +25,7 @@ _NAME_WORDS = 5
 
 def create(
     desk: LoopDesk,
-    objective: str,
-    steps: Sequence[GivenStep],
-    conditions: Sequence[GivenCondition],
+    given: GivenPlan,
     name: str | None,
 ) -> PlanFile:
     """Write a new plan and put it on record, with the tree as it is before any work."""
@@ -39,11 +37,11 @@ def create(
     from planbound.usecases.run.screen import ScreenedTree  # noqa: PLC0415
     from planbound.usecases.unkept import unkept  # noqa: PLC0415
 
-    data = _text(desk, objective, steps, conditions).encode()
+    data = _text(desk, given).encode()
     bench = desk.bench()
     spared = unkept(bench, parse(data, path=""))
     tree = freeze(ScreenedTree(bench.tree), desk.vault, bench.rules, spared)
-    wanted = name or free_name(_name(objective), desk.workspace)
+    wanted = name or free_name(_name(given.objective), desk.workspace)
     file = create_file(
         wanted, data, workspace=desk.workspace, files=desk.files, folders=desk.folders
     )
@@ -57,23 +55,17 @@ def create(
         "session": desk.session,
         "text": keep_text(desk.vault, data),
         "manifest": tree.key,
-        "probes": _probes(steps, conditions),
+        "probes": _probes(given),
     }
     desk.recorder.record(EventKind.PLAN_CREATED, file.slug, details)
     return file
 
 
-def rewrite(
-    work: Work,
-    objective: str,
-    steps: Sequence[GivenStep],
-    conditions: Sequence[GivenCondition],
-    reason: str,
-) -> None:
+def rewrite(work: Work, given: GivenPlan, reason: str) -> None:
     """Put other steps in the place of a plan's; what means the same stays as it is."""
     refuse_of_people(work)
-    data = _text(work.desk, objective, steps, conditions).encode()
-    new, probes = parse(data, path=work.file.shown), _probes(steps, conditions)
+    data = _text(work.desk, given).encode()
+    new, probes = parse(data, path=work.file.shown), _probes(given)
     if digest(new) == work.digest and probes == dict(work.state.probes):
         raise NothingToDo("the plan says exactly this already")
     _refuse_reused(work, new)
@@ -126,6 +118,12 @@ def _difference(
     dropped: dict[str, Json] = {
         name: step.title for name, step in known.items() if name not in set(ids.values())
     }
+    gone = {_condition(each) for each in new.preconditions}
+    dropped |= {
+        f"precondition {each.number}": each.statement
+        for each in old.preconditions
+        if _condition(each) not in gone
+    }
     # What the text before is not known of, and yet was at work.
     dropped |= {name: name for name in work.state.steps if name not in {*ids.values(), *known}}
     return {
@@ -136,32 +134,29 @@ def _difference(
         "text": keep_text(desk.vault, after),
         "diff": desk.recorder.redactor.redact(_diff(_unmarked(old), _unmarked(new))).text[:_DIFF],
         "kept": list(kept),
-        "kept_conditions": [
-            number
-            for number in _same_conditions(old, new)
-            if work.state.probes.get(f"postcondition {number}")
-            == probes.get(f"postcondition {number}")
-        ],
+        "kept_conditions": list(
+            _kept_conditions(
+                work, "postcondition", (old.postconditions, new.postconditions), probes
+            )
+        ),
+        "kept_preconditions": list(
+            _kept_conditions(work, "precondition", (old.preconditions, new.preconditions), probes)
+        ),
         "dropped": dropped,
         "probes": probes,
     }
 
 
-def _text(
-    desk: LoopDesk,
-    objective: str,
-    steps: Sequence[GivenStep],
-    conditions: Sequence[GivenCondition],
-) -> str:
+def _text(desk: LoopDesk, given: GivenPlan) -> str:
     """Return the text of a plan; refuse what nobody could keep."""
-    refuse_tangled(steps)
-    for probe in (*(each.probe for each in steps), *(each.probe for each in conditions)):
-        if probe is not None and probe[0] not in desk.probes:
-            raise UsageError(unknown_probe(probe[0], tuple(desk.probes)))
+    refuse_tangled(given.steps)
+    for _, (probe, _) in given.probes():
+        if probe not in desk.probes:
+            raise UsageError(unknown_probe(probe, tuple(desk.probes)))
     from planbound.engine.loop.text import write_plan  # noqa: PLC0415 - start-up
 
-    text = write_plan(objective, steps, conditions)
-    known = json.dumps(_probes(steps, conditions))
+    text = write_plan(given)
+    known = json.dumps(_probes(given))
     if any(desk.recorder.redactor.redact(each).redactions for each in (text, known)):
         raise UsageError(
             "the plan holds what looks like a secret, and a plan is read by many",
@@ -173,12 +168,11 @@ def _text(
 
 def refuse_of_people(work: Work) -> None:
     """Refuse to write over what people wrote: an agent's words would take its place."""
-    steps, conditions = given_of(work)
+    given = given_of(work)
     if work.state.origin == TOOLS:
-        objective = work.plan.objective.value if work.plan.objective else ""
         from planbound.engine.loop.text import write_plan  # noqa: PLC0415 - start-up
 
-        text = write_plan(objective, steps, conditions) if objective and steps else ""
+        text = write_plan(given) if given.objective and given.steps else ""
         if digest(parse(text.encode(), path=work.file.shown)) == work.digest:
             return
     raise Refused(
@@ -192,16 +186,20 @@ def _carried(work: Work, before: bytes) -> dict[str, Json]:
     old = parse(before, path=work.file.shown)
     old_ids = work.desk.recorder.step_ids(old)
     now = {name: label for label, name in work.ids.items()}
-    statements = {each.statement: each.number for each in work.plan.postconditions}
     found: dict[str, Json] = {}
     for step in old.steps:
         probe = work.state.probes.get(f"step {step.label}")
         if probe is not None and old_ids[step.label] in now:
             found[f"step {now[old_ids[step.label]]}"] = dict(probe)
-    for each in old.postconditions:
-        probe = work.state.probes.get(f"postcondition {each.number}")
-        if probe is not None and each.statement in statements:
-            found[f"postcondition {statements[each.statement]}"] = dict(probe)
+    for kind, before_, after in (
+        ("precondition", old.preconditions, work.plan.preconditions),
+        ("postcondition", old.postconditions, work.plan.postconditions),
+    ):
+        statements = {each.statement: each.number for each in after}
+        for each in before_:
+            probe = work.state.probes.get(f"{kind} {each.number}")
+            if probe is not None and each.statement in statements:
+                found[f"{kind} {statements[each.statement]}"] = dict(probe)
     return found
 
 
@@ -217,10 +215,19 @@ def _refuse_reused(work: Work, new: Plan) -> None:
             )
 
 
-def _same_conditions(old: Plan, new: Plan) -> Iterator[str]:
-    known = {(each.number, _condition(each)) for each in old.postconditions}
-    for each in new.postconditions:
-        if (each.number, _condition(each)) in known:
+def _kept_conditions(
+    work: Work,
+    kind: str,
+    texts: tuple[Sequence[Condition], Sequence[Condition]],
+    probes: Mapping[str, Json],
+) -> Iterator[str]:
+    """Yield the numbers of the conditions that mean what they meant."""
+    old, new = texts
+    known = {(each.number, _condition(each)) for each in old}
+    for each in new:
+        name = f"{kind} {each.number}"
+        same = work.state.probes.get(name) == probes.get(name)
+        if same and (each.number, _condition(each)) in known:
             yield str(each.number)
 
 
@@ -229,19 +236,11 @@ def _condition(condition: Condition) -> tuple[str, str]:
     return condition.statement, contract_digest(contract) if contract is not None else ""
 
 
-def _probes(steps: Sequence[GivenStep], conditions: Sequence[GivenCondition]) -> dict[str, Json]:
-    found: dict[str, Json] = {}
-    for number, step in enumerate(steps, 1):
-        if step.probe is not None:
-            found[f"step {number}"] = _probe(step.probe)
-    for number, condition in enumerate(conditions, 1):
-        if condition.probe is not None:
-            found[f"postcondition {number}"] = _probe(condition.probe)
-    return found
+def _probes(given: GivenPlan) -> dict[str, Json]:
+    return {item: _probe(name, arguments) for item, (name, arguments) in given.probes()}
 
 
-def _probe(probe: tuple[str, object]) -> Json:
-    name, arguments = probe
+def _probe(name: str, arguments: object) -> Json:
     assert isinstance(arguments, dict)
     return {"name": name, "arguments": {str(key): value for key, value in arguments.items()}}
 
@@ -275,8 +274,8 @@ def _name(objective: str) -> str:
     return "-".join(words)[:40].strip("-") or "work"
 
 
-def given_of(work: Work) -> tuple[list[GivenStep], list[GivenCondition]]:
-    """Return a plan's items as an agent would give them, to change some of them."""
+def given_of(work: Work) -> GivenPlan:
+    """Return a plan as an agent would give it, to change some of it."""
     plan, probes = work.plan, work.state.probes
     steps = [
         GivenStep(
@@ -291,16 +290,23 @@ def given_of(work: Work) -> tuple[list[GivenStep], list[GivenCondition]]:
         )
         for step in plan.steps
     ]
-    conditions = [
-        GivenCondition(
-            statement=each.statement,
-            contract=each.contract.text if isinstance(each.contract, Command) else None,
-            expect=_expected(each.contract),
-            probe=_known_probe(probes.get(f"postcondition {each.number}")),
+    pre, post = (
+        [
+            GivenCondition(
+                statement=each.statement,
+                contract=each.contract.text if isinstance(each.contract, Command) else None,
+                expect=_expected(each.contract),
+                probe=_known_probe(probes.get(f"{kind} {each.number}")),
+            )
+            for each in conditions
+        ]
+        for kind, conditions in (
+            ("precondition", plan.preconditions),
+            ("postcondition", plan.postconditions),
         )
-        for each in plan.postconditions
-    ]
-    return steps, conditions
+    )
+    objective = plan.objective.value if plan.objective else ""
+    return GivenPlan(objective, steps, post, pre)
 
 
 def _known_probe(probe: Mapping[str, Json] | None) -> tuple[str, Mapping[str, object]] | None:
