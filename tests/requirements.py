@@ -102,6 +102,8 @@ REQUIREMENTS = {
     "run.plan-dependencies": "a plan is refused while one that it depends on is not proved",
     "run.skip": "a skipped step takes along what declares to need it, and nothing else",
     "command.outside": "a file outside of `.harness/` is told how it becomes a plan",
+    "progress.run": "failures, questions, answers and skips of a run stand in the progress file",
+    "progress.loop": "what happens in the loop stands in the progress file",
     "run.worktree": "plans with disjoint touches share a worktree and do not see each other",
     "run.prompt": "every answer to a question works where the run asks it",
     "budget.static": "a budget without room for one attempt at each step is refused by verify",

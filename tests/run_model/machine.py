@@ -13,6 +13,7 @@ from hypothesis import currently_in_test_context, note
 from hypothesis import strategies as st
 from hypothesis.stateful import RuleBasedStateMachine, initialize, invariant, precondition, rule
 
+from planbound.engine.progress import ProgressLines
 from planbound.engine.run.question import Question, QuestionKind
 from planbound.engine.run.state import RunState
 from planbound.engine.run.step_state import Phase, StepState
@@ -120,6 +121,7 @@ class RunMachine(RuleBasedStateMachine):
         self.folds, self.views = Folds(), Views(self.world, self.people)
         self.state: RunState | None = None
         self.shown = b""
+        self.progress = ProgressLines()
         self.checker = Checker(self.shapes, SECRETS, subverted=None if bare else SUBVERTED)
         self._know(shape)
         self.world.recorder.created(SLUG, self.people.plan(), path=FILE.shown, origin="new")
@@ -440,6 +442,7 @@ class RunMachine(RuleBasedStateMachine):
 
     def _read(self, record: Record) -> None:
         """Take one record, and compare what the folds say of it."""
+        self.world.lines.append(self.progress.line(record) or "")
         self.checker.read(record)
         self.folds.read(record)
         approval = self.checker.approval

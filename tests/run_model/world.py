@@ -201,8 +201,9 @@ class World:
         self.due: dict[int, Callable[[], None]] = {}
         """What happens at which of the next calls of the harness into the world."""
         self.calls = 0
-        self.prompts: list[str] = []
         self.lines: list[str] = []
+        """What people are told."""
+        self.prompts: list[str] = []
         self.holder: str | None = None
         """The runner that acquired the lease last."""
         self.drivers: list[Driver] = []
@@ -283,7 +284,6 @@ class World:
             version="0",
             holder=holder,
             process=holder,
-            progress=self.lines.append,
             settle=lambda: None,
             jitter=lambda: 0.5,
             nonce=lambda: self.name("n"),

@@ -21,7 +21,6 @@ def note_created(parts: Parts, file: PlanFile, terminal: Terminal, *, origin: st
     try:
         plan = parse(parts.files.read(file.path), path=file.shown)
         parts.recorder().created(file.slug, plan, path=parts.relative(file.path), origin=origin)
-        parts.progress(file.slug, f"draft of {len(plan.steps)} steps written by `{origin}`")
     except JournalProblem as error:
         _excuse(error, terminal)
 
@@ -50,8 +49,6 @@ def note_moved(
         parts.recorder().moved(
             kind, slug or file.slug, plan, path=parts.relative(file.path), status=status
         )
-        if kind is EventKind.PLAN_ACTIVATED:
-            parts.progress(file.slug, "taken from the queue into work")
     except JournalProblem as error:
         _excuse(error, terminal)
 

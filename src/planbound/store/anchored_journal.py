@@ -6,7 +6,7 @@ import contextlib
 import os
 import threading
 import time
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 
 from planbound.engine.fence import Fence
 from planbound.errors import JournalProblem
@@ -62,6 +62,8 @@ class AnchoredJournal:
         self.project = project
         self._every = every
         """How many seconds apart the head is noted at most; whoever sets this calls `settle`."""
+        self.added: Callable[[Sequence[Record]], None] = lambda _records: None
+        """Called with what was added, for what people read to follow."""
         self._noted = 0.0
         self._put_off: Record | None = None
         self._turn = threading.Lock()
@@ -76,6 +78,11 @@ class AnchoredJournal:
                 self._put_off = max(records, key=_number)
                 if time.monotonic() - self._noted >= self._every:
                     self._note(records)
+            # What was there already comes back as it was written then.
+            stamps = {draft.id: draft.timestamp for draft in drafts}
+            self.added(
+                [each for each in records if stamps.get(each.draft.id) == each.draft.timestamp]
+            )
         return records
 
     def settle(self) -> None:

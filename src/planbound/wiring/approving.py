@@ -162,19 +162,14 @@ def approve(shown: Shown, consent: Consent, say: Callable[[str], None]) -> Appro
         taken = Taken(shown.tree, sheet.digest, sheet.configuration)
         note_baseline(recorder, sheet.slug, taken, sheet.baseline)
         gate.approve(recorder, sheet, approval, text=kept)
-    _show(shown, consent, approval, say)
+    _show(shown, say)
     return approval
 
 
-def _show(shown: Shown, consent: Consent, approval: Approval, say: Callable[[str], None]) -> None:
-    changed = ", ".join(approval.modifications)
-    where = ", in the client of an agent" if consent.method is Method.ELICITATION else ""
+def _show(shown: Shown, say: Callable[[str], None]) -> None:
     try:
         file, data, plan = shown.file, shown.data, shown.plan
         gate.show_status(shown.parts.files, file, data, plan, PlanStatus.APPROVED)
-        line = f"approved by {consent.by}{where}{f', with {changed}' if changed else ''}"
-        line += "".join(f"; {said}" for said in in_spite_of(shown.sheet))
-        shown.parts.progress(file.slug, line)
     except FileProblem as problem:
         # It is on record, so it counts: what people read comes after.
         say(f"note: the file does not show it yet: {problem.message}")

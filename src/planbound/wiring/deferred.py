@@ -5,11 +5,11 @@ from __future__ import annotations
 import contextlib
 import threading
 import time
-from datetime import UTC, datetime
+from collections.abc import Callable, Sequence
 
 from planbound.errors import PlanboundError
+from planbound.journal.record import Record
 from planbound.store.anchored_journal import AnchoredJournal
-from planbound.store.progress import ProgressAppender
 
 ANCHOR_EVERY = 0.1
 _PROGRESS_EVERY = 1.0
@@ -18,17 +18,17 @@ _PROGRESS_EVERY = 1.0
 class Deferred:
     """Writes now and then, and all of it when it is told to."""
 
-    def __init__(self, journal: AnchoredJournal, progress: ProgressAppender) -> None:
+    def __init__(self, journal: AnchoredJournal, show: Callable[[Sequence[Record]], None]) -> None:
         self._journal = journal
-        self._progress = progress
-        self._lines: list[tuple[str, datetime]] = []
+        self._show = show
+        self._records: list[Record] = []
         self._written = 0.0
         self._turn = threading.Lock()
 
-    def note(self, text: str) -> None:
-        """Add a line to the progress file, soon."""
+    def saw(self, records: Sequence[Record]) -> None:
+        """Let what people read follow, soon."""
         with self._turn:
-            self._lines.append((text, datetime.now(UTC)))
+            self._records += records
             if time.monotonic() - self._written >= _PROGRESS_EVERY:
                 self._write()
 
@@ -40,9 +40,7 @@ class Deferred:
             self._journal.settle()
 
     def _write(self) -> None:
-        if self._lines:
-            # The journal has it: what people read must not end a run.
-            with contextlib.suppress(PlanboundError):
-                self._progress.append_all("planbound", self._lines)
-            self._lines = []
+        if self._records:
+            self._show(self._records)
+            self._records = []
         self._written = time.monotonic()

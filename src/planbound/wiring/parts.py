@@ -6,22 +6,23 @@ import os
 from functools import cached_property
 from typing import TYPE_CHECKING
 
-from planbound.errors import BindingError, UsageError
+from planbound.errors import BindingError, PlanboundError, UsageError
 from planbound.ports.files import Files, PlanFile
 from planbound.store.files import RealFiles
 from planbound.workspace.tree import WorkspaceTree, find_root, plans_root
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterable, Mapping
+    from collections.abc import Callable, Iterable, Mapping, Sequence
 
     from planbound.engine.configuration import Configuration
+    from planbound.engine.progress import ProgressLines
+    from planbound.journal.record import Record
     from planbound.journal.redact import Redactor
     from planbound.ports.journal import Journal
     from planbound.ports.surroundings import Surroundings
     from planbound.store.anchored_journal import AnchoredJournal, AnchorFile
     from planbound.store.journal_postgres import PostgresJournal
     from planbound.store.journal_sqlite import SqliteJournal
-    from planbound.store.progress import ProgressAppender
     from planbound.store.sql.leases import SqlLeases
     from planbound.usecases.bench import Stage
     from planbound.usecases.record import Recorder
@@ -181,9 +182,11 @@ class Parts:
             )
 
             journal = FailingJournal(journal, parse_failpoint(failpoint))
-        return AnchoredJournal(
+        anchored = AnchoredJournal(
             journal, self.anchors(), project=self.state.project, every=anchor_every
         )
+        anchored.added = self.show_progress
+        return anchored
 
     def existing_journal(self) -> Journal | None:
         """Return the journal to read; None where nothing was ever written."""
@@ -229,18 +232,33 @@ class Parts:
 
         return SqliteJournal(self.state.journal)
 
-    def progress(self, slug: str, text: str) -> None:
-        """Add a line to what people read about a plan's progress."""
-        from datetime import UTC, datetime  # noqa: PLC0415 - start-up
+    def show_progress(self, records: Sequence[Record]) -> None:
+        """Add what events tell to what people read about the plans: it follows the journal."""
+        from contextlib import suppress  # noqa: PLC0415 - start-up
+        from datetime import datetime  # noqa: PLC0415
 
-        self.progress_file(slug).append("planbound", text, datetime.now(UTC))
-
-    def progress_file(self, slug: str) -> ProgressAppender:
-        """Return what people read about a plan's progress."""
-        from planbound.plan.slug import progress_name  # noqa: PLC0415 - start-up
+        from planbound.plan.slug import file_name, progress_name  # noqa: PLC0415
         from planbound.store.progress import ProgressAppender  # noqa: PLC0415
 
-        return ProgressAppender(os.path.join(self.tree.harness, progress_name(slug)))
+        said: dict[str, list[tuple[str, datetime]]] = {}
+        for record in records:
+            line = self._lines.line(record)
+            if line is not None:
+                when = datetime.fromisoformat(record.draft.timestamp)
+                said.setdefault(record.draft.plan, []).append((line, when))
+        for slug, lines in said.items():
+            # The journal has it: what people read must not end a run.
+            with suppress(PlanboundError):
+                path = os.path.join(self.tree.harness, progress_name(slug))
+                plan = os.path.join(self.tree.harness, file_name(slug))
+                if os.path.exists(plan) or os.path.exists(path):  # it may be put away
+                    ProgressAppender(path).append_all("planbound", lines)
+
+    @cached_property
+    def _lines(self) -> ProgressLines:
+        from planbound.engine.progress import ProgressLines  # noqa: PLC0415 - start-up
+
+        return ProgressLines()
 
     def recorder(self, journal: Journal | None = None) -> Recorder:
         """Return what puts events into the journal."""

@@ -73,4 +73,3 @@ def _note(parts: Parts, file: PlanFile) -> None:
     recorder.created(file.slug, made, path=parts.relative(file.path), origin="integrate")
     details: dict[str, Json] = {"plan_id": file.slug, "digest": digest(made)}
     recorder.record(EventKind.GATE_APPROVAL_REQUESTED, file.slug, details)
-    parts.progress(file.slug, "written by `integrate`, to resolve a conflict")

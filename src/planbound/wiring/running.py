@@ -207,7 +207,8 @@ def make_desk(parts: Parts, file: PlanFile) -> Desk:
     bench = make_bench(parts)
     me = this_process()
     journal = parts.journal(anchor_every=ANCHOR_EVERY)
-    deferred = Deferred(journal, parts.progress_file(file.slug))
+    deferred = Deferred(journal, parts.show_progress)
+    journal.added = deferred.saw
     return Desk(
         bench=bench,
         recorder=parts.recorder(journal),
@@ -225,7 +226,6 @@ def make_desk(parts: Parts, file: PlanFile) -> Desk:
         version=__version__,
         holder=me.name,
         process=me.mark,
-        progress=deferred.note,
         settle=deferred.settle,
         jitter=_jitter,
         nonce=lambda: os.urandom(4).hex(),

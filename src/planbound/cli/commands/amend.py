@@ -60,7 +60,6 @@ def run(arguments: argparse.Namespace, terminal: Terminal) -> ExitCode:
             parts.files.replace(file.path, wanted, expected=data)
         amending.amend(recorder, file.slug, plans, amendment, by=who.name, reason=arguments.reason)
     show_status(parts.files, file, wanted, found.plan, PlanStatus.DRAFT)
-    parts.progress(file.slug, f"amended by {who.name}: revision {amendment.revision}")
     _say(arguments, terminal, file.slug, amendment)
     return ExitCode.DONE
 

@@ -32,6 +32,5 @@ def question(before: Gate, text: str, terminal: Terminal) -> ExitCode:
     ask(before.parts.recorder(), before.file.slug, before.plan, by=before.by, question=text.strip())
     owner = before.plan.frontmatter.owner
     whom = visible(owner.value) if owner else "its owner"
-    before.parts.progress(before.file.slug, f"question by {before.by}: {text.strip()}")
     terminal.out(f"asked {whom} about `{before.file.slug}`: {visible(text.strip())}")
     return ExitCode.DONE

@@ -103,7 +103,6 @@ def _put(
         stillness=stillness(parts, file.slug),
     )
     what = f"revision {amendment.revision}" if amendment is not None else "drafted anew"
-    parts.progress(file.slug, f"{what}, by {origin.by}: {origin.reason}")
     data = write(proposal.plan)
     for line in difference(file.shown, present.data, data).splitlines():
         terminal.out(visible(line))

@@ -33,7 +33,6 @@ def refuse(before: Gate, reason: str, terminal: Terminal) -> ExitCode:
     why = reason.strip() or _asked()
     reject(before.parts.recorder(), slug, before.plan, by=by, reason=why)
     before.show(PlanStatus.DRAFT)
-    before.parts.progress(slug, f"rejected by {by}{f': {why}' if why else ', without a reason'}")
     terminal.out(f"rejected `{slug}`{f': {visible(why)}' if why else ''}")
     if why:
         terminal.note(f"change the plan, or let a model do it: `planbound redraft {slug}`")

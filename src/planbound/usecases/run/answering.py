@@ -10,7 +10,6 @@ from typing import NamedTuple, assert_never
 
 from planbound.engine.agents import work_type
 from planbound.engine.judging.outcome import Ending, Outcome
-from planbound.engine.judging.proof import Result, held
 from planbound.engine.judging.verdict import Verdict, VerdictKind
 from planbound.engine.recovery.answer import (
     Abort,
@@ -182,8 +181,6 @@ class Answering:
             details["tree"] = verdict.tree
         drafts.append(notes.about(EventKind.TASK_COMPLETED, slot, details))
         session.append(drafts)
-        word = "proved" if proof.result is Result.PROVED else held(proof.reason)
-        session.desk.progress(f"step {slot.label} {word}: {slot.title}")
         if order.shown_at is not None:
             session.desk.copies.remove(order.bench.tree.root)
 

@@ -44,8 +44,6 @@ class Desk(NamedTuple):
     version: str
     holder: str
     process: str | None
-    progress: Callable[[str], None]
-    """Adds a line to the plan's progress file."""
     settle: Callable[[], None]
     """Writes what was put off because it is not the truth, only follows it."""
     jitter: Callable[[], float]
