@@ -120,6 +120,7 @@ REQUIREMENTS = {
     "lease.dead-holder": "the lease of a dead process is taken over at once",
     "lease.worktree": "plans share a worktree only with declared, disjoint touches",
     "journal.old-schema": "older journals are read as they are, and brought forward by a write",
+    "recovery.bounds": "which of several time limits and numbers of retries wins is one rule",
     "recovery.classify": "every failure has a class, told by a rule that has a name",
     "inbox.agent-output": "the end of what an agent printed is in the inbox, and live on demand",
     "verify.agents": "an agent that could never be made does not pass `verify`",

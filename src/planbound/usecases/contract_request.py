@@ -5,6 +5,7 @@ from __future__ import annotations
 import os
 from collections.abc import Iterator
 
+from planbound.engine.bounds import contract_seconds
 from planbound.engine.judging.caches import is_cache_file
 from planbound.engine.judging.case import Case
 from planbound.engine.judging.meaning import needles
@@ -39,7 +40,7 @@ def contract_request(
         workspace=bench.tree.root,
         environment=bench.environment,
         limits=Limits(
-            seconds=case.seconds or contracts.seconds,
+            seconds=contract_seconds(case.seconds, contracts),
             memory=contracts.memory,
             processes=contracts.processes,
             file_size=contracts.file_size,

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from typing import NamedTuple
 
+from planbound.engine.bounds import retries
 from planbound.engine.recovery.classified import Classified
 from planbound.engine.recovery.failure import FailureClass
 from planbound.engine.recovery.guidance import GUIDANCE
@@ -107,7 +108,7 @@ def _decide(
         return at_once
     kind = classified.kind
     used = history.recovered.get(kind, 0)
-    allowed = on_fail.retries if recipe.max is None else recipe.max
+    allowed = retries(recipe, on_fail)
     if used >= allowed:
         return _give_up(recipe, kind, used, history, on_fail)
     # Who waits for something else to change makes no progress meanwhile, and need not.

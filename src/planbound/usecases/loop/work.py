@@ -8,6 +8,7 @@ from contextlib import contextmanager, suppress
 from functools import partial
 from typing import TYPE_CHECKING
 
+from planbound.engine.bounds import contract_seconds
 from planbound.engine.fence import Fence
 from planbound.engine.judging.case import Case, cases, demands_red, plan_scope
 from planbound.engine.judging.proof import Before, Result, proof_of
@@ -260,12 +261,12 @@ class Work:
         return states.get(name, Item()).passed is None
 
     def _until(self, wanted: Sequence[Case], end: float | None) -> Iterator[Case]:
-        usual = self.desk.configuration.contracts.seconds
+        contracts = self.desk.configuration.contracts
         for case in wanted:
             left = None if end is None else end - time.monotonic()
             if left is not None and left <= 0:
                 return
-            limit = case.seconds or usual
+            limit = contract_seconds(case.seconds, contracts)
             yield case if left is None else case._replace(seconds=min(limit, left))
 
     def _announced(self, wanted: Iterable[Case]) -> Iterator[Case]:

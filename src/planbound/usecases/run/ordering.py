@@ -7,6 +7,7 @@ import time
 from collections.abc import Callable
 from functools import partial
 
+from planbound.engine.bounds import AGENT_SECONDS
 from planbound.engine.configuration_digest import configuration_digest
 from planbound.engine.judging.case import Case
 from planbound.engine.judging.frozen import Frozen
@@ -36,7 +37,7 @@ from planbound.usecases.run.attempt import Brief, Order
 from planbound.usecases.run.control import ControlledCell
 from planbound.usecases.run.screen import ScreenedTree
 from planbound.usecases.run.session import Session
-from planbound.usecases.run.staffing import AGENT_SECONDS, Staffing, limit
+from planbound.usecases.run.staffing import Staffing, limit
 from planbound.usecases.run.subscriptions import read_inside, read_judges, read_subscriptions
 from planbound.usecases.unkept import unkept
 

@@ -7,6 +7,7 @@ from decimal import Decimal
 from functools import partial
 
 from planbound.engine.agents import estimate_of
+from planbound.engine.bounds import agent_seconds
 from planbound.engine.judging.scope import Scope
 from planbound.engine.prompt import Given, write_follow_up
 from planbound.engine.roles import USUAL, Role, role_of
@@ -22,7 +23,6 @@ from planbound.ports.journal import Query
 from planbound.usecases.run.attempt import Brief
 from planbound.usecases.run.session import Session
 
-AGENT_SECONDS = 600.0
 _NOTHING = Budget(tokens=0, dollars=Decimal(0), seconds=Decimal(0))
 _LOOKED_BACK = 100
 """So many attempts of all plans say what one of a role is likely to use."""
@@ -135,11 +135,7 @@ class Staffing:
 
     def seconds(self, slot: Slot, agent: Agent) -> float:
         """Return how long an agent may take for a step, whatever is left of the budget."""
-        if slot.step.timeout is not None:
-            return float(slot.step.timeout.value)
-        rules = self.session.desk.configuration.agents
-        own = rules[agent.name].seconds if agent.name in rules else None
-        return own or AGENT_SECONDS
+        return agent_seconds(slot.step, self.session.desk.configuration.agents.get(agent.name))
 
     def brief(self, slot: Slot, agent: Agent, given: Given, attempt: int) -> Brief:
         """Return what an agent is given beside the prompt."""
