@@ -114,6 +114,8 @@ REQUIREMENTS = {
     "run.amended": "an amendment keeps what is proved, reuses no id, and passes the gate",
     "gate.policy": "a policy approves only what lies within every condition, and never everything",
     "gate.reminder": "who waits is asked again, and never answered for",
+    "gate.told-by-whatever-runs": "whatever runs tells of an approval that is waited for too"
+    " long: hooks, workers, runs, fleets, servers and receivers, each time once",
     "gate.weakened": "what became weaker since the last approval is told first",
     "lease.one-runner": "a second run of a plan is refused with the name of the holder",
     "lease.fenced": "a holder that was overtaken writes nothing",

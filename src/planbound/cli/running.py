@@ -29,6 +29,7 @@ from planbound.usecases.answer import questions
 from planbound.usecases.run.session import Session
 from planbound.usecases.run.start import Started
 from planbound.wiring.parts import Parts
+from planbound.wiring.reminding import Reminding
 from planbound.wiring.running import INTERRUPTED, Execution, Hooks, Options
 
 _GOOD = frozenset({"done", "done with skips"})
@@ -103,9 +104,19 @@ class Face:
             anyway=self.arguments.anyway,
         )
         execution = Execution(self.parts, self.file, options, hooks)
-        with signals(execution), self.live:
+        with signals(execution), self.live, self._reminding():
             said = execution.execute()
         return self._end(said)
+
+    def _reminding(self) -> contextlib.AbstractContextManager[None]:
+        """Ask again for approvals meanwhile, where somebody hears of it."""
+        heard = not self.arguments.no_input or bool(self.parts.configuration.notify)
+        return Reminding(self.parts, self._note) if heard else contextlib.nullcontext()
+
+    def _note(self, text: str) -> None:
+        """Say something on standard error, whoever reads standard output."""
+        self.live.clear()
+        self.terminal.note(text)
 
     # -- hooks ---------------------------------------------------------------------------------
 
@@ -145,8 +156,7 @@ class Face:
 
     def _say(self, text: str) -> None:
         if not self.arguments.json:
-            self.live.clear()
-            self.terminal.note(text)
+            self._note(text)
 
     def _ask(self, session: Session) -> bool:
         if self.arguments.stay:

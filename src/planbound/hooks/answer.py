@@ -6,7 +6,7 @@ answers have exactly the fields of their schemas, and no other.
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 
 from planbound.hooks.event import Host, Moment
 
@@ -42,6 +42,13 @@ def go_on(host: Host, reason: str) -> Answer:
 def said(text: str) -> Answer:
     """The person reads it, and nothing is decided: the one way to give up that all hosts have."""
     return {"systemMessage": text}
+
+
+def also_said(answer: Answer, lines: Sequence[str]) -> Answer:
+    """The person reads this, too."""
+    before = answer.get("systemMessage")
+    text = "\n".join([*([str(before)] if before else []), *lines])
+    return {**answer, **said(text)} if lines else answer
 
 
 def context(host: Host, moment: Moment, text: str) -> Answer:

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, assert_never
 
 from planbound.errors import BindingError, JournalProblem, PlanboundError
 from planbound.hooks import tally
-from planbound.hooks.answer import NOTHING, Answer, context, deny, go_on, said
+from planbound.hooks.answer import NOTHING, Answer, also_said, context, deny, go_on, said
 from planbound.hooks.event import Event, Host, Moment
 from planbound.hooks.place import Place, find_place, is_own_child
 
@@ -17,6 +17,10 @@ if TYPE_CHECKING:
     from planbound.usecases.loop.loop import Loop
     from planbound.usecases.loop.work import Work
     from planbound.wiring.glance import Seen
+
+
+# Not at every call of a tool: these are answered as fast as can be.
+_REMINDED = frozenset({Moment.SESSION_START, Moment.USER_PROMPT_SUBMIT, Moment.STOP})
 
 
 def respond(moment: Moment, event: Event, *, workspace: str | None, state: str | None) -> Answer:
@@ -31,9 +35,23 @@ def respond(moment: Moment, event: Event, *, workspace: str | None, state: str |
     if place is None or (_is_stop(moment) and event.running and event.problem is None):
         return NOTHING
     try:
-        return _answered(moment, event, place)
+        answer = _answered(moment, event, place)
     except Exception as error:  # noqa: BLE001 - however a journal fails, nothing can be told
         return without_gate(moment, event, place.state, _said(error))
+    return also_said(answer, _reminders(place)) if moment in _REMINDED else answer
+
+
+def _reminders(place: Place) -> list[str]:
+    """Return what people are told of approvals that are waited for too long."""
+    from planbound.wiring.parts import Parts  # noqa: PLC0415 - start-up
+
+    with contextlib.suppress(Exception):  # what the hook is for does not wait for it
+        parts = Parts(workspace=place.workspace, state=place.given_state)
+        if parts.configuration.gate.remind is not None:
+            from planbound.wiring.reminding import remind_waiting, still_waits  # noqa: PLC0415
+
+            return [f"Planbound: {still_waits(slug)}" for slug in remind_waiting(parts)]
+    return []
 
 
 def _answered(moment: Moment, event: Event, place: Place) -> Answer:

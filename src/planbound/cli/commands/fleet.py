@@ -18,6 +18,7 @@ from planbound.usecases.team.fleet import Fleet
 from planbound.wiring.fleet import make_fleet
 from planbound.wiring.judging import refuse_in_cell
 from planbound.wiring.parts import Parts
+from planbound.wiring.reminding import Reminding
 
 _MOST_JOBS = 64
 _EVERY = 0.2
@@ -49,7 +50,7 @@ def run(arguments: argparse.Namespace, terminal: Terminal) -> ExitCode:
         raise UsageError(f"`--jobs` is {jobs}, expected 1 to {_MOST_JOBS}")
     face = _Face(terminal, silent=arguments.json)
     fleet = face.fleet = make_fleet(parts, arguments.plans, jobs=jobs, watch=face.watch)
-    with signals(face):
+    with signals(face), Reminding(parts, face.say):
         rows = fleet.run()
     code = exit_code_of(rows, started=fleet.started, stopped=fleet.is_stopped)
     face.end(rows)
@@ -84,6 +85,11 @@ class _Face:
         if self.draws and now - self._at >= _EVERY:
             self._at = now
             self._draw(rows)
+
+    def say(self, text: str) -> None:
+        """Say something above the next table."""
+        self._drawn = 0
+        self.terminal.note(text)
 
     def stop(self, reason: str) -> None:
         """Let the fleet end; somebody has just written below the table, so the next is new."""

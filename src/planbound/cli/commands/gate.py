@@ -31,7 +31,7 @@ from planbound.shell.editor import edit_text
 from planbound.source.visible import visible
 from planbound.usecases.gate import Sheet
 from planbound.usecases.modify import TextChange, refuse_needed
-from planbound.wiring.reminding import remind_waiting
+from planbound.wiring.reminding import remind_waiting, still_waits
 
 _QUESTION = "approve, skip/remove/move/swap/reorder/edit/add ..., ask, reject, quit? "
 _QUIT = frozenset({"quit", "q", "exit"})
@@ -52,7 +52,7 @@ def run(arguments: argparse.Namespace, terminal: Terminal) -> ExitCode:
             hint=f"without one: `planbound approve {before.file.slug} --digest PREFIX --as NAME`",
         )
     for slug in remind_waiting(before.parts):
-        terminal.note(f"note: `{slug}` still waits for approval")
+        terminal.note(f"note: {still_waits(slug)}")
     before.check()
     return _Dialogue(before, terminal).hold()
 

@@ -14,6 +14,7 @@ from planbound.errors import ExitCode, UsageError
 from planbound.usecases.extras import install_extra
 from planbound.wiring.judging import refuse_in_cell
 from planbound.wiring.parts import Parts
+from planbound.wiring.reminding import Reminding
 
 if TYPE_CHECKING:
     from planbound.mcp_server.server import PlanServer
@@ -41,11 +42,20 @@ def run(arguments: argparse.Namespace, terminal: Terminal) -> ExitCode:
     gc.enable()  # it lives for hours
     token = _token(arguments, terminal) if arguments.http else ""
     server = _server(arguments)
+    parts = Parts(workspace=arguments.workspace, state=arguments.state)
+    with Reminding(parts, terminal.note):
+        _serve(server, arguments, token, terminal)
+    return ExitCode.DONE
+
+
+def _serve(
+    server: PlanServer, arguments: argparse.Namespace, token: str, terminal: Terminal
+) -> None:
     if not arguments.http:
         from planbound.mcp_server.stdio import serve_stdio  # noqa: PLC0415 - one of two
 
         serve_stdio(server)
-        return ExitCode.DONE
+        return
     from planbound.mcp_server.http import serve_http  # noqa: PLC0415 - the other
 
     serve_http(
@@ -54,7 +64,6 @@ def run(arguments: argparse.Namespace, terminal: Terminal) -> ExitCode:
         token=token,
         listening=lambda address: terminal.note(f"listening on {address}"),
     )
-    return ExitCode.DONE
 
 
 def _check(arguments: argparse.Namespace) -> None:

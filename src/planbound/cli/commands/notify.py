@@ -29,9 +29,12 @@ def run(arguments: argparse.Namespace, terminal: Terminal) -> ExitCode:
     from planbound.usecases.notify import Fate, deliver  # noqa: PLC0415 - start-up time
     from planbound.wiring.judging import refuse_in_cell  # noqa: PLC0415
     from planbound.wiring.notify import make_outbox  # noqa: PLC0415
+    from planbound.wiring.reminding import remind_waiting, still_waits  # noqa: PLC0415
 
     refuse_in_cell()
     outbox = make_outbox(parts)
+    for slug in remind_waiting(parts, deliver=False):
+        terminal.note(f"note: {still_waits(slug)}")
     for entry in outbox.new:
         terminal.note(f"note: `{entry.target.shown}` is told of what happens from now on")
     for obstacle in outbox.obstacles:

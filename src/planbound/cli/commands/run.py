@@ -14,7 +14,6 @@ from planbound.usecases.locate import locate
 from planbound.wiring.healing import heal
 from planbound.wiring.judging import refuse_in_cell
 from planbound.wiring.parts import Parts
-from planbound.wiring.reminding import remind_waiting
 
 
 def configure(parser: argparse.ArgumentParser) -> None:
@@ -32,7 +31,6 @@ def run(arguments: argparse.Namespace, terminal: Terminal) -> ExitCode:
     refuse_in_cell()
     parts = Parts(workspace=arguments.workspace, state=arguments.state)
     heal(parts)
-    remind_waiting(parts)
     if getattr(arguments, "stage", False):  # `resume` has no such option
         arguments.plan = _taken_in(arguments.plan, parts, terminal)
     parts, file, _ = read_bound_plan(arguments.plan, parts)

@@ -19,7 +19,7 @@ from planbound.usecases.team.bindings import known_of
 from planbound.wiring.looped import loop_view
 from planbound.wiring.parts import Parts
 from planbound.wiring.people import run_state
-from planbound.wiring.reminding import remind_waiting
+from planbound.wiring.reminding import remind_waiting, still_waits
 
 
 def configure(parser: argparse.ArgumentParser) -> None:
@@ -31,7 +31,8 @@ def configure(parser: argparse.ArgumentParser) -> None:
 def run(arguments: argparse.Namespace, terminal: Terminal) -> ExitCode:
     """Say where a plan is: its steps, what waits, who drives it."""
     parts = Parts(workspace=arguments.workspace, state=arguments.state)
-    remind_waiting(parts)
+    for slug in remind_waiting(parts):
+        terminal.note(f"note: {still_waits(slug)}")
     file, data = read_own_plan(arguments.plan, parts)
     state = run_state(parts, file, data)
     loop = loop_view(parts, file, data) if state.run is None else None

@@ -18,6 +18,7 @@ from planbound.plan.model import Plan
 from planbound.source.visible import visible
 from planbound.wiring.judging import refuse_in_cell
 from planbound.wiring.parts import Parts
+from planbound.wiring.reminding import Reminding
 from planbound.wiring.workers import Ears, Fate, Parting, Rules, Worker
 
 _GOOD = frozenset({"done", "done with skips"})
@@ -46,7 +47,7 @@ def run(arguments: argparse.Namespace, terminal: Terminal) -> ExitCode:
     rules = Rules(_roles(arguments.roles, parts), arguments.concurrency, arguments.once)
     voice = _Voice(terminal, json_lines=arguments.json)
     worker = Worker(parts, rules, Ears(voice.took, voice.saw, voice.say, voice.parted))
-    with signals(worker):
+    with signals(worker), Reminding(parts, lambda text: voice.say("", text)):
         partings = worker.work()
     return _exit_code(partings) if arguments.once else ExitCode.DONE
 
