@@ -139,6 +139,21 @@ def test_the_steps_own_budget_comes_before_any_estimate() -> None:
     )
 
 
+def test_what_a_person_allowed_on_top_is_no_steps_own() -> None:
+    own = Step("make b", depends="none", fields="**budget:** 300 tokens")
+    story = Story(STEPS[0], own, budget="1,000 tokens")
+    story.attempt("make-a", tokens=800)
+    assert "200 tokens of 1,000 tokens left, 300 tokens needed" in story.asked()
+    story.tell(E.RECOVERY_ESCALATION, "make-b", **ASKED)
+    story.tell(E.BUDGET_RAISED, None, by="me", tokens=500)
+    story.attempt("make-b", passes=False, tokens=250)
+    assert isinstance(story.next(), Begin)  # 450 are left, and 50 of its own
+    story.attempt("make-b", passes=False, tokens=100)
+    assert isinstance(story.next(), Begin)  # 350, and by the median 250
+    story.attempt("make-b", passes=False, tokens=200)
+    assert "150 tokens of 1,500 tokens left, 225 tokens needed" in story.asked()
+
+
 def test_time_that_the_harness_took_is_not_held_against_a_steps_own_budget() -> None:
     own = Step("make a", fields="**budget:** 10 minutes")
     story = Story(own, budget="10 minutes")

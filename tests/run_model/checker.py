@@ -361,7 +361,10 @@ class Checker:
         own = self._own_rest(name)
         known = [tokens for tokens in self.uses[-_REMEMBERED:] if tokens is not None]
         told = 2 * len(known) > len(self.uses[-_REMEMBERED:])
-        return own if own is not None else median(known) if told else 0
+        declared = None if own is None else own - self.raised
+        if declared is not None and declared > 0:
+            return declared
+        return median(known) if told else 0
 
     def _phase(self, name: str) -> str:
         return self.tasks.get(name, Task()).phase

@@ -187,18 +187,17 @@ def shortages(
     for limit in Limit:
         if limit in step.covered:
             continue  # a person knows, and wants it so
+        if own is not None and (short := _rest_of_own(own, limit, step.attempts)) is not None:
+            found.append(short)
+            continue
         mine = _declared(state, slot, limit)
-        most = _part(allowed, limit)
+        most, used = _part(allowed, limit), _part(spent, limit)
         if mine is None:
             need = _likely(state, slot, expected.get(slot.place, Expected()), limit)
-            used = _part(spent, limit)
         else:
             need = Need(mine, "the rest of its own budget" if step.attempts else "its own budget")
             # The plan's time is also that of the harness, which no step's budget counts.
-            used = min(_part(spent, limit), _part(_of_agents(state), limit))
-            if own is not None and (short := _rest_of_own(own, limit, step.attempts)) is not None:
-                found.append(short)
-                continue
+            used = min(used, _part(_of_agents(state), limit))
         taken = _taken(state, slot, expected, limit) if beside else 0.0
         left = round(most - used - taken, 6)
         if need is not None and left < round(need.amount, 6):
@@ -207,11 +206,14 @@ def shortages(
 
 
 def _declared(state: RunState, slot: Slot, limit: Limit) -> float | None:
-    """Return what is left of the limit that a step itself declares; None where it does not."""
-    budget, own = slot.step.budget, _step(state, slot)
-    if budget is None or own is None or _given(budget.value, limit) is None:
-        return None
-    return _part(own[0], limit) - _part(own[1], limit)
+    """Return what is left of the limit that a step itself declares; None where nothing is.
+
+    What a person allowed on top is for whoever needs it, and no step's own.
+    """
+    budget, step = slot.step.budget, state.steps[slot.place]
+    most = None if budget is None else _given(budget.value, limit)
+    used = _part(Spent(step.tokens, step.dollars, seconds=step.seconds), limit)
+    return None if most is None or most <= used else most - used
 
 
 def _rest_of_own(own: tuple[Allowance, Spent], limit: Limit, attempts: int) -> Shortage | None:
