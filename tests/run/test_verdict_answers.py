@@ -250,7 +250,7 @@ def test_every_face_says_what_failed_and_the_journal_what_came_of_it(quick: Benc
     assert found["5"] == ("agent", "the agent ended with 5", 5)
     assert "[Task 1/5] ✗ Make a: agent failed (exit 1): Connection timeout\n" in shown
     assert "[Task 2/5] ✗ Make b: time limit: the agent ran past 1 s\n" in shown
-    assert "[Task 3/5] ✗ Make c: contract failed (exit 1): bye\n" in shown
+    assert "[Task 3/5] ✗ Make c: contract failed (exit 1): Error: c is off\n" in shown
     assert "[Task 5/5] ✗ Make e: agent failed (exit 5)\n" in shown
     assert "the agent failed (exit 1): Connection timeout" in quick.run("inbox").out
     status = quick.run("status").out

@@ -137,7 +137,7 @@ class ProgressReport:
         judged = self._failing.pop(task, None)
         if judged is not None:
             words = trouble_words(details.get("failed"), error, details.get("exit_code"))
-            yield self._line("✗", judged, words or _verdict(judged.draft.details))
+            yield self._line("✗", judged, words or _verdict(judged.draft.details, error))
 
     def _passed(self, record: Record) -> str:
         said = record.draft.details
@@ -213,7 +213,8 @@ def spoken(seconds: float) -> str:
     return f"{hours} h {minutes} min" if hours else f"{minutes} min {rest} s"
 
 
-def _verdict(details: Mapping[str, Json]) -> str:
+def _verdict(details: Mapping[str, Json], error: str = "") -> str:
+    """Return a verdict in words; `error` is what the journal says that was wrong."""
     verdict, code = details.get("verdict"), details.get("exit_code")
     duration, reason = details.get("duration"), _one_line(str(details.get("reason") or ""))
     took = f", {duration:.1f} s" if isinstance(duration, int | float) else ""
@@ -224,12 +225,18 @@ def _verdict(details: Mapping[str, Json]) -> str:
         if reason.startswith(f"exit {code},"):
             return f"contract failed ({reason})"
         # `exit 1: 1 failed, 11 passed` says more than the last line; `exit 1` says less.
-        said = _last_line(details) if reason == f"exit {code}" else reason
+        told = error.removeprefix(reason) if error.startswith(f"{reason}: ") else ""
+        said = (told.removeprefix(": ") or _last_line(details)) if _is_bare(details) else reason
         said = said.removeprefix(f"exit {code}: ")
         return f"contract failed (exit {code})" + (f": {said}" if said else "")
     if reason.startswith("destructive: "):
         return reason
     return f"{verdict}: {reason}"
+
+
+def _is_bare(details: Mapping[str, Json]) -> bool:
+    """Say whether the reason of a verdict is an exit code alone."""
+    return _one_line(str(details.get("reason") or "")) == f"exit {details.get('exit_code')}"
 
 
 def _last_line(details: Mapping[str, Json]) -> str:

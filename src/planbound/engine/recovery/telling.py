@@ -14,10 +14,17 @@ from planbound.source.visible import visible
 LONGEST = 300
 """So many characters of an error are kept in an event."""
 _LOOKED_AT = 40
+_STAMP = r"(?:\[?\d{4}-\d\d-\d\d[T ][\d:.,]{1,20}(?:Z|[+-]\d\d:?\d\d)?\]?\s{1,4})?"
 _COMPLAINT = lazy_pattern(
-    r"(?:[^\s:]{1,80}:\s){0,4}(?:\[?(?i:error|fatal|panic|failure)\b|E\s{2,6}\S|ERR!|npm ERR!"
+    rf"{_STAMP}(?:\S{{1,200}}:\s){{0,4}}(?:[\[✗✖x]?\s?(?i:error|fatal|panic|failure)\b"
+    r"|E\s{2,6}\S|npm (?:ERR!|error)\s|Exception in thread "
     r"|(?:\w{1,60}\.){0,8}[A-Z]\w{0,80}(?:Error|Exception)\b|(?:FAIL|FAILED)\s\S"
     r"|(?i:cannot|can't|could not|couldn't|unable to|failed to)\s)"
+)
+# What is printed behind an error and says nothing about it.
+_AFTERWARDS = lazy_pattern(
+    r"npm (?:ERR!|error)\s{1,8}(?:A complete log|/|errno\b)"
+    r"|error: (?:aborting due|could not compile)"
 )
 _EXIT = lazy_pattern(r"exit \d{1,3}(?:, expected \d{1,3})?(?=$|;)")
 
@@ -35,17 +42,46 @@ class Trouble(NamedTuple):
 def telling_line(lines: Sequence[str]) -> str:
     """Return the line that says most about why a program failed; empty where it said nothing."""
     if (seen := find_sign(lines)) is not None:
-        return one_line(lines[seen.line])
-    for line in reversed(lines[-_LOOKED_AT:]):
-        if _COMPLAINT.match(line.strip()):
-            return one_line(line)
-    return one_line(last_words(lines, most=2 * LONGEST))
+        return one_line(_message(lines[seen.line]))
+    found = _complaints(lines)
+    return one_line(_message(found[-1] if found else last_words(lines, most=2 * LONGEST)))
+
+
+def _complaints(lines: Sequence[str]) -> list[str]:
+    return [
+        line
+        for line in lines[-_LOOKED_AT:]
+        if _COMPLAINT.match(line.strip()) and not _AFTERWARDS.match(line.strip())
+    ]
+
+
+def _message(line: str) -> str:
+    """Return what an error says that is written as JSON; any other line as it is."""
+    text = line.strip()
+    if not text.startswith("{"):
+        return line
+    import json  # noqa: PLC0415 - few write so
+
+    try:
+        found = json.loads(text)
+    except (ValueError, RecursionError):
+        return line
+    for key in ("error", "message"):
+        value = found.get(key)
+        found = value if isinstance(value, dict) else found
+        if isinstance(value, str) and value.strip():
+            return value
+    return line
 
 
 def contract_error(reason: str, lines: Sequence[str]) -> str:
-    """Return why a contract failed; where that is an exit code alone, with what it printed."""
+    """Return why a contract failed; where that is an exit code alone, with what it printed.
+
+    Its first complaint is the one that the others follow from.
+    """
     bare = _EXIT.match(reason)
-    line = telling_line(lines) if bare else ""
+    first = next(iter(_complaints(lines)), "") if bare else ""
+    line = one_line(first or (last_words(lines) if bare else ""))
     if bare is None or not line:
         return reason
     return f"{bare.group()}: {line}{reason[bare.end() :]}"
