@@ -13,6 +13,7 @@ from planbound.errors import JournalProblem
 from planbound.journal.anchor import Anchor
 from planbound.journal.event import EventKind
 from planbound.journal.record import Draft, Json
+from planbound.plan.model import PlanStatus
 from planbound.plan.parse import parse
 from planbound.ports.journal import Journal
 from planbound.store.files import RealFiles
@@ -244,12 +245,12 @@ def test_where_file_and_journal_disagree_the_journal_wins(program: Program) -> N
     events = Events().add("a", E.PLAN_CREATED)
     events.add("a", E.TASK_STARTED, STEPS[1], {"attempt": 1})
     (line,) = overview(tree(program), RealFiles(), events.open).lines
-    assert (line.status, line.done) == ("in-progress", 0)
+    assert (line.status, line.done) == (PlanStatus.IN_PROGRESS, 0)
     events.add("a", E.TASK_COMPLETED, STEPS[1], {"result": "proved"})
     (line,) = overview(tree(program), RealFiles(), events.open).lines
     assert (line.done, line.steps) == (1, 3)
     (line,) = overview(tree(program), RealFiles(), nothing).lines
-    assert (line.status, line.done) == ("draft", 1)
+    assert (line.status, line.done) == (PlanStatus.DRAFT, 1)
 
 
 @pytest.mark.requirement("command.list")
@@ -287,10 +288,10 @@ def test_with_a_journal_a_done_mark_in_a_file_counts_for_nothing(program: Progra
     program.plan("base", text(status="done"))
     program.plan("a", text(depends_on="base", touches="src/**"))
     events = Events().add("a", E.PLAN_CREATED)
-    found = ready(tree(program), RealFiles(), events.open)
+    found = ready(overview(tree(program), RealFiles(), events.open))
     assert found.held_back == (HeldBack("a", "waits for `base` (claimed)"),)
     assert "`base` is done by its file" in found.warnings[0]
-    found = ready(tree(program), RealFiles(), events.done("base").open)
+    found = ready(overview(tree(program), RealFiles(), events.done("base").open))
     assert (found.safe_together, found.warnings) == (("a",), ())
 
 
@@ -300,7 +301,7 @@ def test_an_archived_plan_that_the_journal_saw_done_satisfies_a_dependency(
     program.write(".harness/archive/PLAN.archive.20261101-base.md", text())
     program.write(".harness/queued-plans/PLAN-a.md", text(depends_on="base", touches="src/**"))
     events = Events().done("base").add("base", E.PLAN_ARCHIVED)
-    assert ready(tree(program), RealFiles(), events.open).safe_together == ("a",)
+    assert ready(overview(tree(program), RealFiles(), events.open)).safe_together == ("a",)
 
 
 def test_a_started_plan_holds_back_who_touches_the_same(program: Program) -> None:
@@ -308,7 +309,7 @@ def test_a_started_plan_holds_back_who_touches_the_same(program: Program) -> Non
     program.plan("a", text(touches="src/main.py"))
     program.plan("b", text(touches="docs/"))
     events = Events().add("busy", E.TASK_STARTED, STEPS[0], {"attempt": 1})
-    found = ready(tree(program), RealFiles(), events.open)
+    found = ready(overview(tree(program), RealFiles(), events.open))
     assert (found.ready, found.safe_together) == (("a", "b"), ("b",))
     assert found.held_back[0].reason.startswith("waits for `busy`, which is in progress")
 
@@ -317,7 +318,7 @@ def test_what_a_step_touches_beyond_its_plan_counts(program: Program) -> None:
     own = SOUND.replace("owner: orchestrator\n", "owner: orchestrator\ntouches: [docs/a]\n")
     program.plan("a", own)
     program.plan("b", text(touches="hello.txt"))
-    assert len(ready(tree(program), RealFiles(), nothing).safe_together) == 1
+    assert len(ready(overview(tree(program), RealFiles(), nothing)).safe_together) == 1
 
 
 def test_a_staged_copy_of_an_active_or_finished_plan_is_no_second_one(program: Program) -> None:
@@ -325,7 +326,7 @@ def test_a_staged_copy_of_an_active_or_finished_plan_is_no_second_one(program: P
         program.write(f".harness/queued-plans/PLAN-{name}.md", text(touches="src/**"))
     program.plan("active", text(status="in-progress", touches="src/**"))
     program.write(".harness/archive/PLAN.archive.20261101-over.md", text(status="done"))
-    found = ready(tree(program), RealFiles(), nothing)
+    found = ready(overview(tree(program), RealFiles(), nothing))
     assert found.ready == ()
     assert [held.slug for held in found.held_back] == ["over"]
 
@@ -424,12 +425,12 @@ def test_standup_puts_each_plan_where_it_belongs(program: Program) -> None:
     events.add("asking", E.GATE_APPROVAL_REQUESTED, None, request)
     events.done("over")
     found, warnings = standup(
-        tree(program), RealFiles(), events.open, "2026-11-15T12:00:00.000000Z"
+        overview(tree(program), RealFiles(), events.open), "2026-11-15T12:00:00.000000Z"
     )
     assert [[each.slug for each in group] for group in found] == [
         ["quick"],
         ["over"],
-        ["slow"],
+        ["fresh", "slow"],
         ["asking"],
     ]
     assert found.waiting[0].about == "approval"
@@ -564,7 +565,7 @@ def test_doctor_sees_marks_that_the_journal_does_not_know(program: Program) -> N
     assert healths(found) == {Health.OK}
     events.add("c", E.GATE_APPROVED)
     found = examine(program, events.journal)["file against journal"]
-    assert found[0].message == "`c`: the file says `draft`, the journal `approved`"
+    assert found[0].message == "`c`: the file says `draft`, and its status is `approved`"
 
 
 class Noted:

@@ -42,7 +42,8 @@ def test_an_approval_that_waits_is_told_by_every_view_until_it_is_decided(tmp_pa
     # To look at another text takes no approval away.
     bench.write(".harness/PLAN.md", before.replace("# Do the work", "# Do other work"))
     bench.goes("verify")
-    assert told(bench)["status"] == "approved"
+    assert told(bench)["status"] == "verified"
     bench.write(".harness/PLAN.md", before)
+    assert told(bench)["status"] == "approved"
     bench.goes("run")
     assert (told(bench)["waiting"], told(bench)["status"]) == (None, "done")

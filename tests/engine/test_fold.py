@@ -4,9 +4,10 @@ from __future__ import annotations
 
 import pytest
 
-from planbound.engine.fold import JournalStatus, PlanState, fold
+from planbound.engine.fold import PlanState, fold
 from planbound.journal.event import EventKind
 from planbound.journal.record import Draft, Json, Provenance, Record
+from planbound.plan.model import PlanStatus
 from planbound.ports.journal import Query
 from planbound.testing.journal import MemoryJournal
 
@@ -58,30 +59,30 @@ def test_no_events_no_state() -> None:
 @pytest.mark.parametrize(
     ("events", "status"),
     [
-        ([CREATED], JournalStatus.DRAFT),
-        ([CREATED, E.PLAN_VERIFIED], JournalStatus.VERIFIED),
-        ([E.PLAN_VERIFIED, E.GATE_APPROVED], JournalStatus.APPROVED),
-        ([E.GATE_APPROVED, started("1")], JournalStatus.IN_PROGRESS),
-        ([started("1"), complete(1)], JournalStatus.DONE),
-        ([started("1"), complete(1, waived=1)], JournalStatus.DONE),
-        ([started("1"), complete(1, skipped=1)], JournalStatus.DONE_WITH_SKIPS),
-        ([started("1"), complete(1, failed=1, skipped=1)], JournalStatus.FAILED),
-        ([complete(0, failed=1), started("1", 2)], JournalStatus.IN_PROGRESS),
-        ([E.GATE_APPROVED, E.PLAN_REWRITTEN], JournalStatus.DRAFT),
-        ([E.GATE_APPROVED, E.PLAN_AMENDED], JournalStatus.DRAFT),
-        ([E.PLAN_VERIFIED, E.GATE_REJECTED], JournalStatus.DRAFT),
-        ([started("1"), complete(1), E.PLAN_ARCHIVED], JournalStatus.DONE),
-        ([CREATED, completed("1", "claimed")], JournalStatus.IN_PROGRESS),
-        ([CREATED, BLOCKED], JournalStatus.IN_PROGRESS),
-        ([CREATED, completed("1"), E.FINALIZATION_ACCEPTED], JournalStatus.DONE),
-        ([CREATED, BLOCKED, WITH_BLOCKED], JournalStatus.FINISHED_BLOCKED),
-        ([CREATED, E.FINALIZATION_CAPPED], JournalStatus.FAILED),
-        ([CREATED, E.FINALIZATION_CAPPED, started("1")], JournalStatus.IN_PROGRESS),
-        ([CREATED, E.SESSION_RELEASED], JournalStatus.FAILED),
+        ([CREATED], PlanStatus.DRAFT),
+        ([CREATED, E.PLAN_VERIFIED], PlanStatus.VERIFIED),
+        ([E.PLAN_VERIFIED, E.GATE_APPROVED], PlanStatus.APPROVED),
+        ([E.GATE_APPROVED, started("1")], PlanStatus.IN_PROGRESS),
+        ([started("1"), complete(1)], PlanStatus.DONE),
+        ([started("1"), complete(1, waived=1)], PlanStatus.DONE),
+        ([started("1"), complete(1, skipped=1)], PlanStatus.DONE_WITH_SKIPS),
+        ([started("1"), complete(1, failed=1, skipped=1)], PlanStatus.FAILED),
+        ([complete(0, failed=1), started("1", 2)], PlanStatus.IN_PROGRESS),
+        ([E.GATE_APPROVED, E.PLAN_REWRITTEN], PlanStatus.DRAFT),
+        ([E.GATE_APPROVED, E.PLAN_AMENDED], PlanStatus.DRAFT),
+        ([E.PLAN_VERIFIED, E.GATE_REJECTED], PlanStatus.DRAFT),
+        ([started("1"), complete(1), E.PLAN_ARCHIVED], PlanStatus.DONE),
+        ([CREATED, completed("1", "claimed")], PlanStatus.IN_PROGRESS),
+        ([CREATED, BLOCKED], PlanStatus.IN_PROGRESS),
+        ([CREATED, completed("1"), E.FINALIZATION_ACCEPTED], PlanStatus.DONE),
+        ([CREATED, BLOCKED, WITH_BLOCKED], PlanStatus.FINISHED_BLOCKED),
+        ([CREATED, E.FINALIZATION_CAPPED], PlanStatus.FAILED),
+        ([CREATED, E.FINALIZATION_CAPPED, started("1")], PlanStatus.IN_PROGRESS),
+        ([CREATED, E.SESSION_RELEASED], PlanStatus.FAILED),
     ],
 )
 def test_the_status_follows_the_life_of_a_plan(
-    events: list[EventKind | Event], status: JournalStatus
+    events: list[EventKind | Event], status: PlanStatus
 ) -> None:
     assert state(*events).status is status
 
@@ -94,7 +95,7 @@ def test_an_event_that_changes_nothing_leaves_the_status() -> None:
         E.SESSION_RELEASED,
     }
     for kind in quiet:
-        assert state(started("1"), kind).status is JournalStatus.IN_PROGRESS
+        assert state(started("1"), kind).status is PlanStatus.IN_PROGRESS
 
 
 def test_steps_of_an_agent_in_the_loop_are_blocked_and_opened_again() -> None:
@@ -142,8 +143,8 @@ def test_tasks_have_their_status_attempts_and_verdict() -> None:
 def test_plans_do_not_mix() -> None:
     both = [*happened(started("1")), *happened(CREATED, plan="b")]
     found = fold(both)
-    assert found["a"].status is JournalStatus.IN_PROGRESS
-    assert found["b"].status is JournalStatus.DRAFT
+    assert found["a"].status is PlanStatus.IN_PROGRESS
+    assert found["b"].status is PlanStatus.DRAFT
     assert dict(found["b"].tasks) == {}
 
 
@@ -198,13 +199,13 @@ def test_archived_until_it_is_active_again() -> None:
 def test_a_run_that_ended_before_all_steps_were_done_is_not_done() -> None:
     capped: Event = (E.FINALIZATION_CAPPED, None, {"missing": ["step 2"]})
     found = state(CREATED, started("1"), completed("1"), capped, complete(1))
-    assert found.status not in {JournalStatus.DONE, JournalStatus.DONE_WITH_SKIPS}
+    assert found.status not in {PlanStatus.DONE, PlanStatus.DONE_WITH_SKIPS}
 
 
 def test_the_end_of_a_run_may_name_its_status() -> None:
     kind, task, counts = complete(1)
     assert state(started("1"), (kind, task, counts | {"status": "failed"})).status is (
-        JournalStatus.FAILED
+        PlanStatus.FAILED
     )
 
 
@@ -212,17 +213,17 @@ def test_the_end_of_a_run_may_name_its_status() -> None:
 def test_only_what_really_happened_makes_a_plan_done(provenance: Provenance) -> None:
     records = happened(started("1"), complete(1), provenance=provenance)
     found = fold(records)
-    assert "a" not in found or found["a"].status is not JournalStatus.DONE
+    assert "a" not in found or found["a"].status is not PlanStatus.DONE
 
 
 def test_a_plan_with_errors_is_not_verified() -> None:
-    assert state(CREATED, (E.PLAN_VERIFIED, None, {"errors": 3})).status is JournalStatus.DRAFT
+    assert state(CREATED, (E.PLAN_VERIFIED, None, {"errors": 3})).status is PlanStatus.DRAFT
 
 
 def test_verifying_the_same_text_again_changes_nothing() -> None:
     verified: Event = (E.PLAN_VERIFIED, None, {"digest": "d"})
     approved: Event = (E.GATE_APPROVED, None, {"modifications": [], "digest": "d"})
-    assert state(verified, approved, verified).status is JournalStatus.APPROVED
+    assert state(verified, approved, verified).status is PlanStatus.APPROVED
 
 
 def test_a_claimed_step_is_not_done() -> None:
@@ -259,7 +260,7 @@ def test_a_rewritten_plan_has_the_new_digest() -> None:
 def test_a_new_plan_by_the_name_of_an_archived_one_begins_anew(again: Event) -> None:
     old = (CREATED, started("1"), completed("1"), complete(1), E.PLAN_ARCHIVED)
     found = state(*old, again)
-    assert (found.status, found.started, found.archived) == (JournalStatus.DRAFT, False, False)
+    assert (found.status, found.started, found.archived) == (PlanStatus.DRAFT, False, False)
     assert dict(found.tasks) == {}
 
 
@@ -271,7 +272,7 @@ def test_what_holds_is_settled_and_told_apart_from_what_is_proved() -> None:
     found = state(CREATED, started("1"), completed("1"), started("2"), held, evaluated, end)
     assert [task.status for task in found.tasks.values()] == ["done", "holds"]
     assert (found.holds, found.tasks["2"].reason) == (1, "it was green")
-    assert found.status is JournalStatus.DONE
+    assert found.status is PlanStatus.DONE
 
 
 @pytest.mark.requirement("run.holds")

@@ -415,7 +415,7 @@ def test_a_cancelled_plan_is_not_listed_as_failed(bench: Bench) -> None:
     (listed,) = bench.goes("list", "--json").json
     assert listed["status"] == "cancelled"
     assert "cancelled" in bench.goes("standup").out
-    assert "status: draft\n" in bench.plan_file.read_text()
+    assert "status: cancelled\n" in bench.plan_file.read_text()
     assert "failed" not in bench.goes("list").out
     assert "`planbound approve PLAN`" in bench.goes("run", code=2).err
     bench.approve()

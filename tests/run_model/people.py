@@ -218,5 +218,5 @@ class People:
             session = Session(desk, state, fence, data=data, run=state.run or "")
             assert isinstance(action, Finish)
             session.append(Ending(session).drafts(action))
-            Projection(session).finish(action.status)
+            Projection(session).finish()
             desk.leases.release(fence)

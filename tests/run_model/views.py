@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 from planbound.engine import fold as folding
-from planbound.engine.fold import JournalStatus, PlanState
+from planbound.engine.fold import PlanState
 from planbound.engine.gate.reminder import waiting
 from planbound.engine.inbox import is_asked, note, open_questions
 from planbound.engine.readiness import readiness
@@ -15,6 +15,7 @@ from planbound.engine.run.state import RunState
 from planbound.engine.run.step_state import Phase
 from planbound.engine.standup import standup
 from planbound.journal.record import Record
+from planbound.plan.model import PlanStatus
 from planbound.ports.files import ConflictCopy, PlanFile, Shelf
 from planbound.usecases.doctor import Probes, doctor
 from planbound.usecases.overview import overview, plan_infos
@@ -66,9 +67,8 @@ class Folds:
 
     def _run_agrees(self, state: RunState, folded: PlanState) -> None:
         wanted = _status(state)
-        # Another text, of the next plan by the same name, may be verified when a run is over.
-        later = state.ended is not None and folded.status is JournalStatus.VERIFIED
-        assert folded.status is wanted or later, f"fold says {folded.status}, not {wanted}"
+        # Whatever is in the file since: the run is of the text that was approved.
+        assert folded.standing is wanted, f"fold says {folded.standing}, not {wanted}"
         run = {key for key, each in self.questions.items() if each.kind not in NOT_OF_A_RUN}
         assert run == set(state.questions), "invariant 4: the inbox says something else"
         for slot, step in zip(state.layout.slots, state.steps, strict=True):
@@ -98,21 +98,23 @@ class Views:
         seen = overview(self.workspace, files, lambda: world.journal)
         (line,) = seen.lines
         assert line.state is not None
+        assert line.status is not None
+        status = line.status.value
         infos = plan_infos(seen, [])
         inbox = self.people.questions()
         (queued,) = queue_status(self.workspace, files, lambda: world.journal, lambda _: "").lines
-        assert line.status == queued.status, f"list says {line.status}, queue-status {queued}"
+        assert status == queued.status, f"list says {line.status}, queue-status {queued}"
         groups = standup(infos, world.clock.now())._asdict()
         group = next((name for name, found in groups.items() if found), None)
         if inbox:
             assert group == "waiting", f"the inbox has {inbox}, standup says {groups}"
         elif group == "waiting":
-            assert line.status == "failed", f"the inbox is empty, standup says {groups}"
+            assert status == "failed", f"the inbox is empty, standup says {groups}"
         if group == "building":
-            assert line.status == "in-progress", (group, line.status)
+            assert status == "in-progress", (group, status)
         begins = SLUG in readiness(infos).ready
-        assert not (begins and line.status in {"in-progress", "done", "failed"}), line.status
-        self._claims_agree(line.status)
+        assert not (begins and status in {"in-progress", "done", "failed"}), status
+        self._claims_agree(status)
 
     def _claims_agree(self, status: str | None) -> None:
         held = [each for each in self.world.journal.leases().held() if not each.expired]
@@ -183,14 +185,14 @@ def run_state(world: World, text: bytes, records: Sequence[Record]) -> RunState:
     return state
 
 
-def _status(state: RunState) -> JournalStatus:
+def _status(state: RunState) -> PlanStatus:
     if state.run is None:
-        return JournalStatus.APPROVED
+        return PlanStatus.APPROVED
     ends = {
-        None: JournalStatus.IN_PROGRESS,
-        "done": JournalStatus.DONE,
-        "done with skips": JournalStatus.DONE_WITH_SKIPS,
-        "revised": JournalStatus.DRAFT,
-        "cancelled": JournalStatus.CANCELLED,
+        None: PlanStatus.IN_PROGRESS,
+        "done": PlanStatus.DONE,
+        "done with skips": PlanStatus.DONE_WITH_SKIPS,
+        "revised": PlanStatus.DRAFT,
+        "cancelled": PlanStatus.CANCELLED,
     }
-    return ends.get(state.ended, JournalStatus.FAILED)
+    return ends.get(state.ended, PlanStatus.FAILED)

@@ -38,6 +38,7 @@ from planbound.wiring.approving import (
     refuse_unseen,
 )
 from planbound.wiring.judging import refuse_in_cell, vault
+from planbound.wiring.marking import look
 from planbound.wiring.parts import Parts
 from planbound.wiring.tools import cautions, said_tools
 
@@ -55,6 +56,8 @@ class Gate:
         parts.told = live_line().judging
         self.parts, self.file, self.data = read_bound_plan(arguments.plan, parts)
         self.parts.demand_own(self.file)
+        seen = look(self.parts, self.file, self.data)
+        self.data = seen.data
         self.plan = parse(self.data, path=self.file.shown)
         self.expires: str | None = None
 
@@ -90,18 +93,9 @@ class Gate:
             if item.severity is Severity.ERROR and item not in missing
         ]
         sound = not errors and not templates
-        # What the sheet begins with is not told twice; of a missing tool this says the cure.
-        first = found.doubts if sound else ()
-        self._tell(
-            found,
-            [
-                item._replace(severity=Severity.ERROR)
-                if item in found.missing_tools and not missing
-                else item
-                for item in found.diagnostics
-                if item not in first
-            ],
-        )
+        # What the sheet begins with is not told twice.
+        first = (*found.doubts, *found.missing_tools) if sound else ()
+        self._tell(found, [item for item in found.diagnostics if item not in first])
         if templates:
             self.terminal.problem(
                 f"step {templates[0]} is a template", "write it out with `planbound expand`"

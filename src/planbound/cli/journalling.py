@@ -5,9 +5,9 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from planbound.cli.terminal import Terminal
-from planbound.errors import JournalProblem
+from planbound.errors import ConcurrentModification, FileProblem, JournalProblem
 from planbound.plan.model import Plan
-from planbound.plan.parse import parse
+from planbound.plan.parse import parse, write
 from planbound.ports.files import PlanFile
 from planbound.usecases.verify import Verified
 from planbound.wiring.parts import Parts
@@ -26,15 +26,22 @@ def note_created(parts: Parts, file: PlanFile, terminal: Terminal, *, origin: st
 
 
 def note_verified(parts: Parts, file: PlanFile, result: Verified, terminal: Terminal) -> None:
-    """Note that a plan of this workspace was verified, once for each digest."""
+    """Note that a plan of this workspace was verified, and mark its file so."""
+    from planbound.usecases.marks import look_at, show_status  # noqa: PLC0415 - start-up time
+
     if result.errors or not parts.holds(file.path):
         return
     try:
-        parts.recorder().verified(
+        recorder = parts.recorder()
+        recorder.verified(
             file.slug, result.plan, path=parts.relative(file.path), warnings=result.warnings
         )
+        show_status(parts.files, look_at(recorder.journal, file, write(result.plan)))
     except JournalProblem as error:
         _excuse(error, terminal)
+    except (ConcurrentModification, FileProblem) as error:
+        # Whoever changed it meanwhile has a text that nobody verified yet.
+        terminal.note(f"note: the file does not show that it is verified: {error.message}")
 
 
 def note_moved(

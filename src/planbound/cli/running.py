@@ -17,7 +17,7 @@ from planbound.cli.live import live_line
 from planbound.cli.person import is_terminal
 from planbound.cli.reports.progress import ProgressReport
 from planbound.cli.reports.question import question_lines
-from planbound.cli.reports.status import state_data
+from planbound.cli.reports.status import Known, state_data
 from planbound.cli.terminal import Terminal
 from planbound.engine.run.layout import Slot
 from planbound.errors import ExitCode, UsageError
@@ -28,6 +28,7 @@ from planbound.source.visible import visible
 from planbound.usecases.answer import questions
 from planbound.usecases.run.session import Session
 from planbound.usecases.run.start import Started
+from planbound.wiring.marking import look
 from planbound.wiring.parts import Parts
 from planbound.wiring.reminding import Reminding
 from planbound.wiring.running import INTERRUPTED, Execution, Hooks, Options
@@ -190,7 +191,10 @@ class Face:
         assert session is not None
         code = _exit_code(said)
         if self.arguments.json:
-            self.terminal.json(state_data(self.file.slug, session.state) | {"exit_code": int(code)})
+            seen = look(self.parts, self.file, self.parts.reader.read(self.file.path))
+            known = Known(seen.status.value, tuple(session.state.questions.values()))
+            about = state_data(self.file.slug, session.state, known)
+            self.terminal.json(about | {"exit_code": int(code)})
             return code
         slug = self.file.slug
         if isinstance(said, Asking):

@@ -2,30 +2,15 @@
 
 from __future__ import annotations
 
-import enum
-from collections.abc import Iterable, Mapping
+from collections.abc import Callable, Iterable, Mapping
 from typing import NamedTuple
 
-from planbound.engine.inbox import note, waits_for
+from planbound.engine.gate.approval import takes_back
+from planbound.engine.inbox import all_waits, note, waits_for
 from planbound.engine.run.question import Question
 from planbound.journal.event import EventKind
 from planbound.journal.record import Provenance, Record
-
-
-class JournalStatus(enum.Enum):
-    """Where a plan is, by the journal alone."""
-
-    DRAFT = "draft"
-    VERIFIED = "verified"
-    APPROVED = "approved"
-    IN_PROGRESS = "in-progress"
-    DONE = "done"
-    DONE_WITH_SKIPS = "done with skips"
-    FINISHED_BLOCKED = "finished with blocked items"
-    """An agent in the loop ended, and some of it could not be done."""
-    FAILED = "failed"
-    CANCELLED = "cancelled"
-    """A person ended its run; it goes through the gate again."""
+from planbound.plan.model import PlanStatus
 
 
 class TaskState(NamedTuple):
@@ -44,13 +29,24 @@ class PlanState(NamedTuple):
     """What has become of one plan."""
 
     slug: str
-    status: JournalStatus = JournalStatus.DRAFT
-    revision: int = 1
+    standing: PlanStatus = PlanStatus.DRAFT
+    """What was decided about it, and what came of that: for the text `decided`, and no other."""
+    decided: str | None = None
+    """The digest of that text; None: no event says it."""
+    verified: frozenset[str | None] = frozenset()
+    """The digests of the texts that were verified without an error since it was approved."""
     digest: str | None = None
-    """Of the text that was verified or approved last."""
+    """Of the text that the journal saw last."""
+    seen: int = 0
+    """The number of the event by which it was seen."""
+    edited: bool = False
+    """Whether that was seen because somebody had changed the file."""
+    revision: int = 1
     tasks: Mapping[str, TaskState] = {}
     waiting: str | None = None
     """What a person is asked, while one is."""
+    open_questions: tuple[str, ...] = ()
+    """All that a person is asked, where that is more than one thing."""
     started: bool = False
     archived: bool = False
     integrated: bool = False
@@ -65,9 +61,27 @@ class PlanState(NamedTuple):
     seq: int = 0
 
     @property
+    def status(self) -> PlanStatus:
+        """Return where it is, if its text is still the one that the journal saw last."""
+        return plan_status(self, self.digest)
+
+    @property
     def holds(self) -> int:
         """Return how many steps hold and are not proved."""
         return sum(task.status == "holds" for task in self.tasks.values())
+
+
+def plan_status(state: PlanState | None, digest: str | None) -> PlanStatus:
+    """Return where a plan is whose file means `digest` now.
+
+    It is the one answer: what the file is marked with, and what every view shows. Any change of
+    the meaning makes a draft of it, and a change that is undone is as if it had never been.
+    """
+    if state is None:
+        return PlanStatus.DRAFT
+    if state.standing is not PlanStatus.DRAFT and state.decided in {None, digest}:
+        return state.standing
+    return PlanStatus.VERIFIED if digest in state.verified else PlanStatus.DRAFT
 
 
 _TASK_STATUS = {
@@ -80,19 +94,31 @@ _TASK_STATUS = {
     EventKind.WAIVED: "waived",
     EventKind.ATTESTED: "done",
 }
-_PLAN_STATUS = {
-    EventKind.PLAN_REWRITTEN: JournalStatus.DRAFT,
-    EventKind.PLAN_AMENDED: JournalStatus.DRAFT,
-    EventKind.GATE_APPROVED: JournalStatus.APPROVED,
-    EventKind.GATE_REJECTED: JournalStatus.DRAFT,
-    EventKind.EXECUTION_STARTED: JournalStatus.IN_PROGRESS,
-    EventKind.TASK_STARTED: JournalStatus.IN_PROGRESS,
-    EventKind.TASK_COMPLETED: JournalStatus.IN_PROGRESS,
-    EventKind.TASK_BLOCKED: JournalStatus.IN_PROGRESS,
-    EventKind.TASK_REOPENED: JournalStatus.IN_PROGRESS,
-    EventKind.FINALIZATION_CAPPED: JournalStatus.FAILED,
-    EventKind.SESSION_RELEASED: JournalStatus.FAILED,
+_BY_HAND = {
+    EventKind.TASK_STARTED: PlanStatus.IN_PROGRESS,
+    EventKind.TASK_COMPLETED: PlanStatus.IN_PROGRESS,
+    EventKind.TASK_BLOCKED: PlanStatus.IN_PROGRESS,
+    EventKind.TASK_REOPENED: PlanStatus.IN_PROGRESS,
+    EventKind.FINALIZATION_CAPPED: PlanStatus.FAILED,
+    EventKind.SESSION_RELEASED: PlanStatus.FAILED,
 }
+"""What an agent in the loop comes to, by the text that the journal saw last."""
+_SEEING = frozenset(
+    {
+        EventKind.PLAN_CREATED,
+        EventKind.PLAN_EDITED,
+        EventKind.PLAN_REWRITTEN,
+        EventKind.PLAN_AMENDED,
+        EventKind.PLAN_STAGED,
+        EventKind.PLAN_ACTIVATED,
+        EventKind.PLAN_ARCHIVED,
+        EventKind.GATE_APPROVAL_REQUESTED,
+        EventKind.GATE_APPROVED,
+        EventKind.GATE_REJECTED,
+        EventKind.EXECUTION_STARTED,
+    }
+)
+"""What is about the text in the file; what a run tells later is about what it began with."""
 _BEGUN = frozenset(
     {
         EventKind.EXECUTION_STARTED,
@@ -101,7 +127,6 @@ _BEGUN = frozenset(
         EventKind.TASK_BLOCKED,
     }
 )
-_STANDING = frozenset({JournalStatus.APPROVED, JournalStatus.IN_PROGRESS})
 _KEEPING = frozenset({EventKind.PLAN_AMENDED, EventKind.PLAN_REWRITTEN})
 """What may keep the steps that mean the same as before."""
 _DECIDED = frozenset({EventKind.GATE_APPROVED, EventKind.PLAN_AMENDED, EventKind.PLAN_REWRITTEN})
@@ -133,9 +158,17 @@ class _Plan:
     def __init__(self, slug: str, first: str) -> None:
         self.slug = slug
         self.first = first
-        self.status = JournalStatus.DRAFT
-        self.revision = 1
+        self.standing = PlanStatus.DRAFT
+        self.decided: str | None = None
+        self.approved: str | None = None
+        """The digest that a person approved last, and did not take back."""
+        self.driven = False
+        """Whether a run has used that approval."""
+        self.verified: set[str | None] = set()
         self.digest: str | None = None
+        self.seen = 0
+        self.edited = False
+        self.revision = 1
         self.task_count: int | None = None
         self.tasks: dict[str, TaskState] = {}
         self.questions: dict[str, Question] = {}
@@ -157,11 +190,16 @@ class _Plan:
     def state(self) -> PlanState:
         return PlanState(
             slug=self.slug,
-            status=self.status,
-            revision=self.revision,
+            standing=self.standing,
+            decided=self.decided,
+            verified=frozenset(self.verified),
             digest=self.digest,
+            seen=self.seen,
+            edited=self.edited,
+            revision=self.revision,
             tasks=self.tasks,
             waiting=waits_for(self.questions),
+            open_questions=all_waits(self.questions),
             started=self.started,
             archived=self.archived,
             integrated=self.integrated,
@@ -197,12 +235,6 @@ class _Plan:
 
     def _facts(self, record: Record) -> None:
         details = record.draft.details
-        if record.draft.event is EventKind.PLAN_VERIFIED and self.status in _STANDING:
-            return  # of another text than the one that is approved
-        for name in ("digest", "to"):
-            value = details.get(name)
-            if isinstance(value, str):
-                self.digest = value
         revision, count = details.get("revision"), details.get("task_count")
         if isinstance(revision, int):
             self.revision = revision
@@ -220,34 +252,79 @@ class _Plan:
 
     def _status(self, record: Record) -> None:
         kind, details = record.draft.event, record.draft.details
-        if kind is EventKind.PLAN_VERIFIED:
-            same = self.digest is not None and details.get("digest") == self.digest
-            # Looking at a text takes no approval away, and stops no run: that is for its text.
-            if self.status in _STANDING or (same and self.status is not JournalStatus.DRAFT):
-                return
-            if not details.get("errors"):
-                self.status = JournalStatus.VERIFIED
-        elif kind is EventKind.EXECUTION_COMPLETE:
-            self.status = self._end(details)
-        elif kind is EventKind.FINALIZATION_ACCEPTED:
-            blocked = bool(details.get("blocked"))
-            self.status = JournalStatus.FINISHED_BLOCKED if blocked else JournalStatus.DONE
-        else:
-            self.status = _PLAN_STATUS.get(kind, self.status)
+        told = _text(details.get("to")) or _text(details.get("digest"))
+        if kind in _SEEING and told is not None:
+            self._see(told, record)
+        if kind in _BY_HAND:
+            # A run goes on about the text that it began with, whatever is in the file since.
+            about = self.decided if "run" in details else self.digest
+            self._decide(_BY_HAND[kind], about)
+        elif handler := _DECISIONS.get(kind):
+            handler(self, record)
 
-    def _end(self, details: Mapping[str, object]) -> JournalStatus:
+    def _see(self, digest: str | None, record: Record) -> None:
+        self.digest, self.seen = digest, record.seq
+        self.edited = record.draft.event is EventKind.PLAN_EDITED
+
+    def _decide(self, standing: PlanStatus, digest: str | None) -> None:
+        self.standing, self.decided = standing, digest
+
+    def _verified(self, record: Record) -> None:
+        if not record.draft.details.get("errors"):
+            self._see(_text(record.draft.details.get("digest")), record)
+            self.verified.add(self.digest)
+
+    def _rewritten(self, record: Record) -> None:
+        if takes_back(record.draft.details) or self.decided is None:
+            self._take_back(record)
+        elif not self.driven and self.standing not in _UNDER_WAY:
+            # An agent in the loop goes on with what had ended.
+            if self.approved is None:
+                self._take_back(record)
+            else:
+                self._decide(PlanStatus.APPROVED, self.approved)
+
+    def _take_back(self, record: Record) -> None:
+        """Make a draft of it, whatever the text says."""
+        self._decide(PlanStatus.DRAFT, None)
+        self.approved, self.driven = None, False
+        self.verified.discard(_text(record.draft.details.get("digest")))
+        self.verified.discard(self.digest)
+
+    def _approved(self, record: Record) -> None:
+        self._decide(PlanStatus.APPROVED, _text(record.draft.details.get("digest")))
+        self.approved, self.driven = self.decided, False
+        self.verified = {self.decided}
+
+    def _begun(self, record: Record) -> None:
+        told = _text(record.draft.details.get("digest"))
+        self._decide(PlanStatus.IN_PROGRESS, told or self.decided)
+        self.driven = True
+
+    def _completed(self, record: Record) -> None:
+        ended = self._end(record.draft.details)
+        if ended is PlanStatus.DRAFT:
+            self.verified.discard(self.decided)
+        self._decide(ended, self.decided)
+
+    def _accepted(self, record: Record) -> None:
+        blocked = bool(record.draft.details.get("blocked"))
+        ended = PlanStatus.FINISHED_BLOCKED if blocked else PlanStatus.DONE
+        self._decide(ended, _text(record.draft.details.get("digest")) or self.digest)
+
+    def _end(self, details: Mapping[str, object]) -> PlanStatus:
         """Return what a run came to: a limit or a missing step is no completion."""
         counts = [details.get(name) for name in ("completed", "holds", "skipped", "waived")]
         settled = sum(count for count in counts if isinstance(count, int))
         missing = self.task_count is not None and settled < self.task_count
         named = details.get("status") in {"failed", "incomplete"}
         if details.get("status") == "revised":
-            return JournalStatus.DRAFT
+            return PlanStatus.DRAFT
         if details.get("status") == "cancelled":
-            return JournalStatus.CANCELLED
+            return PlanStatus.CANCELLED
         if details.get("failed") or self.capped or missing or named:
-            return JournalStatus.FAILED
-        return JournalStatus.DONE_WITH_SKIPS if details.get("skipped") else JournalStatus.DONE
+            return PlanStatus.FAILED
+        return PlanStatus.DONE_WITH_SKIPS if details.get("skipped") else PlanStatus.DONE
 
     def _task(self, record: Record) -> None:
         draft = record.draft
@@ -267,6 +344,23 @@ class _Plan:
             verdict=verdict if isinstance(verdict, str) else task.verdict,
             reason=_why(draft.details, task) if status == "holds" else None,
         )
+
+
+_UNDER_WAY = frozenset({PlanStatus.APPROVED, PlanStatus.IN_PROGRESS})
+_DECISIONS: dict[EventKind, Callable[[_Plan, Record], None]] = {
+    EventKind.PLAN_VERIFIED: _Plan._verified,  # noqa: SLF001 - a table of its own methods
+    EventKind.PLAN_REWRITTEN: _Plan._rewritten,  # noqa: SLF001
+    EventKind.PLAN_AMENDED: _Plan._take_back,  # noqa: SLF001
+    EventKind.GATE_APPROVED: _Plan._approved,  # noqa: SLF001
+    EventKind.GATE_REJECTED: _Plan._take_back,  # noqa: SLF001
+    EventKind.EXECUTION_STARTED: _Plan._begun,  # noqa: SLF001
+    EventKind.EXECUTION_COMPLETE: _Plan._completed,  # noqa: SLF001
+    EventKind.FINALIZATION_ACCEPTED: _Plan._accepted,  # noqa: SLF001
+}
+
+
+def _text(value: object) -> str | None:
+    return value if isinstance(value, str) else None
 
 
 def _why(details: Mapping[str, object], task: TaskState) -> str | None:

@@ -61,6 +61,19 @@ def waits_for(questions: Mapping[str, Question]) -> str | None:
     return kind.value if kind in _OWN_WORD else "escalation"
 
 
+def all_waits(questions: Mapping[str, Question]) -> tuple[str, ...]:
+    """Return all that a person is asked, each with what it is about; empty for one question."""
+    if len(questions) < 2:
+        return ()
+    return tuple(_waits(each) for each in questions.values())
+
+
+def _waits(question: Question) -> str:
+    word = question.kind.value if question.kind in _OWN_WORD else "escalation"
+    about = f"{question.subject} {question.number}" if question.number else ""
+    return f"{word} ({about})" if about else word
+
+
 def is_asked(questions: Mapping[str, Question], kind: QuestionKind = QuestionKind.APPROVAL) -> bool:
     """Say whether a question of a kind is open."""
     return any(each.kind is kind for each in questions.values())

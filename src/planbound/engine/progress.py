@@ -85,6 +85,11 @@ def _rewritten(record: Record) -> str:
     return f"drafted anew{_by(details)}{_because(details)}"
 
 
+def _edited(record: Record) -> str:
+    status = _text(record.draft.details, "status")
+    return f"changed in its file, by unknown hands{f': {status} now' if status else ''}"
+
+
 def _amended(record: Record) -> str:
     details = record.draft.details
     return f"amended{_by(details)}: revision {details.get('revision')}{_because(details)}"
@@ -161,7 +166,9 @@ def _reopened(record: Record) -> str:
 
 def _claimed(record: Record) -> str:
     details = record.draft.details
-    return f"postcondition {details.get('number')} claimed{_because(details, 'evidence')}"
+    before = record.draft.event is EventKind.PRECONDITION_CLAIMED
+    name = "precondition" if before else "postcondition"
+    return f"{name} {details.get('number')} claimed{_because(details, 'evidence')}"
 
 
 def _cannot(record: Record) -> str:
@@ -254,6 +261,7 @@ def _ended(record: Record) -> str:
 _LINES: Mapping[EventKind, Callable[[Record], str | None]] = {
     EventKind.PLAN_CREATED: _created,
     EventKind.PLAN_REWRITTEN: _rewritten,
+    EventKind.PLAN_EDITED: _edited,
     EventKind.PLAN_AMENDED: _amended,
     EventKind.PLAN_ACTIVATED: lambda _: "taken from the queue into work",
     EventKind.GATE_APPROVED: _approved,
@@ -266,6 +274,7 @@ _LINES: Mapping[EventKind, Callable[[Record], str | None]] = {
     EventKind.TASK_SKIPPED: _skipped,
     EventKind.TASK_BLOCKED: _blocked,
     EventKind.TASK_REOPENED: _reopened,
+    EventKind.PRECONDITION_CLAIMED: _claimed,
     EventKind.POSTCONDITION_CLAIMED: _claimed,
     EventKind.POSTCONDITION_BLOCKED: _cannot,
     EventKind.FAILURE_DETECTED: _detected,

@@ -14,7 +14,7 @@ EXACT_LIMIT = 30
 """So many plans that overlap each other, and the largest safe set is found; beyond, a good one."""
 DONE = "done"
 FINISHED = frozenset({DONE, "done with skips"})
-_ENDED = FINISHED | {"failed", "cancelled", "claimed"}
+_ENDED = FINISHED | {"finished with blocked items", "failed", "cancelled", "claimed"}
 
 
 class Scope(enum.Enum):
@@ -49,6 +49,15 @@ class PlanInfo(NamedTuple):
     """Why the file could not be read."""
     unproved: str | None = None
     """Why others may not build on it although it is done."""
+    unwritten: str | None = None
+    """Why nobody could do it yet: it still has to be filled in."""
+    open_questions: tuple[str, ...] = ()
+    """All that a person is asked, where that is more than one thing."""
+
+    @property
+    def word(self) -> str:
+        """Its status as every view tells it."""
+        return "draft" if self.status == "claimed" else self.status
 
     @property
     def is_candidate(self) -> bool:
@@ -252,7 +261,7 @@ class _Graph:
             return f"it is {plan.status} already; a staged copy of it is left over"
         if plan.started:
             return f"it has started already ({plan.status}); a staged copy of it is left over"
-        found = []
+        found = [] if plan.unwritten is None else [plan.unwritten]
         cycle = self.cycles.get(plan.slug, [])
         if cycle:
             found.append(f"it waits for itself: {arrows(cycle)}")

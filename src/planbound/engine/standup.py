@@ -21,45 +21,60 @@ class Standing(NamedTuple):
 
 
 class Standup(NamedTuple):
-    """Each active plan that there is something to say about, in one group."""
+    """Each plan that is not put away, in one group."""
 
     building: tuple[Standing, ...]
     mergeable: tuple[Standing, ...]
     idle: tuple[Standing, ...]
+    """Nobody works at it: not begun, nothing happened for long, or put down."""
     waiting: tuple[Standing, ...]
+
+
+_NEXT = {"draft": "to be verified", "verified": "to be approved", "approved": "to be run"}
 
 
 def standup(plans: Iterable[PlanInfo], now: str, *, has_journal: bool = True) -> Standup:
     """Return the groups; without a journal nothing is known about idleness."""
     groups: dict[str, list[Standing]] = {name: [] for name in Standup._fields}
     for plan in sorted(plans, key=lambda each: each.slug):
-        if plan.staged or plan.archived or plan.problem is not None:
-            continue
-        group, about = _place(plan, now, has_journal=has_journal)
-        if group is not None:
-            groups[group].append(Standing(plan.slug, plan.status, about))
+        if not plan.archived:
+            group, about = _place(plan, now, has_journal=has_journal)
+            groups[group].append(Standing(plan.slug, plan.word, about))
     return Standup(**{name: tuple(found) for name, found in groups.items()})
 
 
-def _place(plan: PlanInfo, now: str, *, has_journal: bool) -> tuple[str | None, str]:
+def _place(plan: PlanInfo, now: str, *, has_journal: bool) -> tuple[str, str]:
+    """Return the group that tells most, and why it is that one."""
+    if plan.problem is not None:
+        return "waiting", f"its file cannot be read: {plan.problem}"
     if plan.waiting is not None:
-        return "waiting", plan.waiting
+        return "waiting", ", ".join(plan.open_questions) or plan.waiting
+    ended = None if plan.staged else _ended(plan)
+    if ended is not None:
+        return ended
+    quiet = _quiet(plan, now) if has_journal else None
+    if quiet is None and not plan.staged and plan.status == "in-progress":
+        return "building", plan.last_event or "no event"
+    about = "staged" if plan.staged else _NEXT.get(plan.status, plan.status)
+    return "idle", quiet or plan.unwritten or about
+
+
+def _ended(plan: PlanInfo) -> tuple[str, str] | None:
+    """Return where a plan stands whose work is over."""
     if plan.status in FINISHED:
-        short, status = plan.unproved, plan.status
-        found = ("waiting", short) if short is not None else ("mergeable", status)
-        return (None, "") if plan.integrated else found
+        if plan.integrated:
+            return "idle", "merged"
+        short = plan.unproved
+        return ("waiting", short) if short is not None else ("mergeable", plan.status)
     if plan.status == "failed":
         # Of a session that was released a person has decided already.
         released = plan.last_event == EventKind.SESSION_RELEASED.value
-        return (None, "") if released else ("waiting", "its run failed")
-    quiet = _quiet(plan, now) if has_journal else None
+        return ("idle", "released") if released else ("waiting", "its run failed")
     if plan.status == "cancelled":
-        quiet = "its run was cancelled"
-    if quiet is not None:
-        return "idle", quiet
-    if plan.is_in_progress and plan.status == "in-progress":
-        return "building", plan.last_event or "no event"
-    return None, ""
+        return "idle", "its run was cancelled"
+    if plan.status == "finished with blocked items":
+        return "waiting", "some of it could not be done"
+    return None
 
 
 def _quiet(plan: PlanInfo, now: str) -> str | None:

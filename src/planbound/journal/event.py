@@ -133,6 +133,12 @@ EVENTS: dict[EventKind, EventSpec] = {
         may("task_count", _INTEGER, "how many steps it has"),
         may("dependencies", _EXACT_OBJECT, "for each step's id the ids that it depends on"),
     ),
+    EventKind.PLAN_EDITED: spec(
+        "Somebody had changed the meaning of a plan in its file, so that its status is another.",
+        must("from", _EXACT, "the digest that was known before"),
+        must("to", _EXACT, "the digest that the file has now"),
+        may("status", _EXACT, "the plan's status from now on: `draft`, or what it was, if undone"),
+    ),
     EventKind.PLAN_REWRITTEN: spec(
         "The meaning of a plan changed, so that it is a draft again.",
         must("from", _EXACT, "the digest before"),

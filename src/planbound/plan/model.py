@@ -19,7 +19,21 @@ class PlanStatus(enum.Enum):
     APPROVED = "approved"
     IN_PROGRESS = "in-progress"
     DONE = "done"
+    DONE_WITH_SKIPS = "done with skips"
+    FINISHED_BLOCKED = "finished with blocked items"
+    """An agent in the loop ended, and some of it could not be done."""
     FAILED = "failed"
+    CANCELLED = "cancelled"
+    """A person ended its run; it goes through the gate again."""
+
+    @property
+    def is_finished(self) -> bool:
+        """Whether it came to its end, with or without all of its steps."""
+        return self in {
+            PlanStatus.DONE,
+            PlanStatus.DONE_WITH_SKIPS,
+            PlanStatus.FINISHED_BLOCKED,
+        }
 
 
 class StepStatus(enum.Enum):

@@ -1,4 +1,4 @@
-"""Doctor: looks at everything, says what is wrong and what cures it, and repairs nothing."""
+"""Doctor: looks at everything, says what is wrong and what cures it; it only looks."""
 
 from __future__ import annotations
 
@@ -7,15 +7,15 @@ from collections.abc import Callable, Iterator, Mapping, Sequence
 from itertools import islice
 from typing import NamedTuple
 
-from planbound.engine.fold import JournalStatus, PlanState
 from planbound.engine.readiness import dead_ends
 from planbound.errors import PlanboundError
 from planbound.journal.anchor import Anchor, AnchorState
-from planbound.plan.model import Plan, PlanStatus, StepStatus
+from planbound.plan.model import Plan
 from planbound.ports.files import Files, Shelf, Workspace
 from planbound.ports.journal import Journal
 from planbound.usecases.hosts.health import HookReport
 from planbound.usecases.log import Anchors, check
+from planbound.usecases.marks import wrong_marks
 from planbound.usecases.overview import OpenJournal, Overview, overview, plan_infos
 from planbound.usecases.resolve import MARKER, resolve_active_plan
 from planbound.usecases.team.health import Finding
@@ -104,11 +104,6 @@ _ANCHOR = {
     AnchorState.INTACT: (Health.OK, "the journal holds what was noted about it"),
     AnchorState.UNANCHORED: (Health.OK, "nothing was noted yet"),
 }
-# What nobody has to write into the file: the gate is the first thing that it must show.
-_BEFORE_GATE = frozenset({PlanStatus.DRAFT.value, PlanStatus.VERIFIED.value})
-
-
-_WAITING = frozenset({StepStatus.PENDING.value, StepStatus.IN_PROGRESS.value})
 
 
 def doctor(
@@ -226,46 +221,15 @@ def _drift(seen: Overview) -> Iterator[Check]:
     if not seen.has_journal:
         yield Check(name, Health.OK, f"{NOT_CHECKED}: there is no journal that can be read")
         return
-    cure = "the journal is right: put the marks in the file back as it says"
+    cure = "the journal is right: `planbound doctor --fix` puts the marks in the file right"
     found = False
     for line in seen.lines:
-        if line.plan is None or line.shelf is not Shelf.ACTIVE:
-            continue
-        if line.state is not None and line.state.looped:
-            continue  # the plan tools put no marks into the file
-        for what in islice(_differences(line.plan, line.state), MAX_FAULTS):
+        look = line.look
+        for what in islice(wrong_marks(look) if look else (), MAX_FAULTS):
             found = True
             yield Check(name, Health.WARN, f"`{line.file.slug}`: {what}", cure)
     if not found:
         yield Check(name, Health.OK, "they agree about every active plan")
-
-
-def _differences(plan: Plan, state: PlanState | None) -> Iterator[str]:
-    if state is None:
-        # A plan that nothing happened to yet; but then nothing is approved or done either.
-        if plan.status.value not in _BEFORE_GATE:
-            yield f"the file says `{plan.status.value}`, the journal knows nothing of the plan"
-    elif not _agree(plan.status, state.status):
-        yield f"the file says `{plan.status.value}`, the journal `{state.status.value}`"
-    for step in plan.steps:
-        mark = step.status.value if step.status else StepStatus.PENDING
-        task = state.tasks.get(step.id) if state else None
-        known = task.status if task else StepStatus.PENDING.value
-        # Blocked is a step that waits for others or, begun already, for a person: no event says it.
-        waits = mark is StepStatus.BLOCKED and known in _WAITING
-        if mark.value != known and not waits:
-            label = step.label or step.title
-            yield f"step {label} is `{mark.value}` in the file, `{known}` in the journal"
-
-
-def _agree(shown: PlanStatus, known: JournalStatus) -> bool:
-    if known is JournalStatus.DONE_WITH_SKIPS:  # the file has no word for it
-        return shown is PlanStatus.DONE
-    if known is JournalStatus.CANCELLED:  # nor for this; it was `failed` once
-        return shown is PlanStatus.FAILED or shown.value in _BEFORE_GATE
-    if shown.value in _BEFORE_GATE:
-        return known.value in _BEFORE_GATE
-    return shown.value == str(known.value)
 
 
 def _open(open_journal: OpenJournal) -> tuple[Journal | None, Check]:

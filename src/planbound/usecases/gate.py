@@ -8,7 +8,7 @@ from collections.abc import Mapping, Sequence
 from functools import partial
 from typing import NamedTuple
 
-from planbound.engine.gate.approval import Approval, Method, approval_of
+from planbound.engine.gate.approval import Approval, Method, approval_of, takes_back
 from planbound.engine.inbox import KINDS, is_asked, note
 from planbound.engine.judging.case import Case
 from planbound.engine.judging.programs import Tool
@@ -98,8 +98,11 @@ def last_approval(journal: Journal, slug: str) -> Approval | None:
     """Return the approval of a plan that nothing has overruled."""
     approval = None
     for record in journal.read(Query(plan=slug, events=_DECISIONS)):
-        approved = record.draft.event is EventKind.GATE_APPROVED
-        approval = approval_of(record.draft.details) if approved else None
+        kind, details = record.draft.event, record.draft.details
+        if kind is EventKind.GATE_APPROVED:
+            approval = approval_of(details)
+        elif kind is not EventKind.PLAN_REWRITTEN or takes_back(details):
+            approval = None
     return approval
 
 

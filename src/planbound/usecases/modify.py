@@ -47,7 +47,7 @@ def modify(plan: Plan, changes: Sequence[TextChange], text: str | None = None) -
             plan = parse(_revised(plan, change, ids, text or ""), path=path)
     except RevisionError as error:
         raise Refused(f"the plan cannot be changed like that: {error}") from error
-    return set_plan_status(plan, PlanStatus.DRAFT) if plan.status is PlanStatus.APPROVED else plan
+    return set_plan_status(plan, PlanStatus.DRAFT) if plan.status is not PlanStatus.DRAFT else plan
 
 
 def _revised(plan: Plan, change: TextChange, ids: dict[str, str], text: str) -> str:

@@ -7,15 +7,18 @@ from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from typing import NamedTuple
 
 from planbound.engine.configuration import Require
-from planbound.engine.fold import PlanState, fold
+from planbound.engine.fold import PlanState, fold, plan_status
 from planbound.engine.readiness import FINISHED, PlanInfo, Scope, why_unproved
 from planbound.errors import JournalProblem, PlanboundError
-from planbound.plan.model import Plan, PlanStatus, StepStatus
+from planbound.plan.digest import digest
+from planbound.plan.model import Command, Plan, PlanStatus, StepStatus
 from planbound.plan.parse import parse
 from planbound.plan.slug import UNNAMED, SlugError, file_name, parse_slug, progress_name
+from planbound.plan.vocabulary import placeholder_in
 from planbound.ports.files import ConflictCopy, Files, PlanFile, Shelf, Workspace
 from planbound.ports.journal import Journal, Query
 from planbound.source.text import BOM
+from planbound.usecases.marks import Look
 from planbound.usecases.resolve import resolve_active_plan
 
 OpenJournal = Callable[[], Journal | None]
@@ -23,7 +26,7 @@ OpenJournal = Callable[[], Journal | None]
 
 NO_JOURNAL = "there is no journal: the status of each plan is what its file says"
 _ARCHIVED = re.compile(r"PLAN\.archive\.(?P<date>[0-9]{8})-(?P<slug>.+?)(?:-(?P<number>\d+))?\.md")
-_STARTED = frozenset({PlanStatus.IN_PROGRESS, PlanStatus.DONE, PlanStatus.FAILED})
+_BEFORE_START = frozenset({PlanStatus.DRAFT, PlanStatus.VERIFIED, PlanStatus.APPROVED})
 
 
 class PlanLine(NamedTuple):
@@ -32,6 +35,10 @@ class PlanLine(NamedTuple):
     file: PlanFile
     shelf: Shelf = Shelf.ACTIVE
     plan: Plan | None = None
+    data: bytes = b""
+    """What the plan was read from."""
+    status: PlanStatus | None = None
+    """Where it is; None where the file cannot be read and the journal knows nothing of it."""
     state: PlanState | None = None
     """What the journal knows; None where it knows nothing, or speaks of a newer plan."""
     bound: bool = False
@@ -47,11 +54,11 @@ class PlanLine(NamedTuple):
         return self.plan.objective.value if self.plan and self.plan.objective else None
 
     @property
-    def status(self) -> str | None:
-        """By the journal; by the file where the journal knows nothing of the plan."""
-        if self.state is not None:
-            return self.state.status.value
-        return self.plan.status.value if self.plan else None
+    def look(self) -> Look | None:
+        """The plan in work with what the journal knows of it; None where it cannot be read."""
+        if self.plan is None or self.status is None or self.shelf is not Shelf.ACTIVE:
+            return None
+        return Look(self.file, self.data, self.plan, self.state, self.status)
 
     @property
     def is_empty(self) -> bool:
@@ -112,13 +119,17 @@ def overview(workspace: Workspace, files: Files, open_journal: OpenJournal) -> O
     for shelf, file in _files(workspace, states or {}):
         own = [copy for copy in conflicts if _is_copy_of(copy, file, shelf)]
         conflicts = [copy for copy in conflicts if copy not in own]
-        plan, problem = _read(file, files)
+        plan, data, problem = _read(file, files)
+        state = (states or {}).get(file.slug) if file.slug not in spoken else None
+        status = _status(plan, state, shelf, has_journal=states is not None)
         lines.append(
             PlanLine(
                 file=file,
                 shelf=shelf,
                 plan=plan,
-                state=(states or {}).get(file.slug) if file.slug not in spoken else None,
+                data=data,
+                status=status,
+                state=state,
                 bound=shelf is Shelf.ACTIVE and file.slug == bound,
                 conflicts=tuple(copy.shown for copy in own),
                 problem=problem,
@@ -140,10 +151,25 @@ def glimpse(
         journal = None
     lines = []
     for file in found[:most]:
-        plan, problem = _read(file, files)
+        plan, data, problem = _read(file, files)
         records = journal.read(Query(plan=file.slug)) if journal is not None else ()
-        lines.append(PlanLine(file, plan=plan, state=fold(records).get(file.slug), problem=problem))
+        state = fold(records).get(file.slug)
+        status = _status(plan, state, Shelf.ACTIVE, has_journal=journal is not None)
+        lines.append(PlanLine(file, Shelf.ACTIVE, plan, data, status, state, problem=problem))
     return lines, len(found) - len(lines)
+
+
+def _status(
+    plan: Plan | None, state: PlanState | None, shelf: Shelf, *, has_journal: bool
+) -> PlanStatus | None:
+    if plan is None or shelf is Shelf.ARCHIVE:
+        # What is put away is history: it stays what it was.
+        known = state.status if state else None
+        return known or (plan.status if plan else None)
+    is_copy = shelf is not Shelf.ACTIVE and state is None
+    if not has_journal or is_copy:
+        return plan.status
+    return plan_status(state, digest(plan))
 
 
 def journal_states(open_journal: OpenJournal, warnings: list[str]) -> dict[str, PlanState] | None:
@@ -196,7 +222,7 @@ def open_dependencies(
     while pending:
         slug = pending.pop()
         plan = _read(places[slug], files)[0] if slug in places else None
-        if plan is not None and plan.status is not PlanStatus.DONE:
+        if plan is not None and not plan.status.is_finished:
             found[slug] = dependencies_of(plan)
             pending += [other for other in found[slug] if other not in seen]
             seen.update(found[slug])
@@ -205,15 +231,15 @@ def open_dependencies(
 
 def _info(lines: Sequence[PlanLine], *, has_journal: bool, warnings: list[str]) -> PlanInfo:
     first, plan, state = lines[0], lines[0].plan, lines[0].state
-    slug, status = first.file.slug, first.status or PlanStatus.DRAFT.value
-    started = state.started if state else plan is not None and plan.status in _STARTED
+    slug, status = first.file.slug, _word(first) or PlanStatus.DRAFT.value
+    started = state.started if state else plan is not None and plan.status not in _BEFORE_START
     if state is None:
-        if has_journal and status in FINISHED:
+        if has_journal and plan is not None and plan.status.is_finished:
             warnings.append(f"`{slug}` is done by its file, and the journal knows nothing of it")
             status = "claimed"
         elif first.shelf is Shelf.STAGED and not has_journal:
             # The copy that was staged stays behind when the plan is archived.
-            archived = [line.status for line in lines if line.shelf is Shelf.ARCHIVE]
+            archived = [_word(line) for line in lines if line.shelf is Shelf.ARCHIVE]
             if archived and archived[0] in FINISHED:
                 status = archived[0] or status
     return PlanInfo(
@@ -229,8 +255,27 @@ def _info(lines: Sequence[PlanLine], *, has_journal: bool, warnings: list[str]) 
         last_event=state.last_event.value if state and state.last_event else None,
         last=state.last if state else None,
         waiting=state.waiting if state else None,
+        open_questions=state.open_questions if state else (),
+        unwritten=_unwritten(plan) if plan else None,
         problem=first.problem,
     )
+
+
+def _word(line: PlanLine) -> str | None:
+    return line.status.value if line.status else None
+
+
+def _unwritten(plan: Plan) -> str | None:
+    """Return why nobody could do a plan yet, as `planbound new` leaves it."""
+    for step in plan.steps:
+        command = step.contract.text if isinstance(step.contract, Command) else ""
+        texts = (step.title, step.task.text if step.task else "", command)
+        word = next((word for text in texts if (word := placeholder_in(text))), None)
+        if word is not None:
+            return f"step {step.label} still says `{word}`"
+        if step.is_template:
+            return f"step {step.label} is a template, to be written out"
+    return None
 
 
 def dependencies_of(plan: Plan) -> tuple[str, ...]:
@@ -292,11 +337,12 @@ def _may_hold(file: PlanFile, workspace: Workspace) -> bool:
         return True
 
 
-def _read(file: PlanFile, files: Files) -> tuple[Plan | None, str | None]:
+def _read(file: PlanFile, files: Files) -> tuple[Plan | None, bytes, str | None]:
     try:
-        return parse(files.read(file.path), path=file.shown), None
+        data = files.read(file.path)
+        return parse(data, path=file.shown), data, None
     except PlanboundError as error:
-        return None, error.message
+        return None, b"", error.message
 
 
 def _is_copy_of(copy: ConflictCopy, file: PlanFile, shelf: Shelf) -> bool:

@@ -6,11 +6,12 @@ import hashlib
 from collections.abc import Callable, Mapping, Sequence
 from typing import TYPE_CHECKING
 
+from planbound.engine.fold import fold, plan_status
 from planbound.journal.event import EventKind, validate
 from planbound.journal.record import Draft, Json, Provenance, Record
 from planbound.journal.redact import Redactor
 from planbound.plan.digest import digest
-from planbound.plan.model import Plan
+from planbound.plan.model import Plan, PlanStatus
 from planbound.ports.journal import Journal, Query
 
 if TYPE_CHECKING:
@@ -87,19 +88,20 @@ class Recorder:
         }
         return self.record(EventKind.PLAN_CREATED, slug, details)
 
-    def verified(self, slug: str, plan: Plan, *, path: str, warnings: int) -> Record:
-        """Note that a plan was verified; again only when there was another text meanwhile."""
+    def verified(self, slug: str, plan: Plan, *, path: str, warnings: int) -> None:
+        """Note that a plan was verified, where that makes more of it than a draft."""
         found = digest(plan)
-        last, other = None, 0
-        kinds = (EventKind.PLAN_VERIFIED, EventKind.EXECUTION_COMPLETE)
-        for record in self.journal.read(Query(plan=slug, events=kinds)):
-            if record.draft.details.get("digest") != found:
-                other = record.seq
-            elif record.draft.event is EventKind.PLAN_VERIFIED:
-                last = record
-        if last is not None and last.seq > other:
-            return last
-        key = found if last is None else f"{found} {other}"
+        records = list(self.journal.read(Query(plan=slug)))
+        state = fold(records).get(slug)
+        known = any(
+            record.draft.event is EventKind.PLAN_VERIFIED
+            and record.draft.details.get("digest") == found
+            for record in records
+        )
+        if plan_status(state, found) is not PlanStatus.DRAFT:
+            return
+        # Again after it was sent back: two who look at once put it on record once.
+        key = found if not known or state is None else f"{found} {state.seq}"
         details: dict[str, Json] = {
             **self.shape(plan),
             "digest": found,
@@ -107,7 +109,7 @@ class Recorder:
             "errors": 0,
             "warnings": warnings,
         }
-        return self.record(EventKind.PLAN_VERIFIED, slug, details, key=key)
+        self.record(EventKind.PLAN_VERIFIED, slug, details, key=key)
 
     def with_outcomes(
         self, plan: str, pending: Mapping[str, Recovery], drafts: Sequence[Draft]

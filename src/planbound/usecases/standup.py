@@ -6,8 +6,7 @@ from typing import NamedTuple
 
 from planbound.engine import standup as engine
 from planbound.engine.configuration import Require
-from planbound.ports.files import Files, Workspace
-from planbound.usecases.overview import OpenJournal, overview, plan_infos
+from planbound.usecases.overview import Overview, plan_infos
 
 
 class StandupReport(NamedTuple):
@@ -17,15 +16,8 @@ class StandupReport(NamedTuple):
     warnings: tuple[str, ...]
 
 
-def standup(
-    workspace: Workspace,
-    files: Files,
-    open_journal: OpenJournal,
-    now: str,
-    require: Require = Require.CLAIMED,
-) -> StandupReport:
+def standup(seen: Overview, now: str, require: Require = Require.CLAIMED) -> StandupReport:
     """Return where each active plan stands at a time, UTC as the journal writes it."""
-    seen = overview(workspace, files, open_journal)
     warnings = list(seen.warnings)
     infos = plan_infos(seen, warnings, require)
     found = engine.standup(infos, now, has_journal=seen.has_journal)

@@ -8,7 +8,7 @@ from typing import NamedTuple
 
 from planbound.plan.command import Script, read_script
 from planbound.plan.glob import Glob, GlobError, parse_glob
-from planbound.plan.model import Command, Condition, Plan, PlanStatus, Step
+from planbound.plan.model import Command, Condition, Plan, Step
 from planbound.plan.slug import SlugError, parse_slug
 from planbound.plan.vocabulary import STEP_FIELDS, suggest_field
 from planbound.source import Finding, Located, Span
@@ -87,7 +87,7 @@ def contract_cases(plan: Plan) -> Iterator[ContractCase]:
 
 def needed_plans(plan: Plan) -> Iterator[tuple[str, Span]]:
     """Yield every plan that a plan still waits for, once, and where it is named."""
-    if plan.status is PlanStatus.DONE:
+    if plan.status.is_finished:
         return
     found: dict[str, Span] = {}
     for item in plan.frontmatter.depends_on:

@@ -43,7 +43,12 @@ def plans_here(*, workspace: str | None, state: str | None) -> str | None:
         return None
     return offer(
         [
-            Choice(line.file.slug, line.status or "cannot be read", line.steps, line.done)
+            Choice(
+                line.file.slug,
+                line.status.value if line.status else "cannot be read",
+                line.steps,
+                line.done,
+            )
             for line in lines
         ],
         more,

@@ -4,13 +4,14 @@ from __future__ import annotations
 
 from typing import NamedTuple
 
+from planbound.engine.fold import fold, plan_status
 from planbound.engine.loop.finalization import Agenda
 from planbound.engine.loop.owner import TOOLS
 from planbound.engine.loop.shown import agenda_of
-from planbound.engine.loop.state import INCOMPLETE, LoopState, Standing
+from planbound.engine.loop.state import INCOMPLETE, LoopState
 from planbound.errors import NothingToDo, Refused, UsageError
 from planbound.plan.digest import digest
-from planbound.plan.model import Plan
+from planbound.plan.model import Plan, PlanStatus
 from planbound.plan.parse import parse
 from planbound.ports.files import PlanFile
 from planbound.ports.journal import Query
@@ -27,15 +28,7 @@ class LoopView(NamedTuple):
     plan: Plan
     state: LoopState
     agenda: Agenda
-
-    @property
-    def status(self) -> str:
-        """Return where it is in a word."""
-        begun = any(
-            each.item.standing is not Standing.PENDING
-            for each in (*self.agenda.steps, *self.agenda.conditions)
-        )
-        return self.state.outcome or ("in-progress" if begun else "draft")
+    status: PlanStatus
 
     @property
     def is_changed(self) -> bool:
@@ -49,12 +42,14 @@ def loop_view(parts: Parts, file: PlanFile, data: bytes) -> LoopView | None:
     if journal is None:
         return None
     state = LoopState()
-    state.apply_all(journal.read(Query(plan=file.slug)))
+    records = list(journal.read(Query(plan=file.slug)))
+    state.apply_all(records)
     if state.origin != TOOLS and state.outcome is None and not state.all_refusals:
         return None
     plan = parse(data, path=file.shown)
     ids = parts.recorder().step_ids(plan)
-    return LoopView(plan, state, agenda_of(plan, ids, state, tuple(state.probes)))
+    status = plan_status(fold(records).get(file.slug), digest(plan))
+    return LoopView(plan, state, agenda_of(plan, ids, state, tuple(state.probes)), status)
 
 
 def refuse_owed(parts: Parts, slug: str) -> None:

@@ -132,6 +132,8 @@ class Parts:
 
     def holds(self, path: str) -> bool:
         """Say whether a file is one of the plans of this workspace."""
+        if path == "-":  # standard input, wherever somebody stands
+            return False
         harness = os.path.realpath(self._readable_harness())
         return os.path.dirname(os.path.realpath(path)) == harness
 

@@ -83,7 +83,7 @@ def end_run(parts: Parts, file: PlanFile, data: bytes) -> str | None:
         plan = state.layout.plan
         session = Session(desk, state, fence, data=write(plan), run=state.run or "")
         session.append(Ending(session).drafts(action))
-        Projection(session).finish(action.status)
+        Projection(session).finish()
     finally:
         desk.settle()
         desk.leases.release(fence)

@@ -123,7 +123,7 @@ def _owner(line: PlanLine | None) -> Owner:
     plan = line.plan
     declared = [plan.frontmatter.touches, *(step.touches or () for step in plan.steps)]
     return Owner(
-        status=line.status or plan.status.value,
+        status=(line.status or plan.status).value,
         is_archived=line.shelf is Shelf.ARCHIVE,
         touches=tuple(dict.fromkeys(item.value for items in declared for item in items)),
         artifacts=tuple(item.value for item in plan.frontmatter.expected_artifacts),

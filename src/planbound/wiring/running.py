@@ -6,6 +6,7 @@ import hashlib
 import os
 import time
 from collections.abc import Callable, Sequence
+from contextlib import suppress
 from functools import partial
 from typing import NamedTuple
 
@@ -28,6 +29,7 @@ from planbound.shell.git.guard import GitGuard
 from planbound.shell.git.keeping import Level
 from planbound.store.lock import this_process
 from planbound.store.worktree_lock import WorktreeLock
+from planbound.usecases.marks import is_news, look_at, notice
 from planbound.usecases.run.desk import Desk
 from planbound.usecases.run.runner import CANCELLED, Runner
 from planbound.usecases.run.session import Session
@@ -117,8 +119,17 @@ class Execution:
                 self._commit(plan.objective.value if plan.objective else "")
             return said
         finally:
+            self._notice()
             desk.settle()
             desk.leases.release(fence)
+
+    def _notice(self) -> None:
+        """Put on record that somebody changed the plan meanwhile, where that is so."""
+        desk = self.desk
+        with suppress(PlanboundError):
+            seen = look_at(desk.journal, desk.file, desk.files.read(desk.file.path))
+            if is_news(seen):
+                notice(desk.recorder, desk.files, seen)
 
     def _commit(self, objective: str) -> None:
         """Commit what was proved, so that it cannot get lost; `integrate` does it where not."""

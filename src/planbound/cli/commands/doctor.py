@@ -31,23 +31,41 @@ _COLOURS = {Health.OK: "green", Health.WARN: "yellow", Health.FAIL: "red"}
 
 def configure(parser: argparse.ArgumentParser) -> None:
     """Add the command's arguments."""
+    parser.add_argument(
+        "--fix", action="store_true", help="put the marks in plan files right, by the journal"
+    )
     parser.add_argument("--json", action="store_true", help="for programs")
 
 
 def run(arguments: argparse.Namespace, terminal: Terminal) -> ExitCode:
-    """Look at everything and repair nothing."""
+    """Look at everything; repair nothing but marks, and those only if told to."""
     parts = Parts(workspace=arguments.workspace, state=arguments.state)
+    mended, failed = _fix(parts) if arguments.fix else ([], [])
     # Files without locks: those of a broken workspace may have no place.
     checks = doctor(parts.tree, RealFiles(), parts.existing_journal, _probes(parts))
     if arguments.json:
-        terminal.json({"ok": is_well(checks), "checks": [_data(check) for check in checks]})
+        about = {"ok": is_well(checks), "checks": [_data(check) for check in checks]}
+        terminal.json(about | ({"mended": mended, "failed": failed} if arguments.fix else {}))
     else:
+        for what in mended:
+            terminal.out(f"mended  {visible(what)}")
+        for what in failed:
+            terminal.out(f"cannot mend  {visible(what)}")
         for check in checks:
             health = terminal.style(check.health.value.ljust(4), _COLOURS[check.health])
             terminal.out(f"{health}  {check.name}: {visible(check.message)}")
             if check.cure:
                 terminal.out(f"      cure: {visible(check.cure)}")
     return ExitCode.DONE if is_well(checks) else ExitCode.FAILED
+
+
+def _fix(parts: Parts) -> tuple[list[str], list[str]]:
+    from planbound.wiring.marking import put_all_right  # noqa: PLC0415 - only here
+
+    try:
+        return put_all_right(parts)
+    except PlanboundError as error:  # the checks say what is wrong with it
+        return [], [error.message]
 
 
 def _data(check: Check) -> dict[str, object]:

@@ -8,7 +8,8 @@ from planbound.cli.terminal import Terminal
 from planbound.errors import ExitCode
 from planbound.ports.files import Shelf
 from planbound.source.visible import visible
-from planbound.usecases.overview import NO_JOURNAL, Overview, PlanLine, overview
+from planbound.usecases.overview import NO_JOURNAL, Overview, PlanLine
+from planbound.wiring.marking import look_at_all
 from planbound.wiring.parts import Parts
 
 _SHELVES = {Shelf.ACTIVE: "active", Shelf.STAGED: "staged", Shelf.ARCHIVE: "archived"}
@@ -23,7 +24,7 @@ def configure(parser: argparse.ArgumentParser) -> None:
 def run(arguments: argparse.Namespace, terminal: Terminal) -> ExitCode:
     """List the plans of the workspace."""
     parts = Parts(workspace=arguments.workspace, state=arguments.state)
-    seen = overview(parts.tree, parts.files, parts.existing_journal)
+    seen = look_at_all(parts)
     lines = [line for line in seen.lines if arguments.all or line.shelf is not Shelf.ARCHIVE]
     _notes(seen, terminal)
     if arguments.json:
@@ -59,7 +60,7 @@ def _text(line: PlanLine, width: int, terminal: Terminal) -> str:
     if line.templates:
         steps += f", {line.templates} to expand"
     objective = visible(line.objective) if line.objective else "(no objective)"
-    text = f"{name}  [{line.status}]  {steps}  {objective}"
+    text = f"{name}  [{_status(line)}]  {steps}  {objective}"
     if line.shelf is not Shelf.ACTIVE:
         text += f"  ({_SHELVES[line.shelf]})"
     if line.bound:
@@ -73,12 +74,17 @@ def _text(line: PlanLine, width: int, terminal: Terminal) -> str:
     return text
 
 
+def _status(line: PlanLine) -> str | None:
+    return line.status.value if line.status else None
+
+
 def _data(line: PlanLine) -> dict[str, object]:
     state = line.state
+    by_file = state is None and line.plan is not None and line.status is line.plan.status
     return {
         "slug": line.file.slug,
         "path": line.file.path,
-        "status": line.status,
+        "status": _status(line),
         "objective": line.objective,
         "steps": line.steps,
         "done": line.done,
@@ -86,7 +92,7 @@ def _data(line: PlanLine) -> dict[str, object]:
         "templates": line.templates,
         "problem": line.problem,
         "shelf": _SHELVES[line.shelf],
-        "status_from": "file" if state is None else "journal",
+        "status_from": "file" if by_file else "journal",
         "last_event": state.last_event.value if state and state.last_event else None,
         "last_event_at": state.last if state else None,
         "waiting": state.waiting if state else None,

@@ -8,6 +8,7 @@ from planbound.cli.terminal import Terminal
 from planbound.errors import ExitCode
 from planbound.source.visible import visible
 from planbound.usecases.ready import ready
+from planbound.wiring.marking import look_at_all
 from planbound.wiring.parts import Parts
 
 
@@ -20,7 +21,7 @@ def run(arguments: argparse.Namespace, terminal: Terminal) -> ExitCode:
     """Say which plans may begin now."""
     parts = Parts(workspace=arguments.workspace, state=arguments.state)
     require = parts.configuration.gate.require
-    found = ready(parts.tree, parts.files, parts.existing_journal, require)
+    found = ready(look_at_all(parts), require)
     if arguments.json:
         terminal.json(
             {

@@ -12,6 +12,7 @@ from planbound.errors import ExitCode, UsageError
 from planbound.source.visible import visible
 from planbound.wiring.judging import refuse_in_cell
 from planbound.wiring.looped import Released, release_plan
+from planbound.wiring.marking import show
 from planbound.wiring.parts import Parts
 
 
@@ -35,6 +36,7 @@ def run(arguments: argparse.Namespace, terminal: Terminal) -> ExitCode:
         raise UsageError("the reason is empty", hint="say why it is taken away")
     who = person.the_person(arguments.by)
     released = release_plan(parts, file, who, reason)
+    show(parts, file)
     if arguments.json:
         terminal.json(_data(file.slug, who.name, released))
     else:

@@ -7,18 +7,16 @@ from collections.abc import Iterator
 
 from planbound.cli.inputs import read_plan
 from planbound.cli.terminal import Terminal
-from planbound.errors import ExitCode
+from planbound.errors import ExitCode, PlanboundError
 from planbound.plan.digest import digest
 from planbound.plan.limits import format_budget, format_duration
-from planbound.plan.model import Attest, Command, Condition, Contract, Plan, Step
-from planbound.plan.parse import parse
+from planbound.plan.model import Attest, Command, Condition, Contract, Step
 from planbound.plan.render import as_data, expectation_text, on_fail_text
 from planbound.ports.files import PlanFile
 from planbound.source.visible import visible
+from planbound.usecases.marks import Look, look_at
+from planbound.wiring.marking import look
 from planbound.wiring.parts import Parts
-
-REVISION = 1
-"""Every plan is in its first revision until the journal counts them."""
 
 
 def configure(parser: argparse.ArgumentParser) -> None:
@@ -29,15 +27,16 @@ def configure(parser: argparse.ArgumentParser) -> None:
 
 def run(arguments: argparse.Namespace, terminal: Terminal) -> ExitCode:
     """Show the plan."""
-    file, data = read_plan(
-        arguments.plan, Parts(workspace=arguments.workspace, state=arguments.state)
-    )
-    plan = parse(data, path=file.shown)
+    parts = Parts(workspace=arguments.workspace, state=arguments.state)
+    file, data = read_plan(arguments.plan, parts)
+    seen = _look(parts, file, data, terminal)
+    plan = seen.plan
     if arguments.json:
-        shown = as_data(plan, slug=file.slug, path=file.path, revision=REVISION)
-        terminal.json(shown)
+        revision = seen.state.revision if seen.state else 1
+        shown = as_data(plan, slug=file.slug, path=file.path, revision=revision)
+        terminal.json(shown | {"status": seen.status.value})
         return ExitCode.DONE
-    for line in _lines(plan, file, terminal):
+    for line in _lines(seen, terminal):
         terminal.out(line)
     if plan.faults:
         count = len(plan.faults)
@@ -48,12 +47,20 @@ def run(arguments: argparse.Namespace, terminal: Terminal) -> ExitCode:
     return ExitCode.DONE
 
 
-def _lines(plan: Plan, file: PlanFile, terminal: Terminal) -> Iterator[str]:
+def _look(parts: Parts, file: PlanFile, data: bytes, terminal: Terminal) -> Look:
+    """Return where the plan is; what it says is shown whatever is wrong with the journal."""
+    try:
+        return look(parts, file, data)
+    except PlanboundError as error:
+        terminal.note(f"warning: {visible(error.message)}: the status is what the file says")
+        return look_at(None, file, data)
+
+
+def _lines(seen: Look, terminal: Terminal) -> Iterator[str]:
+    plan, slug = seen.plan, visible(seen.file.slug)
     title = visible(plan.objective.value) if plan.objective else "(no objective)"
     yield terminal.style(title, "bold")
-    yield terminal.style(
-        f"{visible(file.slug)} · {plan.status.value} · digest {digest(plan)[:12]}", "dim"
-    )
+    yield terminal.style(f"{slug} · {seen.status.value} · digest {digest(plan)[:12]}", "dim")
     about = [
         f"owner {visible(plan.frontmatter.owner.value)}" if plan.frontmatter.owner else "",
         f"priority {plan.priority.value.value}" if plan.priority else "",

@@ -9,6 +9,7 @@ from planbound.engine.standup import Standup
 from planbound.errors import ExitCode
 from planbound.source.visible import visible
 from planbound.usecases.standup import standup
+from planbound.wiring.marking import look_at_all
 from planbound.wiring.parts import Parts
 
 _TITLES = {
@@ -25,10 +26,10 @@ def configure(parser: argparse.ArgumentParser) -> None:
 
 
 def run(arguments: argparse.Namespace, terminal: Terminal) -> ExitCode:
-    """Say where each active plan stands."""
+    """Say where each plan stands that is not put away."""
     parts = Parts(workspace=arguments.workspace, state=arguments.state)
     require = parts.configuration.gate.require
-    found, warnings = standup(parts.tree, parts.files, parts.existing_journal, parts.now(), require)
+    found, warnings = standup(look_at_all(parts), parts.now(), require)
     groups = dict(zip(Standup._fields, found, strict=True))
     if arguments.json:
         data: dict[str, object] = {

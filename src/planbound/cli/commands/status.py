@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import argparse
+from collections.abc import Sequence
 
 from planbound.cli.inputs import read_own_plan
 from planbound.cli.reports.loop import loop_data, loop_lines
@@ -10,13 +11,13 @@ from planbound.cli.reports.question import question_lines
 from planbound.cli.reports.status import Known, state_data, status_lines
 from planbound.cli.reports.team import team_data, team_lines
 from planbound.cli.terminal import Terminal
-from planbound.engine.fold import fold
 from planbound.engine.loop.state import INCOMPLETE
+from planbound.engine.run.question import Question
 from planbound.errors import ExitCode
-from planbound.ports.journal import Query
 from planbound.usecases.answer import questions
 from planbound.usecases.team.bindings import known_of
 from planbound.wiring.looped import loop_view
+from planbound.wiring.marking import look
 from planbound.wiring.parts import Parts
 from planbound.wiring.people import run_state
 from planbound.wiring.reminding import remind_waiting, still_waits
@@ -34,6 +35,8 @@ def run(arguments: argparse.Namespace, terminal: Terminal) -> ExitCode:
     for slug in remind_waiting(parts):
         terminal.note(f"note: {still_waits(slug)}")
     file, data = read_own_plan(arguments.plan, parts)
+    seen = look(parts, file, data)
+    data = seen.data
     state = run_state(parts, file, data)
     loop = loop_view(parts, file, data) if state.run is None else None
     holder = next(
@@ -44,7 +47,7 @@ def run(arguments: argparse.Namespace, terminal: Terminal) -> ExitCode:
         ),
         None,
     )
-    known = _known(parts, file.slug)
+    known = Known(seen.status.value, _questions(parts, file.slug))
     team = known_of(parts.existing_journal(), file.slug)
     # An agent that was refused too often did not come to its end: whoever asks is told so.
     capped = loop is not None and loop.state.outcome == INCOMPLETE
@@ -53,7 +56,7 @@ def run(arguments: argparse.Namespace, terminal: Terminal) -> ExitCode:
         about = state_data(file.slug, state, known) | {"holder": holder} | team_data(team)
         terminal.json(about if loop is None else about | loop_data(loop))
         return code
-    lines = status_lines(file.slug, state, terminal, known)
+    lines = status_lines(file.slug, state, terminal, known.status)
     for line in lines if loop is None else loop_lines(file.slug, loop, terminal):
         terminal.out(line)
     for line in team_lines(team):
@@ -68,10 +71,7 @@ def run(arguments: argparse.Namespace, terminal: Terminal) -> ExitCode:
     return code
 
 
-def _known(parts: Parts, slug: str) -> Known:
-    """Return what the other views tell of the plan."""
+def _questions(parts: Parts, slug: str) -> Sequence[Question]:
+    """Return what the inbox has of the plan."""
     journal = parts.existing_journal()
-    if journal is None:
-        return Known(waiting=())
-    state = fold(journal.read(Query(plan=slug))).get(slug)
-    return Known(state.status.value if state else None, questions(journal, slug))
+    return questions(journal, slug) if journal is not None else ()

@@ -8,6 +8,7 @@ from planbound.cli.inputs import read_bound_plan
 from planbound.cli.terminal import Terminal
 from planbound.errors import ExitCode
 from planbound.wiring.judging import refuse_in_cell
+from planbound.wiring.marking import look
 from planbound.wiring.parts import Parts
 
 
@@ -26,8 +27,9 @@ def run(arguments: argparse.Namespace, terminal: Terminal) -> ExitCode:
     """Put an approved plan on the queue of the workers."""
     refuse_in_cell()
     parts = Parts(workspace=arguments.workspace, state=arguments.state)
-    parts, file, _ = read_bound_plan(arguments.plan, parts)
+    parts, file, data = read_bound_plan(arguments.plan, parts)
     parts.demand_own(file)
+    look(parts, file, data)
     from planbound.wiring.workers import submit_plan  # noqa: PLC0415 - after what may be refused
 
     ticket = submit_plan(parts, file, anyway=arguments.anyway)

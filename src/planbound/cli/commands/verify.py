@@ -29,6 +29,9 @@ def configure(parser: argparse.ArgumentParser) -> None:
         "--json", action="store_const", const="json", dest="format", help="same as --format json"
     )
     parser.add_argument("--profile", choices=PROFILES, help="instead of the configured one")
+    parser.add_argument(
+        "--check", action="store_true", help="only look: neither record it nor mark the file"
+    )
 
 
 def run(arguments: argparse.Namespace, terminal: Terminal) -> ExitCode:
@@ -46,7 +49,8 @@ def run(arguments: argparse.Namespace, terminal: Terminal) -> ExitCode:
             missing += 1
             continue
         results.append(verify(data, path=file.shown, surroundings=surroundings))
-        note_verified(parts, file, results[-1], terminal)
+        if not arguments.check:
+            note_verified(parts, file, results[-1], terminal)
     for misfit in misfits(parts.configuration):
         terminal.problem(misfit.message, misfit.hint)
         missing += 1

@@ -27,33 +27,19 @@ _MARKS = {
 }
 
 
-def plan_status(state: RunState) -> str:
-    """Return the status of a plan in one word, by the journal."""
-    if state.ended is not None:
-        return {"cancelled": "failed", "revised": "draft"}.get(state.ended, state.ended)
-    if state.run is not None:
-        return "in-progress"
-    return "approved" if state.approval is not None else "draft"
-
-
 class Known(NamedTuple):
     """What every other view tells of a plan, too."""
 
-    status: str | None = None
-    """By the journal, in the word that `list` has for it; None where it knows nothing."""
-    waiting: Sequence[Question] | None = None
-    """What is in the inbox; None: what the run asks."""
+    status: str
+    waiting: Sequence[Question]
+    """What is in the inbox."""
 
 
-_UNKNOWN = Known()
-
-
-def state_data(slug: str, state: RunState, known: Known = _UNKNOWN) -> dict[str, object]:
+def state_data(slug: str, state: RunState, known: Known) -> dict[str, object]:
     """Return where a plan is, for programs."""
-    waiting = state.questions.values() if known.waiting is None else known.waiting
     return {
         "slug": slug,
-        "status": known.status or plan_status(state),
+        "status": known.status,
         "revision": state.revision,
         "run": state.run,
         "ended": state.ended,
@@ -85,7 +71,7 @@ def state_data(slug: str, state: RunState, known: Known = _UNKNOWN) -> dict[str,
             }
             for each in state.layout.conditions
         ],
-        "waiting": [question_data(question) for question in waiting],
+        "waiting": [question_data(question) for question in known.waiting],
         "proved": state.count(Phase.PROVED),
         "holds": state.count(Phase.HOLDS),
         "recoveries": state.recoveries,
@@ -110,14 +96,11 @@ def _found(step: StepState) -> str:
     return visible(words) or str(step.verdict)
 
 
-def status_lines(
-    slug: str, state: RunState, terminal: Terminal, known: Known = _UNKNOWN
-) -> Iterator[str]:
+def status_lines(slug: str, state: RunState, terminal: Terminal, status: str) -> Iterator[str]:
     """Yield where a plan is, for people."""
-    where = known.status or plan_status(state)
     paused = f" ({state.paused})" if state.paused and state.ended is None else ""
     run = f", run {state.run}" if state.run else ""
-    yield terminal.style(f"{slug}: {where}{paused}, revision {state.revision}{run}", "bold")
+    yield terminal.style(f"{slug}: {status}{paused}, revision {state.revision}{run}", "bold")
     if state.why_ended and state.ended not in {None, "done", "done with skips"}:
         yield f"  {state.ended}: {visible(state.why_ended)}"
     if state.anyway:

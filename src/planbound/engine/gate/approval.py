@@ -120,6 +120,15 @@ def approval_of(details: Mapping[str, object]) -> Approval | None:
     )
 
 
+def takes_back(rewritten: Mapping[str, object]) -> bool:
+    """Say whether the `PLAN_REWRITTEN` with these details takes an approval back for good.
+
+    Whoever rewrites a plan at the gate decides about it. What the session of an agent rewrote or
+    found changed is another text, for which the approval does not hold: if it is undone, it does.
+    """
+    return "session" not in rewritten
+
+
 def mismatch(approval: Approval, standing: Standing) -> str | None:
     """Return why an approval does not hold, None where it does."""
     return next(_mismatches(approval, standing), None)

@@ -9,7 +9,7 @@ from datetime import datetime
 from decimal import Decimal
 from typing import NamedTuple
 
-from planbound.engine.gate.approval import Approval, approval_of
+from planbound.engine.gate.approval import Approval, approval_of, takes_back
 from planbound.engine.judging.proof import Look
 from planbound.engine.recovery.failure import FailureClass
 from planbound.engine.recovery.outcome import Recovery, recovery_of
@@ -259,9 +259,10 @@ class RunState:
         self.revision = 1
         self._begin_plan()
 
-    def _rewritten(self, _record: Record) -> None:
+    def _rewritten(self, record: Record) -> None:
         # What was proved is not forgotten: the next approval may be that of an amendment.
-        self.approval = None
+        if takes_back(record.draft.details):
+            self.approval = None
 
     def _amended(self, record: Record) -> None:
         details = record.draft.details

@@ -5,17 +5,18 @@ from __future__ import annotations
 from collections.abc import Iterator
 from typing import NamedTuple, Protocol
 
-from planbound.engine.fold import JournalStatus, fold
+from planbound.engine.fold import fold
 from planbound.engine.loop.owner import TOOLS
 from planbound.engine.loop.state import INCOMPLETE, LoopState
 from planbound.errors import BindingError
 from planbound.journal.event import EventKind
+from planbound.plan.model import PlanStatus
 from planbound.plan.slug import UNNAMED, file_name
 from planbound.ports.files import PlanFile, Shelf, Workspace
 from planbound.ports.journal import Journal, Query
 from planbound.usecases.resolve import resolve_active_plan
 
-_UNDER_WAY = {JournalStatus.APPROVED, JournalStatus.IN_PROGRESS}
+_UNDER_WAY = {PlanStatus.APPROVED, PlanStatus.IN_PROGRESS}
 
 
 class Sight(Protocol):
@@ -91,7 +92,7 @@ def _unnamed(desk: Sight) -> PlanFile | None:
     state = state_of(desk, UNNAMED)
     if state.outcome is not None:
         return None
-    owed = folded.status in _UNDER_WAY or state.was_changed or state.approved is not None
+    owed = folded.standing in _UNDER_WAY or state.was_changed or state.approved is not None
     if not owed:
         return None
     gone = file_name(UNNAMED) not in desk.workspace.names(Shelf.ACTIVE)

@@ -18,7 +18,7 @@ from planbound.engine.loop.finalization import (
     refusals_on,
 )
 from planbound.engine.loop.line import line_of
-from planbound.engine.loop.shown import show
+from planbound.engine.loop.shown import heading_of, show
 from planbound.engine.loop.state import INCOMPLETE, Item, Standing
 from planbound.journal.event import EventKind
 from planbound.journal.record import Json
@@ -49,7 +49,8 @@ def check(work: Work, final_text: str) -> Decision | Silent:
     decision = decide(work.state, agenda, work.tree, gate.require, bound=gate.refusals or REFUSALS)
     _record(work, decision, final_text)
     if isinstance(decision, Reject):
-        shown = show(work.slug, work.plan, work.state, work.agenda, only_open=True)
+        heading = heading_of(work.slug, work.plan, work.status)
+        shown = show(heading, work.state, work.agenda, only_open=True)
         return decision._replace(message=f"{decision.message}\n\n{shown}")
     return decision
 

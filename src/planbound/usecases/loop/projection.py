@@ -4,13 +4,11 @@ from __future__ import annotations
 
 from contextlib import suppress
 
-from planbound.engine.fold import JournalStatus, fold
 from planbound.engine.loop.state import Item, Standing
 from planbound.errors import ConcurrentModification, FileProblem
 from planbound.plan.edit import mark_progress
-from planbound.plan.model import PlanStatus, StepStatus
+from planbound.plan.model import StepStatus
 from planbound.plan.parse import parse
-from planbound.ports.journal import Query
 from planbound.usecases.loop.work import Work
 
 _STEPS = {
@@ -23,10 +21,6 @@ _STEPS = {
     Standing.BLOCKED: StepStatus.BLOCKED,
     Standing.WAIVED: StepStatus.WAIVED,
 }
-_ENDS = {
-    JournalStatus.DONE_WITH_SKIPS: PlanStatus.DONE,
-    JournalStatus.FINISHED_BLOCKED: PlanStatus.DONE,
-}
 
 
 def show_marks(work: Work) -> None:
@@ -38,13 +32,6 @@ def show_marks(work: Work) -> None:
         steps = [
             _STEPS[work.state.steps.get(ids[step.label], Item()).standing] for step in plan.steps
         ]
-        written = mark_progress(plan, _status(work), steps).to_bytes()
+        written = mark_progress(plan, work.status, steps).to_bytes()
         if written != data:
             work.desk.files.replace(work.file.path, written, expected=data)
-
-
-def _status(work: Work) -> PlanStatus:
-    folded = fold(work.desk.journal.read(Query(plan=work.slug))).get(work.slug)
-    if folded is None:
-        return PlanStatus.DRAFT
-    return _ENDS.get(folded.status) or PlanStatus(folded.status.value)

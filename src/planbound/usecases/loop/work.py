@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING
 
 from planbound.engine.bounds import contract_seconds
 from planbound.engine.fence import Fence
+from planbound.engine.fold import fold, plan_status
 from planbound.engine.judging.case import Case, cases, demands_red, plan_scope
 from planbound.engine.judging.proof import Before, Result, proof_of
 from planbound.engine.judging.verdict import Subject, Verdict, VerdictKind
@@ -20,13 +21,14 @@ from planbound.errors import AlreadyExists, FileProblem, Refused, UsageError
 from planbound.journal.event import EventKind
 from planbound.journal.record import Draft, Json
 from planbound.plan.digest import digest
-from planbound.plan.model import Command, Plan, Step
+from planbound.plan.model import Command, Plan, PlanStatus, Step
 from planbound.plan.parse import parse
 from planbound.plan.slug import file_name
 from planbound.ports.files import PlanFile, Shelf
 from planbound.ports.journal import Query
 from planbound.ports.lease import Claim
 from planbound.usecases.loop.desk import LoopDesk
+from planbound.usecases.marks import is_news, look_at, notice
 
 if TYPE_CHECKING:  # what judges takes its time to load, and hooks seldom judge
     from planbound.engine.judging.frozen import Frozen
@@ -107,6 +109,19 @@ class Work:
     def digest(self) -> str:
         """Return what the plan means."""
         return digest(self.plan)
+
+    @property
+    def status(self) -> PlanStatus:
+        """Return where the plan is, in the word that every view has for it."""
+        state = fold(self.desk.journal.read(Query(plan=self.slug))).get(self.slug)
+        return plan_status(state, self.digest)
+
+    def notice(self) -> None:
+        """Put on record, and into the file, that somebody changed the plan, where that is so."""
+        look = look_at(self.desk.journal, self.file, self.data)
+        if is_news(look):
+            self.data = notice(self.desk.recorder, self.desk.files, look).data
+            self._catch_up()
 
     def append(self, *drafts: Draft) -> None:
         """Add events, all or none."""

@@ -4,12 +4,14 @@ from __future__ import annotations
 
 import time
 
+from planbound.engine.fold import fold, plan_status
 from planbound.engine.run.layout import Slot
 from planbound.engine.run.step_state import Phase
 from planbound.errors import ConcurrentModification, FileProblem
 from planbound.plan.edit import mark_progress
 from planbound.plan.model import PlanStatus, StepStatus
 from planbound.plan.parse import parse
+from planbound.ports.journal import Query
 from planbound.usecases.run.session import Session
 
 _EVERY = 1.0
@@ -23,12 +25,6 @@ _STATUS = {
     Phase.WAIVED: StepStatus.WAIVED,
     Phase.SKIPPED: StepStatus.SKIPPED,
     Phase.FAILED: StepStatus.FAILED,
-}
-_ENDS = {
-    "done": PlanStatus.DONE,
-    "done with skips": PlanStatus.DONE,
-    "revised": PlanStatus.DRAFT,
-    "cancelled": PlanStatus.DRAFT,  # the file has no word for it: it goes through the gate again
 }
 
 
@@ -53,9 +49,11 @@ class Projection:
             return
         self._write(PlanStatus.IN_PROGRESS, working)
 
-    def finish(self, status: str) -> None:
-        """Write what the run came to."""
-        self._write(_ENDS.get(status, PlanStatus.FAILED), None)
+    def finish(self) -> None:
+        """Write what the run came to, by the journal."""
+        desk = self.session.desk
+        state = fold(desk.journal.read(Query(plan=desk.slug))).get(desk.slug)
+        self._write(plan_status(state, self.session.digest), None)
 
     def _write(self, status: PlanStatus, working: Slot | None) -> None:
         start = time.monotonic()

@@ -254,6 +254,6 @@ class Runner:
             return Again()
         if not self.session.append_decided(self.ending.drafts(action)):
             return Again()
-        self.projection.finish(action.status)
+        self.projection.finish()
         self.ordering.sweep()
         return Ended(action.status)

@@ -176,7 +176,7 @@ def _tidy(desk: Desk, state: RunState, fence: Fence, data: bytes) -> None:
     session = Session(desk, state, fence, data=data, run=state.run)
     Ordering(session).sweep()
     if state.ended is not None and state.approval is not None:
-        Projection(session).finish(state.ended)
+        Projection(session).finish()
 
 
 def _approved(desk: Desk, state: RunState) -> Approval:

@@ -1,0 +1,122 @@
+"""The status in a plan's file, for people and `grep`: it follows the journal, never leads it."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from contextlib import suppress
+from typing import NamedTuple
+
+from planbound.engine.fold import PlanState, fold, plan_status
+from planbound.errors import PlanboundError
+from planbound.journal.event import EventKind
+from planbound.journal.record import Json
+from planbound.plan.digest import digest
+from planbound.plan.edit import mark_progress, set_plan_status
+from planbound.plan.model import Plan, PlanStatus, Step, StepStatus
+from planbound.plan.parse import parse, write
+from planbound.ports.files import Files, PlanFile
+from planbound.ports.journal import Journal, Query
+from planbound.usecases.record import Recorder
+
+
+class Look(NamedTuple):
+    """A plan's file, and what the journal knows of it."""
+
+    file: PlanFile
+    data: bytes
+    plan: Plan
+    state: PlanState | None
+    status: PlanStatus
+    """Where the plan is, in the word that every view has for it."""
+
+
+def look_at(journal: Journal | None, file: PlanFile, data: bytes) -> Look:
+    """Return where a plan is; without a journal what its file says is all that there is."""
+    plan = parse(data, path=file.shown)
+    if journal is None:
+        return Look(file, data, plan, None, plan.status)
+    state = fold(journal.read(Query(plan=file.slug))).get(file.slug)
+    return Look(file, data, plan, state, plan_status(state, digest(plan)))
+
+
+def is_news(look: Look) -> bool:
+    """Say whether somebody changed a plan, or undid that, and its file does not show it yet."""
+    state, found = look.state, digest(look.plan)
+    if state is None or state.digest is None or state.archived:
+        return False
+    if found == state.digest:
+        return state.edited and look.plan.status is not look.status
+    return look.status is not state.status
+
+
+def notice(recorder: Recorder, files: Files, look: Look) -> Look:
+    """Put on record, and into the file, that somebody changed a plan, or undid that.
+
+    It is for whoever looks first. Where nothing can be written, nothing is: every view tells it
+    all the same, by what the file means now.
+    """
+    with suppress(PlanboundError):
+        _record(recorder, look)
+        return look._replace(data=show_status(files, look))
+    return look
+
+
+def _record(recorder: Recorder, look: Look) -> None:
+    state, found = look.state, digest(look.plan)
+    if state is None or state.digest is None or state.digest == found:
+        return
+    details: dict[str, Json] = {"from": state.digest, "to": found, "status": look.status.value}
+    # Two who see the same change at once put it on record once.
+    key = f"{state.digest} {found} {state.seen}"
+    recorder.record(EventKind.PLAN_EDITED, look.file.slug, details, key=key)
+
+
+def show_status(files: Files, look: Look) -> bytes:
+    """Write where a plan is into its file as it was read; return what is in it then."""
+    if look.plan.status is look.status:
+        return look.data
+    data = write(set_plan_status(look.plan, look.status))
+    files.replace(look.file.path, data, expected=look.data)
+    return data
+
+
+def wrong_marks(look: Look) -> Iterator[str]:
+    """Say where the marks in a file are not what the journal knows."""
+    mark = look.plan.status
+    if mark is not look.status:
+        if look.state is None:
+            yield f"the file says `{mark.value}`, the journal knows nothing of the plan"
+        else:
+            yield f"the file says `{mark.value}`, and its status is `{look.status.value}`"
+    for step, known in zip(look.plan.steps, _steps(look), strict=True):
+        shown = step.status.value if step.status else StepStatus.PENDING
+        if shown is not known:
+            label = step.label or step.title
+            yield f"step {label} is `{shown.value}` in the file, `{known.value}` in the journal"
+
+
+def put_right(files: Files, look: Look) -> list[str]:
+    """Write the marks as they should be; return what was wrong with them."""
+    wrong = list(wrong_marks(look))
+    if wrong:
+        data = mark_progress(look.plan, look.status, _steps(look)).to_bytes()
+        files.replace(look.file.path, data, expected=look.data)
+    return wrong
+
+
+def _steps(look: Look) -> list[StepStatus]:
+    """Return how each step is to be marked."""
+    return [_step(step, look.state) for step in look.plan.steps]
+
+
+def _step(step: Step, state: PlanState | None) -> StepStatus:
+    shown = step.status.value if step.status else StepStatus.PENDING
+    if state is not None and state.looped:
+        return shown  # the plan tools mark what they know of it
+    task = state.tasks.get(step.id) if state else None
+    known = StepStatus(task.status) if task else StepStatus.PENDING
+    # Blocked is a step that waits for others or, begun already, for a person: no event says it.
+    return shown if shown is StepStatus.BLOCKED and known in _WAITING else known
+
+
+_WAITING = frozenset({StepStatus.PENDING, StepStatus.IN_PROGRESS})
