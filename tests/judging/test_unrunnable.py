@@ -9,7 +9,7 @@ from planbound.engine.judging.outcome import Captured, Ending, Outcome
 from planbound.engine.judging.scope import Scope
 from planbound.engine.judging.summary import read_summary
 from planbound.engine.judging.unrunnable import Surroundings, examined, may_use_python
-from planbound.engine.judging.verdict import Finding
+from planbound.engine.judging.verdict import Finding, VerdictKind
 from planbound.plan.command import read_script
 from planbound.plan.glob import parse_glob
 
@@ -132,3 +132,19 @@ def test_only_what_surely_needs_no_python_goes_on_without_one() -> None:
     assert not may_use_python(read_script("grep -q x y && test -f z | head -1; npm test"))
     for command in ("make test", "python x", "./check.sh", "$RUN", "env pytest"):
         assert may_use_python(read_script(command)), command
+
+
+@pytest.mark.requirement("verdict.unrunnable")
+@pytest.mark.parametrize(
+    ("said", "code", "reason"),
+    [
+        ("error connecting to api.github.com\ncheck your internet connection", 1, "the network"),
+        ("To get started with GitHub CLI, please run:  gh auth login", 4, "not signed in"),
+        ("gh: set the GH_TOKEN environment variable. Example:", 4, "such as `GH_TOKEN`"),
+    ],
+)
+def test_a_service_that_cannot_be_asked_is_unrunnable(said: str, code: int, reason: str) -> None:
+    found = judged(said, code)
+    assert found.kind is VerdictKind.UNRUNNABLE
+    assert reason in found.reason
+    assert "[contracts]" in found.reason

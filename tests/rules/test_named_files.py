@@ -6,7 +6,9 @@ from pathlib import Path
 
 import pytest
 
+from planbound.plan.parse import parse
 from planbound.verify.named_files import NamedFiles
+from planbound.verify.told_to_change import told_by
 
 CONFIG = "src/config.py"
 
@@ -52,3 +54,29 @@ def test_a_folder_that_is_made_holds_what_is_below_it(
     text: str, path: str, *, is_written: bool
 ) -> None:
     assert bool(writers(text, path)) is is_written
+
+
+def told(text: str) -> tuple[bool, bool]:
+    """Say whether a task lets its step change a test, and add one."""
+    plan = parse(f"# X\n\n## Steps\n\n### 1. A\n\n**task:**\n{text}\n".encode())
+    found, path = told_by(plan.steps[0]), "tests/test_x.py"
+    return any(each.matches(path) for each in found.named), any(
+        each.matches(path) for each in found.added
+    )
+
+
+@pytest.mark.requirement("judging.told")
+@pytest.mark.parametrize("text", tasks("change"))
+def test_a_task_that_is_about_a_test_lets_its_step_change_it(text: str) -> None:
+    assert told(text)[0]
+
+
+@pytest.mark.requirement("judging.told")
+@pytest.mark.parametrize("text", tasks("keep"))
+def test_a_task_that_is_judged_by_a_test_does_not(text: str) -> None:
+    assert told(text) == (False, False)
+
+
+@pytest.mark.parametrize("text", tasks("add"))
+def test_a_task_that_asks_for_tests_lets_its_step_add_some(text: str) -> None:
+    assert told(text) == (False, True)

@@ -96,13 +96,15 @@ def _covering(judges: Judges, scope: Scope) -> list[str]:
 
 def _may_touch_below(folder: str, scope: Scope) -> bool:
     """Say whether something in a folder could be named by what may be changed."""
-    if scope.patterns is None:
+    told = scope.told
+    patterns = (*told.named, *told.added) if scope.patterns is None else scope.patterns
+    if not patterns:
         return False
     try:
         below = parse_glob(f"./{folder}/**")
     except ValueError:
         return True
-    limits = (scope.patterns,) if scope.also is None else (scope.patterns, scope.also)
+    limits = (patterns,) if scope.also is None else (patterns, scope.also)
     return all(any(glob.intersects(below) for glob in limit) for limit in limits)
 
 

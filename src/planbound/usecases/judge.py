@@ -22,6 +22,7 @@ from planbound.engine.judging.summary import Summary, read_summary
 from planbound.engine.judging.unrunnable import (
     Surroundings,
     asks_only_git,
+    asks_outside,
     examined,
     may_use_python,
 )
@@ -306,8 +307,8 @@ class _Judgement:
         elif (
             finding.kind is VerdictKind.PASS
             and self._failed_here
-            # A commit or a tag may have made it green: the files do not say.
-            and not asks_only_git(self.script)
+            # A commit, a tag or a pull request may have made it green: the files do not say.
+            and not (asks_only_git(self.script) or asks_outside(self.script))
         ):
             finding = Finding(VerdictKind.FLAKY, "passed, and failed before on the same tree")
         return outcome, finding, summary, len(kinds)
@@ -335,11 +336,23 @@ class _Judgement:
         if not self.by_name or self.reporter is None:
             outcome = self.bench.cell.run(self.request)
             summary = read_summary(_said(outcome))
-            return outcome, summary, meaning(outcome, self.expectations, summary)
+            red = self.wants_failures
+            return (
+                outcome,
+                summary,
+                meaning(outcome, self.expectations, summary, wants_failures=red),
+            )
         named = self.named = run_named(
             self.bench.cell.run, self.request, self.reporter, self.expectations, self._tests_before
         )
         return named.outcome, named.summary, named.finding
+
+    @cached_property
+    def wants_failures(self) -> bool:
+        """Whether it passes because tests fail."""
+        from planbound.engine.judging.reproduction import wants_failures  # noqa: PLC0415
+
+        return wants_failures(self.script, self.expectations)
 
     def _tests_before(self, now: Sequence[TestCase]) -> Sequence[TestCase] | None:
         if self.setting.observing:
@@ -380,7 +393,8 @@ class _Judgement:
     def _corroborate(self, summary: Summary | None) -> Corroboration:
         runner = self._runner(summary)
         wanted = self.bench.configuration.judging.canary and not self.bench.bare
-        if runner is None or not wanted:
+        # One more failing test says nothing where tests are to fail.
+        if runner is None or not wanted or self.wants_failures:
             return Corroboration()
         # What knows all runners takes longer to load than most contracts take.
         from planbound.engine.judging.required import required_tests  # noqa: PLC0415

@@ -187,6 +187,10 @@ class Mention(NamedTuple):
     is_code: bool
     before: str
     behind: str
+    is_item: bool = False
+    """Whether it is all that there is in an item of a list."""
+    lead: str = ""
+    """What introduces that list: `Create these:`."""
 
 
 def mentions(text: str) -> Iterator[Mention]:
@@ -201,7 +205,10 @@ def mentions(text: str) -> Iterator[Mention]:
                 before = f"{lead[-NEAR:]} {before[is_item.end() :]}"
             name = (mention["code"] or mention["link"] or mention["bare"]).strip()
             behind = words[hole + 1 : hole + 1 + NEAR]
-            yield Mention(name, bool(mention["code"]), before, behind)
+            alone = bool(is_item) and not words.replace(_HOLE, "").strip(
+                " \t\n-*+•[]xX0123456789.)"
+            )
+            yield Mention(name, bool(mention["code"]), before, behind, alone, lead)
         if not is_item:
             lead = words.strip() if words.rstrip().endswith((":", ":**", ":*")) else ""
 
@@ -257,7 +264,7 @@ def _judge(before: str, behind: str) -> bool | None:
         return False
     if _MADE.match(behind):
         return True
-    match _nearest(before):
+    match _nearest(before)[0]:
         case "make":
             return True
         case "use":
@@ -268,8 +275,8 @@ def _judge(before: str, behind: str) -> bool | None:
             return None
 
 
-def _nearest(before: str) -> str:
-    """Return what the words before a path say about it: those that are nearest decide."""
+def _nearest(before: str) -> tuple[str, str]:
+    """Return what the words before a path say about it, and by which: the nearest decide."""
     before = _BUT.split(before)[-1]
     inside = len(before)
     for match in reversed(list(_CUE.finditer(before))):
@@ -277,17 +284,18 @@ def _nearest(before: str) -> str:
         is_near = bool(_NEAR.match(before, match.end(), inside))
         if name == "into":
             if is_near and word not in _INSIDE:
-                return "no" if _NOT_THERE.search(before, 0, match.start()) else "make"
+                is_not = _NOT_THERE.search(before, 0, match.start())
+                return ("no" if is_not else "make"), word
             inside = match.start() if is_near else inside
         elif name == "point" and is_near and not _has_own(before, match.end(), inside):
             if word in _USE:
-                return "" if _NEW.search(before, match.end()) else "use"
-            return name
+                return ("" if _NEW.search(before, match.end()) else "use"), word
+            return name, word
         elif name in {"no", "make", "look", "maybe"}:
-            return name
+            return name, word
         elif name in {"carry", "handle"}:
-            return name if is_near and inside == len(before) else ""
-    return ""
+            return (name if is_near and inside == len(before) else ""), word
+    return "", ""
 
 
 def _has_own(before: str, start: int, inside: int) -> bool:
@@ -300,6 +308,14 @@ def _stems(path: str) -> Iterator[str]:
     for part in _BETWEEN.split(path):
         yield part.lstrip(".").partition(".")[0]
         yield part.rpartition(".")[2]
+
+
+def nearest_word(mention: Mention) -> str | None:
+    """Return the word that decides about a path, where it says that something is done to it."""
+    if _LEFT.match(mention.behind):
+        return None
+    name, word = _nearest(mention.before)
+    return word if name in {"make", "carry", "handle"} else None
 
 
 class NamedFiles:

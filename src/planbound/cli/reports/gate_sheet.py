@@ -11,6 +11,7 @@ from planbound.engine.gate.approval import Approval, Method, Strength
 from planbound.engine.gate.weakening import say_expectation, weakenings
 from planbound.engine.judging.case import demands_red
 from planbound.engine.judging.proof import foretold
+from planbound.engine.judging.scope import Scope, covers
 from planbound.engine.judging.verdict import Verdict, VerdictKind
 from planbound.engine.run.budget import SAFE
 from planbound.plan.limits import Budget, format_budget
@@ -19,6 +20,7 @@ from planbound.plan.parse import parse
 from planbound.source.visible import visible
 from planbound.usecases.differences import difference
 from planbound.usecases.gate import Sheet
+from planbound.verify.told_to_change import told_by
 
 DIGITS = 12
 """How many digits of a digest are shown."""
@@ -62,7 +64,7 @@ def lines(view: View, terminal: Terminal) -> Iterator[str]:
             step.baseline.value if step.baseline else None, view.configuration.baseline
         )
         verdict = found.get(("step", step.label))
-        yield from _step(step, plan, verdict, terminal, red=red)
+        yield from _step(step, sheet, verdict, terminal, red=red)
         if step.label in view.skipped:
             yield f"   {terminal.style('skipped: it stays in the plan and is not done', 'yellow')}"
     yield from _conditions("at the end", "postcondition", plan.postconditions, found, terminal)
@@ -138,17 +140,28 @@ def _differences(view: View, terminal: Terminal) -> Iterator[str]:
 
 
 def _step(
-    step: Step, plan: Plan, found: Verdict | None, terminal: Terminal, *, red: bool
+    step: Step, sheet: Sheet, found: Verdict | None, terminal: Terminal, *, red: bool
 ) -> Iterator[str]:
+    plan = sheet.plan
     target = f" ({visible(step.target.value)})" if step.target else ""
     yield f"{step.label}. {terminal.style(visible(step.title), 'bold')}{target}"
     touches = _names(item.value for item in plan.touches_of(step))
     anything = step.touches is None and not plan.touches_of(step)
-    yield f"   may touch {'anything' if anything else touches}"
+    yield f"   may touch {_anything(step, sheet) if anything else touches}"
     if step.budget:
         yield f"   may spend {format_budget(step.budget.value)}"
     now = _now(found, terminal, foretold(red=red)) if found else None
     yield from _contract(step.contract, _demands(step, red=red), now)
+
+
+def _anything(step: Step, sheet: Sheet) -> str:
+    """Say what a step without touches may change of what judges it: what its task tells it to."""
+    scope = Scope(None, told=told_by(step))
+    named = [path for path in sheet.judges if covers(scope, path)]
+    if not named:
+        return "anything"
+    more = f" and {len(named) - _SHOWN} more" if len(named) > _SHOWN else ""
+    return f"anything, and judges that its task tells it to change: {_names(named[:_SHOWN])}{more}"
 
 
 def _conditions(

@@ -2,13 +2,15 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
+from contextlib import suppress
 from typing import NamedTuple
 
 from planbound.engine.judging.scope import Scope
 from planbound.engine.judging.verdict import Subject
-from planbound.plan.glob import parse_glob
+from planbound.plan.glob import Glob, GlobError, parse_glob
 from planbound.plan.model import Baseline, Condition, Contract, Evidence, Plan, Step
+from planbound.verify.told_to_change import Told, told_by
 
 
 class Case(NamedTuple):
@@ -73,10 +75,16 @@ def _condition(condition: Condition, subject: Subject) -> Case:
 
 def plan_scope(plan: Plan) -> Scope:
     """Return what the steps of a plan may change together."""
-    patterns: dict[str, None] = {}
-    for step in plan.steps:
-        touches = plan.touches_of(step)
-        if step.touches is None and not touches:
-            return Scope(None)  # a step that may change anything
-        patterns.update(dict.fromkeys(item.value for item in touches))
-    return Scope(tuple(parse_glob(item) for item in patterns))
+    declared = [item.value for step in plan.steps for item in plan.touches_of(step)]
+    free = [step for step in plan.steps if step.touches is None and not plan.touches_of(step)]
+    if not free:
+        return Scope(tuple(parse_glob(item) for item in dict.fromkeys(declared)))
+    told = [told_by(step) for step in free]  # steps that may change anything
+    named = (*_valid(declared), *(glob for each in told for glob in each.named))
+    return Scope(None, told=Told(named, tuple(glob for each in told for glob in each.added)))
+
+
+def _valid(patterns: Iterable[str]) -> Iterator[Glob]:
+    for text in dict.fromkeys(patterns):
+        with suppress(GlobError):
+            yield parse_glob(text)

@@ -50,10 +50,13 @@ def meaning(
     expectations: Sequence[Expectation],
     summary: Summary | None,
     failing: frozenset[int] = frozenset(),
+    *,
+    wants_failures: bool = False,
 ) -> Finding:
     """Return what an outcome means for a contract.
 
     `failing` are codes that say no more than that tests failed, where that is no failure by itself.
+    Where failures are wanted, a run in which one test fails and not one passes checked something.
     """
     match outcome.ending:
         case Ending.NOT_STARTED:
@@ -67,7 +70,8 @@ def meaning(
         case Ending.SIGNALLED:
             return Finding(VerdictKind.KILLED, f"ended by {_signal(outcome.signal)}")
         case Ending.EXITED:
-            return _exited(outcome, expectations, summary, failing)
+            red = wants_failures and summary is not None and summary.failed > 0
+            return _exited(outcome, expectations, summary, failing, is_red_wanted=red)
         case _:
             assert_never(outcome.ending)
 
@@ -77,6 +81,8 @@ def _exited(
     expectations: Sequence[Expectation],
     summary: Summary | None,
     failing: frozenset[int],
+    *,
+    is_red_wanted: bool,
 ) -> Finding:
     code = outcome.exit_code
     wanted = [item.code for item in expectations if isinstance(item, ExitCodeIs)]
@@ -85,7 +91,7 @@ def _exited(
     for item in expectations:
         if not isinstance(item, _COUNTED) and (reason := _unmet(item, outcome)):
             return Finding(VerdictKind.FAIL, reason)
-    if summary is not None and not summary.passed:
+    if summary is not None and not summary.passed and not is_red_wanted:
         return Finding(VerdictKind.VACUOUS, f"{said(summary)}: nothing passed")
     for item in expectations:
         if isinstance(item, MinimumTests):

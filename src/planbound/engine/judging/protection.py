@@ -8,7 +8,7 @@ from typing import NamedTuple
 from planbound.engine.judging.caches import is_cache, is_disguised
 from planbound.engine.judging.judges import Judges
 from planbound.engine.judging.planted import runs_by_itself
-from planbound.engine.judging.scope import Scope, outside
+from planbound.engine.judging.scope import Scope, covers, may_add, outside
 from planbound.engine.judging.verdict import Tampering
 from planbound.engine.manifest import (
     Change,
@@ -59,7 +59,7 @@ def protect(changes: Sequence[Change], judges: Judges, scope: Scope) -> Protecti
         elif reason == _DISGUISED and not outside((change,), scope):
             flagged.append(Tampering(change.path, reason))
             removed.append(change.path)
-        elif scope.patterns is not None and not outside((change,), scope):
+        elif _is_own(change, scope):
             own.append(change.path)
         elif _is_only_flagged(change, reason, scope):
             flagged.append(Tampering(change.path, reason))
@@ -104,6 +104,18 @@ def _concern(change: Change, judges: Judges) -> str | None:
         return "added"
     reason = runs_by_itself(path)
     return f"{_BY_ITSELF}{reason}" if reason else None
+
+
+def _is_own(change: Change, scope: Scope) -> bool:
+    """Say whether a step may change a judge: by touches, or where there are none by its task."""
+    if scope.patterns is not None:
+        return not outside((change,), scope)
+    if outside((change,), scope):
+        return False
+    if covers(scope, change.path):
+        return True
+    is_new = change.kind is ChangeKind.ADDED and runs_by_itself(change.path) is None
+    return is_new and may_add(scope, change.path)
 
 
 def _is_only_flagged(change: Change, reason: str, scope: Scope) -> bool:

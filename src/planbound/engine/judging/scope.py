@@ -9,6 +9,7 @@ from typing import NamedTuple
 from planbound.engine.manifest import Change, ChangeKind, EntryType
 from planbound.plan.glob import Glob, GlobError, parse_glob
 from planbound.source.pattern import lazy_pattern
+from planbound.verify.told_to_change import Told
 
 # With these git runs code, or looks away. Everything else is what a commit writes.
 _GIT_MOVES = lazy_pattern(r"\.git/(?:modules/.+/|worktrees/[^/]+/)?HEAD", re.DOTALL)
@@ -25,11 +26,21 @@ class Scope(NamedTuple):
     """None: no touches are declared anywhere, everything is allowed."""
     also: tuple[Glob, ...] | None = None
     """What a role may change: a change has to be allowed by both; None: the role has no limit."""
+    told: Told = Told()
+    """Where no touches are declared: which judges the task tells to change, or to add to."""
 
 
 def covers(scope: Scope, path: str) -> bool:
-    """Say whether a file is named by what may be changed; no scope at all names nothing."""
-    if scope.patterns is None or not any(glob.matches(path) for glob in scope.patterns):
+    """Say whether a file is named by what may be changed: by touches, or by the task."""
+    named = scope.told.named if scope.patterns is None else scope.patterns
+    if not any(glob.matches(path) for glob in named):
+        return False
+    return scope.also is None or any(glob.matches(path) for glob in scope.also)
+
+
+def may_add(scope: Scope, path: str) -> bool:
+    """Say whether the task tells to add files here, where no touches say what may be changed."""
+    if scope.patterns is not None or not any(glob.matches(path) for glob in scope.told.added):
         return False
     return scope.also is None or any(glob.matches(path) for glob in scope.also)
 

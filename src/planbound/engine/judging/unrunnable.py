@@ -29,6 +29,12 @@ _WITHOUT_PYTHON = BUILTINS | words("""
     tr tsc uname uniq vitest wc which xargs yarn zcat
     """)
 _ASK_GIT = BUILTINS | words("awk cat cut egrep expr fgrep git grep head sed sort tail tr uniq wc")
+_ASK_OUTSIDE = words("""
+    acli aws az curl docker doctl flyctl gcloud gh glab helm heroku http https hub jira kubectl
+    mongosh mysql nc netlify oc pg_isready podman psql redis-cli scp sftp ssh systemctl tea
+    terraform tofu vercel wget wrangler xh
+    """)
+"""What is asked of services, and not of files."""
 _RUNNERS = words("""
     alembic bandit behave black build celery coverage django flake8 flask green gunicorn hatch
     hypothesis isort jupyter mkdocs mypy nose nose2 nox pdm pip pipenv poetry pre_commit pydocstyle
@@ -77,7 +83,12 @@ _NO_NETWORK = lazy_pattern(
     r"|Could(?: not|n't) resolve host(?:name)?\b|unable to resolve host address"
     r"|Could not reach host \S{1,200}|Could not transfer artifact|UnknownHostException"
     r"|curl error 6 while downloading|could not download file from 'https?:"
+    r"|^error connecting to \S{1,200}$"
     r")"
+)
+_NO_SIGN_IN = lazy_pattern(
+    r"(?m)please run:\s+gh auth login|set the (G[HL]_TOKEN|GITHUB_TOKEN) environment variable"
+    r"|glab auth login"
 )
 
 
@@ -107,13 +118,22 @@ def may_use_python(script: Script) -> bool:
 
 def asks_only_git(script: Script) -> bool:
     """Say whether a contract asks git, whose answers depend on more than files, and nobody else."""
-    names = {
+    names = _called(script)
+    return not script.broken and "git" in names and names <= _ASK_GIT
+
+
+def asks_outside(script: Script) -> bool:
+    """Say whether a contract asks a service: a pull request that was opened changes no file."""
+    return not script.broken and not _called(script).isdisjoint(_ASK_OUTSIDE)
+
+
+def _called(script: Script) -> set[str]:
+    return {
         (word.value or "/").rpartition("/")[2]
         for call in script.calls
         for word in (call.word, *call.wrappers)
         if word is not None
     }
-    return not script.broken and "git" in names and names <= _ASK_GIT
 
 
 def examined(
@@ -136,6 +156,12 @@ def _lacks(finding: Finding, outcome: Outcome, around: Surroundings) -> Iterator
             VerdictKind.UNRUNNABLE,
             f"exit {code}: it needs the network, and contracts have none; install what it fetches"
             " before the run (`uv sync`, `npm ci`), or say `[contracts] network = true`",
+        )
+    if found := _NO_SIGN_IN.search(said):
+        yield Finding(
+            VerdictKind.UNRUNNABLE,
+            f"exit {code}: it is not signed in; name the variable of its token in"
+            f" `[contracts] env`, such as `{found[1] or 'GH_TOKEN'}`",
         )
     if found := _RUN_BY_PYTHON.search(outcome.stderr.text()):
         yield _run_by_python(found[1], code, around)

@@ -6,6 +6,7 @@ from collections.abc import Collection, Mapping
 from types import MappingProxyType
 from typing import NamedTuple
 
+from planbound.engine.judging.reproduction import is_reproduction
 from planbound.engine.recovery.failure import trouble_words
 from planbound.engine.run.budget import Excess, Expected, Shortages, excess, shortages
 from planbound.engine.run.layout import Slot, are_disjoint
@@ -230,7 +231,10 @@ def end_holds(state: RunState, final_tree: str | None) -> bool:
 
 
 def unsure_steps(state: RunState, tree: str) -> list[int]:
-    """Return the steps that are proved or hold, and that nobody has judged on this tree."""
+    """Return the steps that are proved or hold, and that nobody has judged on this tree.
+
+    What shows a fault is not among them: it has to fail once the fault is mended.
+    """
     return [
         index
         for index, step in enumerate(state.steps)
@@ -238,4 +242,5 @@ def unsure_steps(state: RunState, tree: str) -> list[int]:
         and step.result != "attested"
         and state.final.get(index) != tree
         and not (tree and step.judged_tree == tree and step.verdict == "pass")
+        and not is_reproduction(state.layout.slots[index].step.contract)
     ]

@@ -6,6 +6,7 @@ from typing import assert_never
 
 from planbound.engine.judging.case import Case, cases
 from planbound.engine.judging.proof import proof_of
+from planbound.engine.judging.reproduction import is_reproduction
 from planbound.engine.judging.verdict import Subject
 from planbound.engine.loop.finalization import (
     REFUSALS,
@@ -106,6 +107,8 @@ def _is_judged(work: Work, case: Case) -> bool:
 
 
 def _is_due(work: Work, case: Case) -> bool:
+    if _item(work, case).standing.is_green and is_reproduction(case.contract):
+        return False  # it has to fail once the fault is mended
     # What is outside the tree, such as a service, may be another at any time.
     return _is_probed(work, case) or _item(work, case).tree != work.tree
 

@@ -22,6 +22,7 @@ from planbound.ports.agent import Agent, Usage
 from planbound.ports.journal import Query
 from planbound.usecases.run.attempt import Brief
 from planbound.usecases.run.session import Session
+from planbound.verify.told_to_change import Told, told_by
 
 _NOTHING = Budget(tokens=0, dollars=Decimal(0), seconds=Decimal(0))
 _LOOKED_BACK = 100
@@ -126,6 +127,7 @@ class Staffing:
         return Scope(
             None if slot.touches is None else (*slot.touches, *beside),
             None if limit is None else (*limit, *beside),
+            told_by(slot.step) if slot.touches is None else Told(),
         )
 
     def max_cost(self, agent: Agent | None) -> Decimal | None:

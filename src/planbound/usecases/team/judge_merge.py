@@ -7,6 +7,7 @@ from typing import NamedTuple
 
 from planbound.engine.judging.case import Case, cases
 from planbound.engine.judging.frozen import Frozen
+from planbound.engine.judging.reproduction import is_reproduction
 from planbound.engine.judging.scope import Scope
 from planbound.engine.judging.verdict import Subject, Verdict, VerdictKind
 from planbound.engine.run.state import RunState
@@ -68,7 +69,9 @@ def demand_of(slug: str, state: RunState) -> Demand:
     kept = [
         case
         for case, step in zip(steps, state.steps, strict=True)
-        if step.phase not in _LEFT_OUT and step.result != "attested"
+        if step.phase not in _LEFT_OUT
+        and step.result != "attested"
+        and not is_reproduction(case.contract)
     ]
     conditions = [
         case

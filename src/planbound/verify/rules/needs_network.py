@@ -4,7 +4,8 @@
 Reports calls that download: installers (`pip install`, `npm ci`, `uv sync`, ...), programs that are
 fetched to be run (`uvx`, `npx` of what is not in `node_modules`, `uv run` where the project has no
 environment yet), runners that make their environments anew (`tox`, `nox`), `git clone` and `curl`
-of another host. With `[contracts] network = true` nothing is reported.
+of another host, and what asks a service such as GitHub (`gh`, `glab`). With `[contracts] network =
+true` nothing is reported.
 
 ## Why it matters
 Contracts run without a network, so that what they say depends on the workspace alone. The contract
@@ -107,6 +108,9 @@ _INSTALLS: dict[str, Callable[[Call], bool]] = {
     "curl": _elsewhere,
     "wget": _elsewhere,
 }
+_SERVICES = frozenset({"gh", "glab", "hub", "tea"})
+"""What asks a service for everything that it says."""
+_SIGNED_IN = "say `[contracts] network = true`, and name the variable of its token in `env`"
 _ALIASES = dict.fromkeys(words("pip3"), "pip")
 
 
@@ -119,9 +123,11 @@ def check(subject: Subject) -> Iterable[Finding]:
             text = case.script.text[call.start : call.end]
             if call.optional or call.name in case.script.functions:
                 continue
-            if _fetches(call, text, subject.facts):
+            asks = call.program in _SERVICES and not any(each in text.split() for each in _OFFLINE)
+            if asks or _fetches(call, text, subject.facts):
                 message = f"`{shortened(text)}` needs the network, and contracts have none"
-                yield Finding(case.command.locate(call.start, call.end), message, _BEFORE)
+                hint = _SIGNED_IN if asks else _BEFORE
+                yield Finding(case.command.locate(call.start, call.end), message, hint)
 
 
 def _fetches(call: Call, text: str, facts: Facts) -> bool:
