@@ -108,6 +108,25 @@ def test_a_plan_of_people_does_not_become_an_agents_own(bench: Scratch) -> None:
     assert HOW in loop.step_update("make-a", "in_progress").text
 
 
+def test_what_was_never_approved_was_not_changed_since_its_approval(tmp_path: Path) -> None:
+    scratch = Scratch(tmp_path, "[gate]\napproval = false\n")
+    scratch.goes("new", "mine")
+    write(scratch, MAKE_A)
+    loop = scratch.loop(name="mine")
+    assert loop.step_update(1, "in_progress").ok
+    write(scratch, MAKE_A, Step("Make b"))
+    assert loop.step_update(2, "in_progress").ok
+
+
+def test_a_policy_may_say_the_yes(tmp_path: Path) -> None:
+    scratch = Scratch(tmp_path, '[gate.policies.small]\ntouches = ["src/**"]\nsteps = 3\n')
+    write(scratch, MAKE_A, Step("Make b"), Step("Make c"))
+    loop = scratch.loop(name="mine")
+    assert HOW in loop.step_update(1, "in_progress").text
+    scratch.goes("approve", "mine", "--policy", "small")
+    assert loop.step_update(1, "in_progress").ok
+
+
 def test_a_name_is_free_again_when_the_plan_is_at_its_end(bench: Scratch) -> None:
     write(bench, MAKE_A)
     bench.goes("verify", "mine")

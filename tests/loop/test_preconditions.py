@@ -89,6 +89,21 @@ def test_a_plan_of_people_has_its_preconditions_judged_too(bench: Scratch) -> No
 
 
 @pytest.mark.requirement("loop.preconditions")
+def test_a_precondition_that_a_person_attests_waits_for_the_person(bench: Scratch) -> None:
+    text = plan_text(Step("Make a", contract="grep -qx right src/a"), before=["test -e ready"])
+    fence = "```shell\n   test -e ready\n   ```"
+    assert fence in text
+    text = text.replace(fence, '**contract:** attest "the customer agreed"')
+    bench.write(".harness/PLAN-mine.md", text)
+    bench.approve("mine")
+    loop = bench.loop(name="mine")
+    assert "a person attests it by `planbound attest`" in loop.step_update(1, "in_progress").text
+    bench.goes("attest", "mine", "precondition:1", "--as", "ann")
+    assert loop.step_update(1, "in_progress").ok
+    assert "attested by ann" in loop.plan_show().text
+
+
+@pytest.mark.requirement("loop.preconditions")
 def test_a_precondition_without_a_contract_is_claimed_with_evidence(bench: Scratch) -> None:
     loop = bench.loop()
     loop.plan_create("Do it", [A], preconditions=["The customer agreed"])

@@ -26,7 +26,8 @@ Write a plan for this goal, and do nothing else yet:
    less, each with a title, a task that says what is to be done, the files that it touches, and a
    contract: a shell command that fails now and passes exactly when the step is done. `true`,
    `echo` and commands that cannot fail prove nothing.
-3. Add postconditions for what must hold at the end, whatever the steps did.
+3. Add preconditions for what must be true before the first step, and postconditions for what must
+   hold at the end, whatever the steps did.
 4. Read the answer, mend what it finds wrong, and show the plan with `plan_show`.
 """
 

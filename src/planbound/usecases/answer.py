@@ -234,8 +234,9 @@ def _is_in_the_loop(recorder: Recorder, slug: str) -> bool:
     """Say whether an agent works on a plan by itself, which is no run."""
     loop = LoopState()
     loop.apply_all(recorder.journal.read(Query(plan=slug)))
-    begun = loop.origin == TOOLS or loop.all_refusals or loop.steps or loop.preconditions
-    return bool(begun) and loop.outcome in {None, INCOMPLETE}
+    # An approved plan may be worked off by either; what a person says of its start counts for both.
+    known = loop.origin == TOOLS or loop.is_known or loop.preconditions
+    return bool(known) and loop.outcome in {None, INCOMPLETE}
 
 
 def _statement(state: RunState, slot: Slot | None, condition: tuple[str, str] | None) -> str:

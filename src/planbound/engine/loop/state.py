@@ -130,7 +130,7 @@ class LoopState:
         self.digest, self.text = _text(details.get("to")), _text(details.get("text"))
         # The very text that a person approved is approved wherever it comes back.
         self.approved = self.digest if self.digest == self._sanctioned else None
-        by_hand = self.origin != TOOLS and "session" in details
+        by_hand = self.origin != TOOLS and "session" in details and self._sanctioned is not None
         self.was_changed = by_hand and self.approved is None
         self.asked, self.rejected = False, None
         self._probes(details)
