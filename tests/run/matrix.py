@@ -204,6 +204,7 @@ class Ordeal:
         assert len(log.of("EXECUTION_COMPLETE")) == 1
         assert bench.verifies(), "the chain of the journal is broken"
         check_dispatches(log)
+        check_recoveries(log)
         plan = parse(bench.plan_file.read_bytes(), path="PLAN.md")
         assert plan.status is not None
         assert plan.status.value == "done"
@@ -243,6 +244,12 @@ def check_dispatches(log: Log) -> None:
         elif event.kind == "TASK_COMPLETED":
             assert event.task not in proved, f"`{event.task}` was completed twice"
             proved.add(event.task)
+
+
+def check_recoveries(log: Log) -> None:
+    """Check that of every recovery it is told once what came of it."""
+    told = [event["recovery"] for event in log.of("RECOVERY_OUTCOME")]
+    assert sorted(told) == sorted(event.id for event in log.of("RECOVERY_APPLIED"))
 
 
 def survive(rig: Rig, point: Point) -> None:
