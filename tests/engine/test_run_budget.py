@@ -8,7 +8,7 @@ from decimal import Decimal
 import pytest
 
 from planbound.engine.agents import AgentRules, Price, estimate_of
-from planbound.engine.run.budget import Excess, Expected, Shortages
+from planbound.engine.run.budget import NOBODY, Excess, Expected, Shortages
 from planbound.engine.run.decide import Action, Ask, AskBudget, Await, Begin, Pace, decide
 from planbound.engine.run.layout import lay_out
 from planbound.engine.run.state import RunState
@@ -122,6 +122,15 @@ def test_a_budget_of_the_plan_that_is_large_or_not_there_asks_nothing() -> None:
         assert isinstance(story.next(), Begin)
         story.attempt("make-a", tokens=40_000, dollars="0.30", duration=200.0)
         assert isinstance(story.next(), Begin)
+
+
+def test_a_step_that_nobody_works_on_needs_nothing() -> None:
+    own = Step("make b", depends="none", attest="it is so", fields="**budget:** 500 tokens")
+    story = Story(STEPS[0], own, budget="1,000 tokens")
+    story.attempt("make-a", tokens=900)
+    assert isinstance(story.next(), AskBudget)
+    story.expected = {1: NOBODY}
+    assert isinstance(story.next(), Begin)
 
 
 # -- where the number comes from ---------------------------------------------------------------

@@ -68,6 +68,10 @@ class Expected(NamedTuple):
     """What attempts of its role used in other plans."""
 
 
+NOBODY = Expected(most=Budget(tokens=0, dollars=Decimal(0), seconds=Decimal(0)))
+"""Of a step that a person answers for, and no agent works on."""
+
+
 class Need(NamedTuple):
     """How much of one limit an attempt is likely to need."""
 
@@ -182,6 +186,8 @@ def shortages(
     `beside`: what the attempts need that are under way is not left any more.
     """
     step = state.steps[slot.place]
+    if expected.get(slot.place) == NOBODY:
+        return None
     own, (allowed, spent) = _step(state, slot), _plan(state)
     found: list[Shortage] = []
     for limit in Limit:

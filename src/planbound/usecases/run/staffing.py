@@ -11,7 +11,7 @@ from planbound.engine.bounds import agent_seconds
 from planbound.engine.judging.scope import Scope
 from planbound.engine.prompt import Given, write_follow_up
 from planbound.engine.roles import USUAL, Role, role_of
-from planbound.engine.run.budget import Allowance, Expected, room
+from planbound.engine.run.budget import NOBODY, Allowance, Expected, room
 from planbound.engine.run.layout import Slot
 from planbound.engine.run.step_state import Use, used_in
 from planbound.errors import Refused
@@ -24,7 +24,6 @@ from planbound.usecases.run.attempt import Brief
 from planbound.usecases.run.session import Session
 from planbound.verify.told_to_change import Told, told_by
 
-_NOTHING = Budget(tokens=0, dollars=Decimal(0), seconds=Decimal(0))
 _LOOKED_BACK = 100
 """So many attempts of all plans say what one of a role is likely to use."""
 OVER_MAX_COST = "budget: the agent's own"
@@ -72,7 +71,7 @@ class Staffing:
         target = slot.step.target.value if slot.step.target else None
         agent = self._find(slot, target)
         if agent is None:
-            return Expected(most=_NOTHING)
+            return NOBODY
         configuration = self.session.desk.configuration
         rules, budget = configuration.agents.get(agent.name), configuration.budget
         role = self.role(slot)
