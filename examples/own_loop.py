@@ -20,6 +20,8 @@ def main() -> None:
         os.environ["PLANBOUND_STATE"] = str(Path(scratch, "state"))
 
         session = planbound.open_session(str(folder))
+        prompt = planbound.instructions()  # what a model is told first, beside its own task
+        print(prompt.splitlines()[0])
         said = session.call(
             "plan_create",
             objective="Say hello",

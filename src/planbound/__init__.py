@@ -10,7 +10,7 @@ __version__ = "0.1.0"
 
 _OF_THE_LOOP = frozenset(
     "Accept Capped Ending FinalizationGate IncompletePlan Reject Session Silent Told Verifier"
-    " gate open_session run_gated tools".split()
+    " gate instructions open_session run_gated tools".split()
 )
 
 

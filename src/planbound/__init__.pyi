@@ -10,6 +10,7 @@ from planbound.loop import Silent as Silent
 from planbound.loop import Told as Told
 from planbound.loop import Verifier as Verifier
 from planbound.loop import gate as gate
+from planbound.loop import instructions as instructions
 from planbound.loop import open_session as open_session
 from planbound.loop import run_gated as run_gated
 from planbound.loop import tools as tools

@@ -682,7 +682,7 @@ def test_markdown_in_what_an_agent_says_is_no_structure(bench: Scratch, text: st
     loop.step_update(1, "done", f"{text} and I looked at it", notes=text)
     assert "is begun" in loop.step_update(2, "in_progress", notes=text).text
     shown = loop.plan_show().text
-    assert shown.count("\n") == 3, shown
+    assert shown.count("\n") == 6, shown
 
 
 # -- cost and robustness -----------------------------------------------------------------------

@@ -7,7 +7,7 @@ from __future__ import annotations
 
 from planbound.engine.loop.finalization import Accept, Capped, Reject, Silent
 from planbound.loop.gate import Ending, FinalizationGate, IncompletePlan, gate, run_gated
-from planbound.loop.session import Session, Verifier, open_session
+from planbound.loop.session import Session, Verifier, instructions, open_session
 from planbound.loop.tools import tools
 from planbound.usecases.loop.told import Told
 
@@ -23,6 +23,7 @@ __all__ = [
     "Told",
     "Verifier",
     "gate",
+    "instructions",
     "open_session",
     "run_gated",
     "tools",

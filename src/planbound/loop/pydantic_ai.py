@@ -22,17 +22,11 @@ from pydantic_ai.toolsets import FunctionToolset
 from pydantic_graph import End
 
 from planbound.engine.loop.finalization import Capped, Reject
+from planbound.engine.loop.instructions import INSTRUCTIONS
 from planbound.loop.gate import IncompletePlan
 from planbound.loop.session import Session
 from planbound.loop.tools import tools
 
-INSTRUCTIONS = (
-    "A harness holds you to a plan. Before a task of more than one step, write the plan with"
-    " `plan_create`, with a contract or a check for every step that can have one. Call"
-    " `step_update` when you begin a step and when it is done: the harness judges it then. You may"
-    " end when the plan is done. Only what is missing outside of the workspace is set to blocked,"
-    " with the reason; tests that fail are the work."
-)
 _REJECTED, _CAPPED, _PASSED = "rejected", "capped", "passed"
 
 

@@ -8,6 +8,7 @@ from collections.abc import Callable, Iterator, Mapping
 
 from planbound.engine.loop.checks import compile_check
 from planbound.engine.loop.finalization import Accept, Decision, Silent
+from planbound.engine.loop.instructions import INSTRUCTIONS
 from planbound.engine.loop.state import INCOMPLETE, RELEASED
 from planbound.errors import PlanboundError, UsageError
 from planbound.journal.event import EventKind
@@ -122,6 +123,18 @@ class Session:
         claimed, blocked = _texts(details.get("claimed")), _texts(details.get("blocked"))
         holds, start = _texts(details.get("holds")), _texts(details.get("preconditions"))
         return Accept(str(outcome), claimed, blocked, holds, start)
+
+
+def instructions(session: Session | None = None) -> str:
+    """Return how an agent is to work with the plan tools, for the system prompt of your own loop.
+
+    It is what MCP and the skill tell, and holds before there is a plan, too.
+
+    Args:
+        session: With a session that has a plan, also where that plan is.
+    """
+    plan = session.orientation() if session is not None else None
+    return f"{INSTRUCTIONS}\n{plan}\n" if plan else INSTRUCTIONS
 
 
 def _texts(value: Json) -> tuple[str, ...]:

@@ -74,7 +74,13 @@ class _PlanTools:
         return self._say("plan_show", locals())
 
     def step_update(
-        self, step: str | int, status: Status, evidence: str = "", notes: str = ""
+        self,
+        *,
+        step: str | int | None = None,
+        status: Status,
+        evidence: str = "",
+        notes: str = "",
+        step_number: str | int | None = None,
     ) -> str:
         """Say where a step is: `in_progress` when you begin it, `done` when it is done.
 
@@ -88,10 +94,17 @@ class _PlanTools:
             status: Where it is now.
             evidence: For `done`, what you ran or looked at and what you saw; for `blocked`, why.
             notes: Whatever helps later.
+            step_number: The same as `step`; one of them is enough.
         """
         return self._say("step_update", locals())
 
-    def postcondition_verify(self, postcondition: str | int, evidence: str = "") -> str:
+    def postcondition_verify(
+        self,
+        *,
+        postcondition: str | int | None = None,
+        evidence: str = "",
+        postcondition_number: str | int | None = None,
+    ) -> str:
         """Have a postcondition judged when the steps are done.
 
         Where it has a contract the harness runs it; where it has none, evidence is demanded, and
@@ -100,10 +113,17 @@ class _PlanTools:
         Args:
             postcondition: Its number.
             evidence: How it can be seen that it holds.
+            postcondition_number: The same as `postcondition`; one of them is enough.
         """
         return self._say("postcondition_verify", locals())
 
-    def postcondition_block(self, postcondition: str | int, reason: str) -> str:
+    def postcondition_block(
+        self,
+        *,
+        postcondition: str | int | None = None,
+        reason: str,
+        postcondition_number: str | int | None = None,
+    ) -> str:
         """Say that a postcondition cannot be reached, and why.
 
         The plan then ends as `finished with blocked items`, never as `done`.
@@ -111,6 +131,7 @@ class _PlanTools:
         Args:
             postcondition: Its number.
             reason: Why it cannot be reached.
+            postcondition_number: The same as `postcondition`; one of them is enough.
         """
         return self._say("postcondition_block", locals())
 
@@ -174,11 +195,15 @@ def _plain(method: Callable[..., str]) -> Callable[..., str]:
 
     @wraps(method)
     def call(*args: object, **arguments: object) -> str:
+        # Models give names, people may leave them out, also where one of two names is enough.
+        by_place = dict(zip(signature.parameters, args, strict=False))
         try:
-            signature.bind(*args, **arguments)
+            if len(args) > len(signature.parameters) or by_place.keys() & arguments.keys():
+                signature.bind(*args, **arguments)
+            signature.bind(**by_place, **arguments)
         except TypeError as error:
             return f"`{method.__name__}` was called wrongly: {error}"
-        return method(*args, **arguments)
+        return method(**by_place, **arguments)
 
     del call.__wrapped__  # nobody is to find the method behind it
     call.__signature__ = signature  # type: ignore[attr-defined]  # what `inspect` looks for

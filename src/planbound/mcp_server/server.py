@@ -13,6 +13,7 @@ from mcp.server.mcpserver.prompts import Prompt
 from mcp_types import Resource, ToolAnnotations
 
 from planbound import __version__
+from planbound.engine.loop.instructions import INSTRUCTIONS
 from planbound.errors import PlanboundError, UsageError
 from planbound.mcp_server import prompts
 from planbound.mcp_server.approval import Approvals, request_tool
@@ -20,12 +21,6 @@ from planbound.mcp_server.calls import EVERY, Calls
 from planbound.mcp_server.documents import Documents
 from planbound.mcp_server.tools import READS, REPEATABLE, WRITES, PlanTools
 from planbound.usecases.loop.loop import Loop
-
-INSTRUCTIONS = """\
-Planbound holds you to the plan. Begin a task of more than one step with `plan_create` (or \
-`plan_show` where there is a plan); say `step_update` when you begin and when you end a step; \
-call `plan_finish` before you say that you are done. The harness runs the contracts itself: only \
-what it has seen pass is proved. People, not you, approve, waive, attest and answer."""
 
 
 class PlanServer(MCPServer[Any]):

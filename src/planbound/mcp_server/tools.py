@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from typing import Annotated, Literal
+from typing import Annotated, Any, Literal
 
 from mcp.server.mcpserver import Context
 from mcp_types import CallToolResult, ToolAnnotations
@@ -97,12 +97,14 @@ class PlanTools:
     async def step_update(
         self,
         context: Context,
-        step: Annotated[Which, Field(description="the step's id or its number")],
+        *,
+        step: Annotated[Which | None, Field(description="the step's id or its number")] = None,
         status: Literal["pending", "in_progress", "done", "blocked"],
         evidence: Annotated[
             Text, Field(description="for `done`: what you did and what you saw; for `blocked`: why")
         ] = "",
         notes: Annotated[Text, Field(description="whatever helps later")] = "",
+        step_number: Annotated[Which | None, Field(description="the same as `step`")] = None,
     ) -> Answered:
         """Say where a step is: `in_progress` when you begin it, `done` when it is done.
 
@@ -111,47 +113,57 @@ class PlanTools:
         the output. Then mend the work and call this again. `blocked` is for what is missing outside
         of the workspace, never for tests that fail; it demands the reason.
         """
-        given = (step, status, evidence, notes)
+        name, more = _called("step", step, step_number)
         return await self._do(
             context,
-            f"judging step {step}" if status == "done" else f"noting step {step}",
-            given,
-            lambda loop: loop.step_update(step, status, evidence, notes),
+            f"judging step {name}" if status == "done" else f"noting step {name}",
+            (step, status, evidence, notes, step_number),
+            lambda loop: loop.step_update(name, status, evidence, notes, **more),
         )
 
     async def postcondition_verify(
         self,
         context: Context,
-        postcondition: Annotated[Which, Field(description="its id or its number")],
+        *,
+        postcondition: Annotated[Which | None, Field(description="its number")] = None,
         evidence: Annotated[Text, Field(description="how it can be seen that it holds")] = "",
+        postcondition_number: Annotated[
+            Which | None, Field(description="the same as `postcondition`")
+        ] = None,
     ) -> Answered:
         """Have a postcondition judged when the steps are done.
 
         Where it has a contract the harness runs it; where it has none, evidence is demanded and it
         counts as claimed.
         """
+        name, more = _called("postcondition", postcondition, postcondition_number)
         return await self._do(
             context,
-            f"judging postcondition {postcondition}",
-            (postcondition, evidence),
-            lambda loop: loop.postcondition_verify(postcondition, evidence),
+            f"judging postcondition {name}",
+            (postcondition, evidence, postcondition_number),
+            lambda loop: loop.postcondition_verify(name, evidence, **more),
         )
 
     async def postcondition_block(
         self,
         context: Context,
-        postcondition: Annotated[Which, Field(description="its id or its number")],
+        *,
+        postcondition: Annotated[Which | None, Field(description="its number")] = None,
         reason: Annotated[Text, Field(description="why it cannot be reached")],
+        postcondition_number: Annotated[
+            Which | None, Field(description="the same as `postcondition`")
+        ] = None,
     ) -> Answered:
         """Say that a postcondition cannot be reached, and why.
 
         The plan then ends as `finished with blocked items`, never as `done`.
         """
+        name, more = _called("postcondition", postcondition, postcondition_number)
         return await self._do(
             context,
-            f"noting postcondition {postcondition}",
-            (postcondition, reason),
-            lambda loop: loop.postcondition_block(postcondition, reason),
+            f"noting postcondition {name}",
+            (postcondition, reason, postcondition_number),
+            lambda loop: loop.postcondition_block(name, reason, **more),
         )
 
     async def plan_amend(
@@ -224,3 +236,12 @@ class PlanTools:
     ) -> CallToolResult:
         wrong = trouble(*given)
         return failed(wrong) if wrong else await self.calls.tell(context, doing, act)
+
+
+def _called(
+    kind: str, name: str | int | None, number: str | int | None
+) -> tuple[str | int | None, dict[str, Any]]:
+    """Return how an item is called; where both names are given, the loop says whether they fit."""
+    if name is None:
+        return number, {}
+    return name, {} if number is None else {f"{kind}_number": number}

@@ -32,6 +32,8 @@ class Entry(NamedTuple):
     """The call that would settle it."""
     id: str = ""
     """How it is called for ever; a postcondition has its number only."""
+    command: str = ""
+    """What the harness runs, or looks at, to judge it."""
 
 
 class Agenda(NamedTuple):

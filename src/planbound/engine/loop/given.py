@@ -87,6 +87,22 @@ def refuse_tangled(steps: Sequence[GivenStep]) -> None:
                 )
 
 
+def read_names(kind: str, name: object, number: object) -> list[str | int]:
+    """Return how an item is called: `step` and `step_number` are two names for the same thing."""
+    found = [each for each in (name, number) if each is not None and str(each).strip()]
+    if not found:
+        raise UsageError(f"`{kind}` is missing", hint="say which one, by its number or its id")
+    if not all(isinstance(each, str | int) and not isinstance(each, bool) for each in found):
+        raise UsageError(f"`{kind}` is neither a number nor an id")
+    return [each for each in found if isinstance(each, str | int)]
+
+
+def differing(kind: str, name: str | int, number: str | int) -> tuple[str, str]:
+    """Return what is said where the two names of an item mean different ones, and the cure."""
+    what = f"`{kind}` is {name!r}, and `{kind}_number` is {number!r}: these are two {kind}s"
+    return what, "give one of them"
+
+
 def read_note(value: object, what: str) -> str:
     """Return what an agent says beside a call, as text; a long one is cut."""
     if value is None:

@@ -55,6 +55,10 @@ class Item(NamedTuple):
     attempts: int = 0
     passed: bool | None = None
     """Whether its contract passed then; None: it was not judged since it means what it means."""
+    saw: str = ""
+    """What its contract said when it passed last: `exit 0`, or how many tests."""
+    at: str = ""
+    """When that was."""
     regressed: bool = False
     """Whether it was green, and a later edit broke it."""
 

@@ -10,7 +10,7 @@ from planbound.engine.loop.finalization import Agenda, Entry
 from planbound.engine.loop.line import line_of
 from planbound.engine.loop.state import RELEASED, Dropped, Item, LoopState, Standing
 from planbound.journal.record import Json
-from planbound.plan.model import Attest, Condition, Plan, PlanStatus, Step
+from planbound.plan.model import Attest, Command, Condition, Contract, Plan, PlanStatus, Step
 
 MARKS = {
     Standing.PENDING: "[ ]",
@@ -23,6 +23,7 @@ MARKS = {
     Standing.ATTESTED: "[x]",
 }
 _TITLE, _DETAIL, _OBJECTIVE = 60, 70, 300
+_COMMAND, _NOTES = 80, 200
 
 
 def agenda_of(plan: Plan, ids: dict[str, str], state: LoopState, probed: Sequence[str]) -> Agenda:
@@ -41,6 +42,7 @@ def agenda_of(plan: Plan, ids: dict[str, str], state: LoopState, probed: Sequenc
                 has_contract=step.contract is not None or name in probed,
                 call=_call(step, ids[step.label]),
                 id=ids[step.label],
+                command=_command(step.contract, state, name),
             )
         )
     conditions = []
@@ -54,6 +56,7 @@ def agenda_of(plan: Plan, ids: dict[str, str], state: LoopState, probed: Sequenc
                 has_contract=each.contract is not None or name in probed,
                 call=_condition_call(each),
                 id=str(each.number),
+                command=_command(each.contract, state, name),
             )
         )
     return Agenda(tuple(steps), tuple(conditions), tuple(_start(plan, state, probed)))
@@ -69,7 +72,14 @@ def _start(plan: Plan, state: LoopState, probed: Sequence[str]) -> Iterator[Entr
             has_contract=each.contract is not None or name in probed,
             call="a person attests it by `planbound attest`" if attested else "",
             id=str(each.number),
+            command=_command(each.contract, state, name),
         )
+
+
+def _command(contract: Contract | None, state: LoopState, name: str) -> str:
+    if isinstance(contract, Command):
+        return contract.text
+    return str(state.probes[name].get("name")) if name in state.probes else ""
 
 
 def _call(step: Step, name: str) -> str:
@@ -137,6 +147,19 @@ def _entries(entries: Sequence[Entry], *, only_open: bool) -> Iterator[str]:
         number = entry.name.rpartition(" ")[2]
         mark, title = MARKS[entry.item.standing], line_of(entry.title, _TITLE)
         yield f"{mark} {number} {title}{_detail(entry)}"
+        if evidence_of(entry):
+            yield f"    evidence: {evidence_of(entry)}"
+        if entry.item.notes:
+            yield f"    notes: {line_of(entry.item.notes, _NOTES)}"
+
+
+def evidence_of(entry: Entry) -> str:
+    """Return what the harness saw of an item that is green: the command, what it said, when."""
+    item = entry.item
+    if not item.standing.is_green or not item.at:
+        return ""
+    command = f"`{line_of(entry.command, _COMMAND)}`, " if entry.command else ""
+    return f"{command}{line_of(item.saw, _DETAIL)}, {item.at[:19].replace('T', ' ')}Z"
 
 
 def _detail(entry: Entry) -> str:
@@ -195,4 +218,5 @@ def _data(entry: Entry) -> Json:
         "evidence": item.evidence,
         "reason": item.reason,
         "notes": item.notes,
+        "proof": evidence_of(entry),
     }

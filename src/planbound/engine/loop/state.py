@@ -252,13 +252,13 @@ class LoopState:
         output = "" if passed else str(details.get("output_tail") or "")
         tree = _text(details.get("tree"))
         if subject == "precondition":
-            self._start(details, start_judged)
+            self._start(record, start_judged)
         if not passed and self.looks.get(_name(record), Before()) == Before():
             self.looks[_name(record)] = Before(_look(details))  # the first time anybody looked
         if subject == "postcondition":
             number = str(details.get("number"))
             item = self.conditions.get(number, Item())
-            item = item._replace(tree=tree, passed=passed, output=output)
+            item = _seen(item, record)._replace(tree=tree, passed=passed, output=output)
             if passed and not item.standing.is_by_person:
                 holds = details.get("result") == "holds"
                 standing = Standing.HOLDS if holds else Standing.PROVED
@@ -271,7 +271,7 @@ class LoopState:
             self.conditions[number] = item
         elif record.draft.task_id is not None and subject == "step":
             name, item = self._step(record)
-            item = item._replace(tree=tree, passed=passed, output=output)
+            item = _seen(item, record)._replace(tree=tree, passed=passed, output=output)
             if item.standing not in _DECIDED and not (passed and item.standing.is_green):
                 item = item._replace(reason=reason)
             if item.standing.is_green and not passed:
@@ -280,18 +280,21 @@ class LoopState:
 
     def _start(
         self,
-        details: Mapping[str, Json],
+        record: Record,
         become: Callable[[Item, Mapping[str, Json], Before], Item],
     ) -> None:
+        details = record.draft.details
         number = str(details.get("number"))
         name, item = f"precondition {number}", self.preconditions.get(number, Item())
         found = become(item, details, self.looks.get(name, Before()))
+        if found.passed and found != item:
+            found = _seen(found, record)
         self.preconditions[number] = found
         if found.standing is not item.standing:
             self._reach(name, found.standing)
 
     def _claimed_start(self, record: Record) -> None:
-        self._start(record.draft.details, start_claimed)
+        self._start(record, start_claimed)
 
     def _condition(self, standing: Standing) -> Callable[[Record], None]:
         def apply(record: Record) -> None:
@@ -404,6 +407,14 @@ def _name(record: Record) -> str:
     """Return how `looks` calls what an event is about."""
     details = record.draft.details
     return record.draft.task_id or f"{details.get('subject')} {details.get('number')}"
+
+
+def _seen(item: Item, record: Record) -> Item:
+    """Return an item with what a contract said that passed, and when."""
+    details = record.draft.details
+    if details.get("verdict") != "pass":
+        return item
+    return item._replace(saw=str(details.get("reason") or ""), at=record.draft.timestamp)
 
 
 def _look(details: Mapping[str, Json]) -> Look:

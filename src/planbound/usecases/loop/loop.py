@@ -14,7 +14,9 @@ from planbound.engine.judging.verdict import Subject
 from planbound.engine.loop.finalization import Accept, Capped, Decision, Reject, Silent
 from planbound.engine.loop.given import (
     GivenPlan,
+    differing,
     read_conditions,
+    read_names,
     read_note,
     read_objective,
     read_steps,
@@ -40,7 +42,7 @@ from planbound.ports.journal import Query
 from planbound.usecases.loop import approval, final, writing
 from planbound.usecases.loop import preconditions as preconditions_of
 from planbound.usecases.loop import steps as steps_of
-from planbound.usecases.loop.answers import data_of, judged, shown
+from planbound.usecases.loop.answers import created, data_of, finished, judged, shown
 from planbound.usecases.loop.binding import bound_plan, is_absent, state_of
 from planbound.usecases.loop.desk import LoopDesk
 from planbound.usecases.loop.projection import show_marks
@@ -96,11 +98,11 @@ class Loop:
                 file = writing.create(self.desk, given, called)
                 work = Work(self.desk, file)
                 _look_before(work)
-                return shown(work, f"The plan is written: `{file.shown}`.")
+                return created(work, "created")
             with self._working() as work:
                 writing.rewrite(work, given, "plan_create was called again")
                 _look_before(work)
-                return shown(work, "The plan is rewritten; the old one is kept.")
+                return created(work, "rewritten, and the old one kept,")
 
         return self._answered(create)
 
@@ -134,7 +136,7 @@ class Loop:
             with self._working() as work:
                 steps_of.amend(work, add, edit or {}, _names(remove), said)
                 _look_before(work)
-                return shown(work, "The plan is amended; the old one is kept.")
+                return created(work, "amended, and the old one kept,")
 
         return self._answered(amend)
 
@@ -203,18 +205,30 @@ class Loop:
     # -- steps and postconditions --------------------------------------------------------------
 
     def step_update(
-        self, step: str | int, status: str, evidence: str = "", notes: str = ""
+        self,
+        step: str | int | None = None,
+        status: str = "",
+        evidence: str = "",
+        notes: str = "",
+        *,
+        step_number: str | int | None = None,
     ) -> Told:
         """Say where a step is; `done` makes the harness judge it now."""
 
         def update() -> Told:
             if status not in STATUSES:
-                raise UsageError(f"`status` is {status!r}", hint=f"one of {', '.join(STATUSES)}")
+                what = f"is {status!r}" if status else "is missing"
+                raise UsageError(f"`status` {what}", hint=f"one of {', '.join(STATUSES)}")
+            name, *others = read_names("step", step, step_number)
             said, beside = read_note(evidence, "`evidence`"), read_note(notes, "`notes`")
             more = {"notes": beside} if beside else {}
             with self._working() as work:
-                found = work.step(step)
-                self._refuse_moved(work, found, step)
+                found = work.step(name)
+                self._refuse_moved(work, found, name)
+                for other in others:
+                    if work.step(other) is not found:
+                        message, hint = differing("step", name, other)
+                        raise UsageError(message, hint=hint)
                 waiting = approval.waits_for(work)
                 if waiting is not None and status != "blocked":
                     raise Refused(waiting)
@@ -230,12 +244,18 @@ class Loop:
 
         return self._answered(update)
 
-    def postcondition_verify(self, postcondition: str | int, evidence: str = "") -> Told:
+    def postcondition_verify(
+        self,
+        postcondition: str | int | None = None,
+        evidence: str = "",
+        *,
+        postcondition_number: str | int | None = None,
+    ) -> Told:
         """Let the harness verify a postcondition now, or claim it with evidence."""
 
         def verify() -> Told:
             with self._working() as work:
-                number = _number(postcondition)
+                number = _number(postcondition, postcondition_number)
                 case = work.case(Subject.POSTCONDITION, number)
                 name = f"postcondition {number}"
                 if (waiting := approval.waits_for(work)) is not None:
@@ -248,29 +268,35 @@ class Loop:
                 if case.contract is not None or name in work.state.probes:
                     work.judge([case])
                     item = work.state.conditions.get(number, Item())
-                    return judged(work, f"{name} “{case.title}”", item)
+                    return judged(work, f"{name} “{case.title}”", item, "verified")
                 said = read_note(evidence, "`evidence`")
                 if (lack := lack_of_substance(said, case.title)) is not None:
                     raise UsageError(lack, hint="say what you ran or looked at, and what you saw")
                 details: dict[str, Json] = {"number": number, "evidence": said}
                 work.append(work.draft(EventKind.POSTCONDITION_CLAIMED, details))
-                return shown(work, f"{name} is claimed, which nobody has proved.")
+                return shown(work, f"{name} → claimed\n{name} is claimed, which nobody has proved.")
 
         return self._answered(verify)
 
-    def postcondition_block(self, postcondition: str | int, reason: str) -> Told:
+    def postcondition_block(
+        self,
+        postcondition: str | int | None = None,
+        reason: str = "",
+        *,
+        postcondition_number: str | int | None = None,
+    ) -> Told:
         """Say that a postcondition cannot be reached, and why."""
 
         def block() -> Told:
             with self._working() as work:
-                number = _number(postcondition)
+                number = _number(postcondition, postcondition_number)
                 case = work.case(Subject.POSTCONDITION, number)
                 said = read_note(reason, "`reason`")
                 if lack_of_substance(said, case.title) is not None:
                     raise UsageError("a postcondition is blocked for a reason: say which one")
                 details: dict[str, Json] = {"number": number, "reason": said}
                 work.append(work.draft(EventKind.POSTCONDITION_BLOCKED, details))
-                return shown(work, f"postcondition {number} is blocked; a person sees why.")
+                return shown(work, f"postcondition {number} → blocked\nA person sees why.")
 
         return self._answered(block)
 
@@ -281,42 +307,8 @@ class Loop:
 
         def finish() -> Told:
             decision = self.check(read_note(summary, "`summary`"))
-            match decision:
-                case Accept():
-                    text = f"Accepted: {decision.outcome}."
-                    for what, items in (
-                        ("claimed", decision.claimed),
-                        ("blocked", decision.blocked),
-                    ):
-                        text += f"\nOnly {what}: {'; '.join(items)}" if items else ""
-                    if decision.holds:
-                        text += f"\nHolds, and is not proved: {'; '.join(decision.holds)}"
-                    if decision.preconditions:
-                        text += f"\nOf the start: {'; '.join(decision.preconditions)}"
-                    text += self._dropped()
-                    data: dict[str, Json] = {
-                        "accepted": True,
-                        "outcome": decision.outcome,
-                        "claimed": list(decision.claimed),
-                        "blocked": list(decision.blocked),
-                        "holds": list(decision.holds),
-                        "preconditions": list(decision.preconditions),
-                    }
-                    return Told(ok=True, text=text, data=data)
-                case Reject() | Capped():
-                    capped = isinstance(decision, Capped)
-                    refused: dict[str, Json] = {
-                        "accepted": False,
-                        "outcome": "incomplete" if capped else None,
-                        "missing": list(decision.missing),
-                    }
-                    return Told(ok=False, text=decision.message, data=refused)
-                case Silent():
-                    silent: dict[str, Json] = {
-                        "accepted": self._is_done(),
-                        "waiting": decision.reason,
-                    }
-                    return Told(ok=self._is_done(), text=decision.reason, data=silent)
+            dropped = self._dropped() if isinstance(decision, Accept) else ""
+            return finished(decision, done=self._is_done(), dropped=dropped)
 
         return self._answered(finish)
 
@@ -449,8 +441,15 @@ def _look_before(work: Work) -> None:
             work.look(list(cases(work.plan)), within=_LOOKING)
 
 
-def _number(name: str | int) -> str:
-    return str(name).strip().removeprefix("postcondition ").lstrip("#")
+def _number(name: str | int | None, number: str | int | None) -> str:
+    found = [
+        str(each).strip().removeprefix("postcondition ").lstrip("#")
+        for each in read_names("postcondition", name, number)
+    ]
+    if found[0] != found[-1]:
+        message, hint = differing("postcondition", found[0], found[-1])
+        raise UsageError(message, hint=hint)
+    return found[0]
 
 
 def _name(name: object) -> str | None:

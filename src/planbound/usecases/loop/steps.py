@@ -33,7 +33,7 @@ def begin(work: Work, step: Step, said: str, more: dict[str, str]) -> Told:
         work.look([work.case(Subject.STEP, step.label)])
         details: dict[str, Json] = {"attempt": item.attempts + 1, **more}
         work.append(work.draft(EventKind.TASK_STARTED, details, step))
-    return shown(work, f"step {step.label} is begun.", only_open=True)
+    return shown(work, f"step {step.label} → in_progress\nIt is begun.", only_open=True)
 
 
 def reopen(work: Work, step: Step, said: str, more: dict[str, str]) -> Told:
@@ -46,7 +46,7 @@ def reopen(work: Work, step: Step, said: str, more: dict[str, str]) -> Told:
         if said:
             details["reason"] = said
         work.append(work.draft(EventKind.TASK_REOPENED, details, step))
-    return shown(work, f"step {step.label} is open again; what was said of it stays.")
+    return shown(work, f"step {step.label} → pending\nWhat was said of it stays.")
 
 
 def block(work: Work, step: Step, reason: str, more: dict[str, str]) -> Told:
@@ -59,7 +59,7 @@ def block(work: Work, step: Step, reason: str, more: dict[str, str]) -> Told:
         raise Refused(f"a person settled step {step.label}")
     details: dict[str, Json] = {"reason": reason, **more}
     work.append(work.draft(EventKind.TASK_BLOCKED, details, step))
-    return shown(work, f"step {step.label} is blocked; a person sees why.")
+    return shown(work, f"step {step.label} → blocked\nA person sees why.")
 
 
 def finish(work: Work, step: Step, said: str, more: dict[str, str]) -> Told:
@@ -77,7 +77,8 @@ def finish(work: Work, step: Step, said: str, more: dict[str, str]) -> Told:
     if step.contract is None and f"step {step.label}" not in work.state.probes:
         details: dict[str, Json] = {"result": "claimed", "evidence": said, **more}
         work.append(work.draft(EventKind.TASK_COMPLETED, details, step))
-        return shown(work, f"{name} is claimed, which nobody has proved.", only_open=True)
+        head = f"step {step.label} → done\n{name} is claimed, which nobody has proved."
+        return shown(work, head, only_open=True)
     case = work.case(Subject.STEP, step.label)
     work.judge([case])
     final.settle(work, case, evidence=said, **more)
