@@ -256,9 +256,7 @@ def test_a_change_of_the_plan_is_shown_and_approves_nothing(project: Project) ->
 
 
 @pytest.mark.requirement("gate.reorder", "gate.modifications")
-@pytest.mark.parametrize(
-    "said", ["APPROVED_MODIFIED: reorder Task 2 and 3", "approved, but reorder task 2 and 3"]
-)
+@pytest.mark.parametrize("said", ["APPROVED_MODIFIED: reorder Task 2 and 3", "swap steps 2 and 3"])
 def test_two_steps_change_places_and_the_yes_names_it(project: Project, said: str) -> None:
     before = project.run("show", "it", "--json").json
     given = ["--digest", before["digest"][:12], "--as", "mara"]
@@ -698,9 +696,10 @@ def test_a_program_that_is_not_there_is_approved_only_with_a_word_about_it(
     assert events(project, "GATE_APPROVED") == []
     done = project.run("approve", "it", *given, "--missing-tools")
     assert done.code == 0, done.err
-    assert done.out.splitlines()[0] == (
-        "error[PB602]: a contract needs `grepp`: it is not there, and no step brings it"
-    )
+    assert "hint: install it, or check the spelling" in done.out
+    assert (
+        "error[PB602]: a contract needs `grepp`: it is not there, and no step brings it\n"
+    ) in done.out
     (approved,) = events(project, "GATE_APPROVED")
     assert approved["details"]["missing_tools"] == ["grepp", "grepp-inside"]
 

@@ -93,9 +93,18 @@ class Gate:
             if item.severity is Severity.ERROR and item not in missing
         ]
         sound = not errors and not templates
-        # What the sheet begins with is not told twice.
-        first = (*found.doubts, *found.missing_tools) if sound else ()
-        self._tell(found, [item for item in found.diagnostics if item not in first])
+        # What the sheet begins with is not told twice; of a missing tool this says the cure.
+        first = found.doubts if sound else ()
+        self._tell(
+            found,
+            [
+                item._replace(severity=Severity.ERROR)
+                if item in found.missing_tools and not missing
+                else item
+                for item in found.diagnostics
+                if item not in first
+            ],
+        )
         if templates:
             self.terminal.problem(
                 f"step {templates[0]} is a template", "write it out with `planbound expand`"

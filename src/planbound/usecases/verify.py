@@ -52,7 +52,8 @@ class Verified(NamedTuple):
 
     def missing(self, baseline: Sequence[Verdict] = ()) -> tuple[str, ...]:
         """Return the programs without which a contract cannot run, by its text or a look at it."""
-        names = [self.plan.source.slice(item.span) for item in self.missing_tools]
+        written = (self.plan.source.slice(item.span) for item in self.missing_tools)
+        names = [name.strip("'\"") for name in written]
         names += (item.lacks for item in baseline if item.lacks and not self._brings(item))
         return tuple(dict.fromkeys(names))
 

@@ -85,6 +85,8 @@ class Facts(NamedTuple):
     declared: Mapping[str, frozenset[str]] = MappingProxyType({})
     """By `python` and `node`, the packages that the project declares; nothing where it has no such
     list. Asked only where a tool is missing."""
+    setup: tuple[str, ...] = ()
+    """The commands that make a worktree ready."""
     elsewhere: Mapping[str, str] = MappingProxyType({})
     """For missing tools where the caller's PATH has them."""
     estimate: Budget = ESTIMATE

@@ -66,6 +66,10 @@ _INSTALLS = r"\b(?:install|set up|bring in|download|vendor)(?:s|ed|ing)?\b"
 _DECLARES = r"\b(?:add|declare|pin|list|put|depend(?:s)? on)(?:s|ed|ing)?\b"
 _MAKES = r"\b(?:write|create|build|implement|add|generate|compile|provide|make)(?:s|ing)?\b"
 _BETWEEN = r"(?:(?!\b(?:with|using|via|through|run|running|then|so|that|until|by)\b).){0,160}?"
+_WHOLE = lazy_pattern(
+    r"(?i)\b(?:install|sync|set(?:ting)? up|bootstrap)(?:s|ed|ing|ping)?\b[^.;\n]{0,60}"
+    r"\b(?:dependenc|requirements|packages|environment|toolchain|tooling|tools|virtualenv|venv)"
+)
 _DEPENDENCY = lazy_pattern(
     r"(?i)dependenc|requirements|\bpackages?\b|pyproject|package\.json|gemfile|cargo\.toml"
 )
@@ -86,18 +90,22 @@ class Providers:
 
     def provides(self, name: str, place: int) -> bool:
         """Say whether the steps up to a place bring a program; before the first is -1."""
-        sources = self._sources[: place + 1]
+        sources = [self._setup, *self._sources[: place + 1]]
         return any(source.makes(name) for source in sources) or self._installs(name, sources)
 
     @cached_property
     def _sources(self) -> list[_Source]:
-        scripts = {id(case.owner): case.script for case in self._subject.contracts}
+        subject = self._subject
+        scripts = {id(case.owner): case.script for case in subject.contracts}
         return [
-            _Source(
-                step, scripts.get(id(step)), [glob.text for glob in self._subject.touches(step)]
-            )
-            for step in self._subject.plan.steps
+            _Source.of(step, scripts.get(id(step)), [glob.text for glob in subject.touches(step)])
+            for step in subject.plan.steps
         ]
+
+    @cached_property
+    def _setup(self) -> _Source:
+        """What every new worktree gets, before any step."""
+        return _Source("", list(self._subject.facts.setup), None, [])
 
     def _installs(self, name: str, sources: list[_Source]) -> bool:
         """Say whether what is declared, or may be declared on the way, is installed."""
@@ -113,13 +121,21 @@ class Providers:
 class _Source:
     """One step, as far as it brings programs."""
 
-    def __init__(self, step: Step, contract: Script | None, touches: list[str]) -> None:
-        self._touches = touches
-        task = step.task
-        self._prose = f"{step.title}\n\n{task.text if task else ''}"
-        self._code = [match[2].strip() for match in _INLINE.finditer(self._prose)]
-        self._code += [part.text for part in task.parts if isinstance(part, Code)] if task else []
+    def __init__(
+        self, prose: str, code: list[str], contract: Script | None, touches: list[str]
+    ) -> None:
+        self._prose = prose
+        self._code = code
         self._contract = contract
+        self._touches = touches
+
+    @classmethod
+    def of(cls, step: Step, contract: Script | None, touches: list[str]) -> _Source:
+        task = step.task
+        prose = f"{step.title}\n\n{task.text if task else ''}"
+        code = [match[2].strip() for match in _INLINE.finditer(prose)]
+        code += [part.text for part in task.parts if isinstance(part, Code)] if task else []
+        return cls(prose, code, contract, touches)
 
     @cached_property
     def _calls(self) -> list[Call]:
@@ -139,6 +155,8 @@ class _Source:
     @property
     def families(self) -> Iterator[str]:
         """Yield whose declared packages the step installs."""
+        if _WHOLE.search(self._prose):
+            yield _ANY
         for family, packages in self._packages.items():
             if family != _SYSTEM and "" in packages:
                 yield family

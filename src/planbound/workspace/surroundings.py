@@ -64,6 +64,7 @@ class RealSurroundings:
             missing_tools=missing,
             elsewhere={tool: found for tool in missing if (found := _find(tool, callers))},
             declared=_declared(self.root) if missing else {},
+            setup=tuple(each.run for each in self.configuration.worktrees.setup if each.run),
             syntax=self.syntax.faults(questions.commands),
             plans=self._neighbours(questions) if questions.plans else None,
             profile=self.configuration.profile,

@@ -50,8 +50,8 @@ def run(arguments: argparse.Namespace, terminal: Terminal) -> ExitCode:
     before = Gate(arguments, terminal)
     labels = [step.label for step in before.plan.steps]
     changes = read_changes(arguments.said, labels)
-    # Who brings the text of a step says all by it: the plan is shown again in any case.
-    if any(isinstance(change, Edit | Add) for change in changes):
+    # A change of the text approves nothing, so it needs no yes: the plan is shown again.
+    if changes and not any(isinstance(change, Skip) for change in changes):
         return _approve(before, changes, arguments.file, terminal)
     decision = read_decision(arguments.said, labels)
     match decision:

@@ -62,7 +62,10 @@ def request(work: Work) -> str:
                 raise
             # The agent cannot mend what people wrote: they are asked, and told.
             faults = f" Tell the person: {refused.message}."
-        details: dict[str, Json] = {"plan_id": work.slug, "digest": work.digest}
+        from planbound.usecases.gate import keep_text  # noqa: PLC0415 - start-up: hooks ask nothing
+
+        kept = keep_text(work.desk.vault, work.data)
+        details: dict[str, Json] = {"plan_id": work.slug, "digest": work.digest, "text": kept}
         draft = work.desk.recorder.draft(EventKind.GATE_APPROVAL_REQUESTED, work.slug, details)
         work.append(draft)
     return (
