@@ -30,7 +30,7 @@ _FAMILIES = {
     ),
     **dict.fromkeys(words("make gmake just task rake mise asdf devbox nix corepack"), _ANY),
 }
-_VERBS = words("install i add get sync ci clean-install require update upgrade it")
+_VERBS = words("install i add get sync ci clean-install require update upgrade it init create")
 _TARGETS = words("install setup deps dependencies bootstrap init tools venv env develop enable dev")
 _ALONE = words("yarn bundle")
 """What installs without being told to."""
@@ -58,12 +58,15 @@ _ALIASES = {
     "tsc": "typescript",
     "tsserver": "typescript",
 }
+_LONGEST = 2000
+"""So many characters of a sentence are looked at."""
 _INTERPRETERS = words("python python3 pip pip3")
 _INLINE = lazy_pattern(r"(`+)(.+?)\1", re.DOTALL)
 _SENTENCE = lazy_pattern(r"(?<=[.;!?])\s+|\n\s*\n|\n(?=\s*[-*\d])")
 _SETUP = lazy_pattern(r"(?:^|/)(?:setup|bootstrap|install)[\w.-]*$")
 _INSTALLS = r"\b(?:install|set up|bring in|download|vendor)(?:s|ed|ing)?\b"
-_DECLARES = r"\b(?:add|declare|pin|list|put|depend(?:s)? on)(?:s|ed|ing)?\b"
+_SETS_UP = r"\bset(?:ting)? up\b[^.;\n]{0,80}?\bwith\b.{0,80}?"
+_DECLARES = r"\b(?:add|declare|pin|list|put|write|create|include|depend(?:s)? on)(?:s|ed|ing)?\b"
 _MAKES = r"\b(?:write|create|build|implement|add|generate|compile|provide|make)(?:s|ing)?\b"
 _BETWEEN = r"(?:(?!\b(?:with|using|via|through|run|running|then|so|that|until|by)\b).){0,160}?"
 _WHOLE = lazy_pattern(
@@ -87,35 +90,55 @@ class Providers:
 
     def __init__(self, subject: Subject) -> None:
         self._subject = subject
+        self._makers: dict[str, int] = {}
 
     def provides(self, name: str, place: int) -> bool:
         """Say whether the steps up to a place bring a program; before the first is -1."""
-        sources = [self._setup, *self._sources[: place + 1]]
-        return any(source.makes(name) for source in sources) or self._installs(name, sources)
+        return self._first_maker(name) <= place or self._installs(name, place)
+
+    def _first_maker(self, name: str) -> int:
+        """Return the place of the first that installs or writes a program, as `provides` counts."""
+        if name not in self._makers:
+            made = (place for place, source in enumerate(self._sources) if source.makes(name))
+            self._makers[name] = next(made, len(self._sources)) - 1
+        return self._makers[name]
+
+    def _installs(self, name: str, place: int) -> bool:
+        """Say whether what is declared, or may be declared on the way, is installed."""
+        declared: Mapping[str, frozenset[str]] = self._subject.facts.declared
+        families, changed = self._synced[min(place + 1, len(self._synced) - 1)]
+        return any(
+            family not in declared
+            or family in changed
+            or any(is_of(name, package) for package in declared[family])
+            for family in families
+        )
+
+    @cached_property
+    def _synced(self) -> list[tuple[frozenset[str], frozenset[str]]]:
+        """By place: whose packages are installed up to there, and whose list may be another."""
+        found = []
+        families, changed = frozenset[str](), frozenset[str]()
+        for source in self._sources:
+            families |= source.families
+            changed |= {family for family, lists in _MANIFESTS.items() if source.changes(lists)}
+            found.append((families, changed))
+        return found
 
     @cached_property
     def _sources(self) -> list[_Source]:
+        """What every new worktree gets, and then the steps."""
         subject = self._subject
         scripts = {id(case.owner): case.script for case in subject.contracts}
         return [
-            _Source.of(step, scripts.get(id(step)), [glob.text for glob in subject.touches(step)])
-            for step in subject.plan.steps
+            _Source("", list(subject.facts.setup), None, []),
+            *(
+                _Source.of(
+                    step, scripts.get(id(step)), [glob.text for glob in subject.touches(step)]
+                )
+                for step in subject.plan.steps
+            ),
         ]
-
-    @cached_property
-    def _setup(self) -> _Source:
-        """What every new worktree gets, before any step."""
-        return _Source("", list(self._subject.facts.setup), None, [])
-
-    def _installs(self, name: str, sources: list[_Source]) -> bool:
-        """Say whether what is declared, or may be declared on the way, is installed."""
-        declared: Mapping[str, frozenset[str]] = self._subject.facts.declared
-        for family in {family for source in sources for family in source.families}:
-            known = declared.get(family)
-            changed = any(source.changes(_MANIFESTS.get(family, ())) for source in sources)
-            if known is None or changed or any(is_of(name, package) for package in known):
-                return True
-        return False
 
 
 class _Source:
@@ -152,14 +175,14 @@ class _Source:
                 found.setdefault(family, []).extend(packages or [""])
         return found
 
-    @property
-    def families(self) -> Iterator[str]:
-        """Yield whose declared packages the step installs."""
-        if _WHOLE.search(self._prose):
-            yield _ANY
-        for family, packages in self._packages.items():
-            if family != _SYSTEM and "" in packages:
-                yield family
+    @cached_property
+    def families(self) -> frozenset[str]:
+        """Return whose declared packages the step installs."""
+        whole = {_ANY} if _WHOLE.search(self._prose) else set[str]()
+        packages = self._packages.items()
+        return frozenset(
+            whole | {name for name, each in packages if name != _SYSTEM and "" in each}
+        )
 
     @cached_property
     def _paths(self) -> set[str]:
@@ -171,14 +194,22 @@ class _Source:
 
     def makes(self, name: str) -> bool:
         """Say whether the step installs a program by name, or writes it."""
-        packages = (each for found in self._packages.values() for each in found if each)
-        if any(is_of(name, package) for package in packages):
+        if self._named and any(is_of(name, package) for package in self._named):
             return True
-        if any("/" in path and path.rpartition("/")[2] == name for path in self._paths):
+        if name in self._written:
             return True
-        return name in self._prose and any(
-            _brings(sentence, name) for sentence in _SENTENCE.split(self._prose)
-        )
+        alias = _ALIASES.get(name)
+        if name not in self._prose and (alias is None or alias not in self._prose):
+            return False
+        return any(_brings(part[:_LONGEST], name) for part in _SENTENCE.split(self._prose))
+
+    @cached_property
+    def _named(self) -> list[str]:
+        return [package for found in self._packages.values() for package in found if package]
+
+    @cached_property
+    def _written(self) -> set[str]:
+        return {path.rpartition("/")[2] for path in self._paths if "/" in path}
 
 
 def is_of(name: str, package: str) -> bool:
@@ -190,6 +221,7 @@ def is_of(name: str, package: str) -> bool:
         or own.startswith(f"{of}-")
         or of.startswith(f"{own}-")
         or of.endswith(f"-{own}")
+        or package.startswith(f"@{own}/")
         or (alias is not None and package in {alias, alias.rpartition("/")[2]})
     )
 
@@ -245,15 +277,15 @@ def _package(word: str) -> str:
 
 def _brings(sentence: str, name: str) -> bool:
     """Say whether a sentence tells to install a program, to declare it, or to write it."""
-    own = rf"(?<![\w./-]){re.escape(name)}(?![\w/-])"
-    if re.search(rf"(?is){_INSTALLS}{_BETWEEN}{own}", sentence):
+    known = "|".join(re.escape(each) for each in {name, _ALIASES.get(name, name)})
+    own = rf"(?<![\w./-])(?:{known})(?![\w/-])"
+    if re.search(rf"(?is){_INSTALLS}{_BETWEEN}{own}|{_SETS_UP}{own}", sentence):
         return True
     if _DEPENDENCY.search(sentence) and re.search(rf"(?is){_DECLARES}.{{0,200}}?{own}", sentence):
         return True
     quoted = rf"[`\"']*{own}[`\"']*"
-    return bool(
-        re.search(rf"(?is){_MAKES}{_BETWEEN}{quoted}\s+{_PROGRAM}\b", sentence)
-        or re.search(
-            rf"(?is){_MAKES}{_BETWEEN}\b{_PROGRAM}s?(?:\s+(?:named|called))?\s+{quoted}", sentence
-        )
+    called = rf"\b{_PROGRAM}s?(?:\s+(?:named|called))?\s+{quoted}"
+    return (
+        re.search(rf"(?is){_MAKES}{_BETWEEN}(?:{quoted}\s+{_PROGRAM}\b|{called})", sentence)
+        is not None
     )
