@@ -120,8 +120,9 @@ def make_dbos_database(parts: Parts) -> DbosDatabase:
 
 
 def wait_until(session: Session, until: str) -> None:
-    """Wait, in small pieces: somebody may want it to stop, or may have cancelled it."""
-    while session.now() < until and not _is_stopped(session):
+    """Wait, in small pieces: somebody may want it to stop, or decide something meanwhile."""
+    known = session.state.plan_seq
+    while session.now() < until and not _is_stopped(session) and session.state.plan_seq == known:
         time.sleep(_PAUSE)
 
 
