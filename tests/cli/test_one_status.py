@@ -304,3 +304,19 @@ def test_what_still_says_todo_is_not_ready(walk: Walk) -> None:
     assert data["ready"] == ["walk"]
     reasons = {each["slug"]: each["reason"] for each in data["held_back"]}
     assert reasons["later"] == "step 1 still says `TODO`"
+
+
+@pytest.mark.requirement("status.one-word")
+def test_a_plan_under_way_that_was_changed_is_not_put_away(walk: Walk) -> None:
+    walk.approve("walk")
+    walk.goes("run", "walk", PLANBOUND_FAILPOINT="before:ATTEMPT_ENDED:1", code=-9)
+    walk.edit("# Do the work", "# Do other work")
+    assert walk.said("list").split("[")[1].split("]")[0] == walk.mark == "draft"
+    assert "`walk` is in progress" in walk.goes("archive", "walk", code=2).err
+    walk.goes("cancel", "walk", "--as", "ann")
+    assert walk.mark == "draft"
+    walk.edit("# Do other work", "# Do the work")
+    walk.goes("archive", "walk")
+    assert walk.log("walk").one("PLAN_ARCHIVED")["status"] == "cancelled"
+    (listed,) = json.loads(walk.said("list", "--all", "--json"))
+    assert (listed["shelf"], listed["status"]) == ("archived", "cancelled")

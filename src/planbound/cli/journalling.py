@@ -14,6 +14,7 @@ from planbound.wiring.parts import Parts
 
 if TYPE_CHECKING:
     from planbound.engine.judging.verdict import Verdict
+    from planbound.usecases.archive import Archived
 
 
 def note_created(parts: Parts, file: PlanFile, terminal: Terminal, *, origin: str) -> None:
@@ -44,18 +45,26 @@ def note_verified(parts: Parts, file: PlanFile, result: Verified, terminal: Term
         terminal.note(f"note: the file does not show that it is verified: {error.message}")
 
 
-def note_moved(
-    parts: Parts, event: str, file: PlanFile, plan: Plan, terminal: Terminal, *, slug: str = ""
-) -> None:
-    """Note that a plan was staged, activated or archived."""
+def note_moved(parts: Parts, event: str, file: PlanFile, plan: Plan, terminal: Terminal) -> None:
+    """Note that a plan was staged or activated."""
     from planbound.journal.event import EventKind  # noqa: PLC0415 - start-up time
 
-    kind = EventKind[event]
-    status = plan.status.value if kind is EventKind.PLAN_ARCHIVED else None
     try:
-        parts.recorder().moved(
-            kind, slug or file.slug, plan, path=parts.relative(file.path), status=status
-        )
+        path = parts.relative(file.path)
+        parts.recorder().moved(EventKind[event], file.slug, plan, path=path)
+    except JournalProblem as error:
+        _excuse(error, terminal)
+
+
+def note_archived(parts: Parts, archived: Archived, terminal: Terminal) -> None:
+    """Note that a plan was put away, and where it was in its life."""
+    from planbound.journal.event import EventKind  # noqa: PLC0415 - start-up time
+
+    try:
+        path, status = parts.relative(archived.file.path), archived.status.value
+        recorder = parts.recorder()
+        kind = EventKind.PLAN_ARCHIVED
+        recorder.moved(kind, archived.slug, archived.plan, path=path, status=status)
     except JournalProblem as error:
         _excuse(error, terminal)
 

@@ -6,7 +6,9 @@ import re
 from itertools import count
 from typing import NamedTuple
 
+from planbound.engine.fold import PlanState, plan_status
 from planbound.errors import Refused, UsageError
+from planbound.plan.digest import digest
 from planbound.plan.model import Plan, PlanStatus
 from planbound.plan.parse import parse
 from planbound.plan.slug import SlugError, file_name, parse_slug, progress_name
@@ -20,6 +22,8 @@ class Archived(NamedTuple):
 
     slug: str
     plan: Plan
+    status: PlanStatus
+    """Where it was in its life."""
     file: PlanFile
     """Where the plan is now."""
     progress: PlanFile | None
@@ -29,9 +33,18 @@ class Archived(NamedTuple):
 
 
 def archive_plan(
-    name: str, date: str, *, workspace: Workspace, files: Files, folders: Folders
+    name: str,
+    date: str,
+    *,
+    workspace: Workspace,
+    files: Files,
+    folders: Folders,
+    state: PlanState | None = None,
 ) -> Archived:
-    """Move an active plan and its progress to the archive; `date` is written `YYYYMMDD`."""
+    """Move an active plan and its progress to the archive; `date` is written `YYYYMMDD`.
+
+    `state` is what the journal knows of it.
+    """
     if not re.fullmatch(r"[0-9]{8}", date):
         raise ValueError(date)
     source = workspace.planned_path(name)
@@ -45,7 +58,8 @@ def archive_plan(
         )
     refuse_ambiguous(file_name(source.slug), names, subject=f"`{source.slug}` is to be archived")
     plan = parse(files.read(source.path), path=source.shown)
-    if plan.status is PlanStatus.IN_PROGRESS:
+    # A run that has begun is under way, whatever somebody made of the text since.
+    if (state.standing if state else plan.status) is PlanStatus.IN_PROGRESS:
         raise Refused(
             f"`{source.slug}` is in progress",
             hint=f"let it end, or cancel its run; `planbound show {source.slug}` tells more",
@@ -62,6 +76,7 @@ def archive_plan(
     return Archived(
         slug=source.slug,
         plan=plan,
+        status=plan_status(state, digest(plan)) if state else plan.status,
         file=targets[-1]._replace(slug=source.slug),
         progress=targets[0] if len(targets) > 1 else None,
         still_marked=_is_marked(source.slug, workspace),
