@@ -93,17 +93,15 @@ class Gate:
             if item.severity is Severity.ERROR and item not in missing
         ]
         sound = not errors and not templates
-        # What the sheet begins with is not told twice; of a missing tool this says the cure.
         first = found.doubts if sound else ()
+        for line in gate_sheet.doubts(first, self.terminal):
+            self._note_or_out(line)
+        # A missing tool is an error here, whatever `verify` calls it.
+        wrong = () if missing else found.missing_tools
+        others = [item for item in found.diagnostics if item not in first]
         self._tell(
             found,
-            [
-                item._replace(severity=Severity.ERROR)
-                if item in found.missing_tools and not missing
-                else item
-                for item in found.diagnostics
-                if item not in first
-            ],
+            [item._replace(severity=Severity.ERROR) if item in wrong else item for item in others],
         )
         if templates:
             self.terminal.problem(
@@ -116,13 +114,15 @@ class Gate:
         return sound
 
     def _tell(self, found: Verified, diagnostics: Sequence[Diagnostic]) -> None:
-        # A statement is all that standard output may hold: it is signed as it is.
-        silent = self.given.statement or self.given.json
-        say = self.terminal.note if silent else self.terminal.out
         for item in diagnostics:
             for line in text.render(found.plan.source, item, self.terminal):
-                say(line)
-            say("")
+                self._note_or_out(line)
+            self._note_or_out("")
+
+    def _note_or_out(self, line: str) -> None:
+        # A statement is all that standard output may hold: it is signed as it is. So is JSON.
+        silent = self.given.statement or self.given.json
+        (self.terminal.note if silent else self.terminal.out)(line)
 
     def check(self) -> None:
         """Refuse what cannot become an approval, before anything is frozen or run."""

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from typing import NamedTuple, assert_never
 
 from planbound.cli.terminal import Terminal
@@ -17,6 +17,7 @@ from planbound.engine.run.budget import SAFE
 from planbound.plan.limits import Budget, format_budget
 from planbound.plan.model import Attest, Command, Condition, Contract, Plan, Step
 from planbound.plan.parse import parse
+from planbound.source import Diagnostic
 from planbound.source.visible import visible
 from planbound.usecases.differences import difference
 from planbound.usecases.gate import Sheet
@@ -52,7 +53,7 @@ def lines(view: View, terminal: Terminal) -> Iterator[str]:
     """Yield the lines of the sheet."""
     sheet, plan = view.sheet, view.sheet.plan
     title = visible(plan.objective.value) if plan.objective else sheet.slug
-    yield from _doubts(view, terminal)
+    yield from _missing(sheet, terminal)
     yield terminal.style(title, "bold")
     yield f"digest {sheet.digest[:DIGITS]}, tree {sheet.tree[:DIGITS]}"
     yield from _differences(view, terminal)
@@ -120,12 +121,15 @@ def yes_as_json(approval: Approval) -> dict[str, object]:
     }
 
 
-def _doubts(view: View, terminal: Terminal) -> Iterator[str]:
+def doubts(warnings: Iterable[Diagnostic], terminal: Terminal) -> Iterator[str]:
     """Yield what comes before everything else: what nobody approves without having seen it."""
-    for item in view.sheet.warnings:
+    for item in warnings:
         kind = terminal.style(f"warning[{item.code}]", "bold", "yellow")
         yield f"{kind}: {visible(item.message)} (line {item.line})"
-    for name in view.sheet.missing:
+
+
+def _missing(sheet: Sheet, terminal: Terminal) -> Iterator[str]:
+    for name in sheet.missing:
         kind = terminal.style("error[PB602]", "bold", "red")
         yield f"{kind}: a contract needs `{visible(name)}`: it is not there, and no step brings it"
 
