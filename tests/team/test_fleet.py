@@ -318,6 +318,7 @@ def test_a_plan_that_asks_waits_in_the_inbox_and_goes_on_when_it_is_answered(
     harbour.approve("shy", "next")
     done = harbour.bench.goes("fleet", code=4)
     assert "`shy` waits for you: `planbound inbox`" in done.err
+    assert "shy: waits for you: the agent ended with 1; " in done.out
     assert "`next` is held back: waits for `shy`, which waits for a person" in done.err
     harbour.gate("shy").touch()
     question = harbour.bench.question("shy")["id"]
