@@ -307,7 +307,7 @@ def test_the_yes_names_every_change_on_its_way(project: Project) -> None:
     assert project.run("decide", "it", "approved, but skip 4", *given).code == 0
     (approved,) = events(project, "GATE_APPROVED")
     assert approved["details"]["modifications"] == [
-        "edit the file",
+        "edit 2 in the file",
         "swap 1 and 2",
         "add last",
         "edit 1 in the file",

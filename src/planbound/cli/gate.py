@@ -309,8 +309,8 @@ class Gate:
             raise Refused("the plan cannot be changed like that: it would have errors")
         self.parts.files.replace(self.file.path, data, expected=self.data)
         said = [say_change(change) for change in changes]
-        kept = gate.keep_text(vault(self.parts), data)
-        rewriting = gate.Rewriting(by, ", ".join(said), tuple(said), kept)
+        texts = [gate.keep_text(vault(self.parts), each) for each in (self.data, data)]
+        rewriting = gate.Rewriting(by, ", ".join(said), tuple(said), *texts)
         before, now = digest(self.plan), digest(plan)
         gate.rewrite(self.parts.recorder(), self.file.slug, before, now, rewriting)
         for line in difference(self.file.shown, self.data, data).splitlines():

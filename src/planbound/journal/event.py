@@ -145,6 +145,7 @@ EVENTS: dict[EventKind, EventSpec] = {
         must("to", _EXACT, "the digest after"),
         *(REVISION, BY, REASON, _SESSION),
         may("changes", _TEXTS, "what was changed at the gate, one by one"),
+        may("text_before", _EXACT, "where the text before is kept: its SHA-256 in the vault"),
         may("text", _EXACT, "where the new text is kept: its SHA-256 in the vault"),
         may("diff", _TEXT, "what is different, line by line"),
         may("kept", _EXACTS, "the ids of the steps whose meaning is the same"),

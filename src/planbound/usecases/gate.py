@@ -188,8 +188,9 @@ class Rewriting(NamedTuple):
     how: str
     changes: tuple[str, ...] = ()
     """One by one, where they are known."""
+    text_before: str | None = None
     text: str | None = None
-    """Where the new text is kept."""
+    """Where the texts are kept."""
 
 
 def rewrite(recorder: Recorder, slug: str, before: str, after: str, said: Rewriting) -> None:
@@ -197,8 +198,8 @@ def rewrite(recorder: Recorder, slug: str, before: str, after: str, said: Rewrit
     details: dict[str, Json] = {"from": before, "to": after, "by": said.by, "reason": said.how}
     if said.changes:
         details["changes"] = list(said.changes)
-    if said.text is not None:
-        details["text"] = said.text
+    kept = {"text_before": said.text_before, "text": said.text}
+    details.update({name: key for name, key in kept.items() if key is not None})
     recorder.record(EventKind.PLAN_REWRITTEN, slug, details)
 
 

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping
 
 from planbound.journal.event import EventKind
 from planbound.journal.record import Json, Provenance, Record
@@ -10,7 +10,6 @@ from planbound.plan.digest import digest, step_digest
 from planbound.plan.model import Plan
 from planbound.plan.parse import parse
 from planbound.ports.journal import Journal, Query
-from planbound.ports.tree import Vault
 
 _KINDS = (
     EventKind.PLAN_CREATED,
@@ -22,9 +21,14 @@ _KINDS = (
 _HAND = "edit the file"
 
 
-def changed_on_the_way(journal: Journal, vault: Vault, slug: str, plan: Plan) -> tuple[str, ...]:
-    """Return every change since the last yes, or since the plan is there, in order."""
-    way = _Way(vault)
+def changed_on_the_way(
+    journal: Journal, kept: Callable[[bytes], bytes | None], slug: str, plan: Plan
+) -> tuple[str, ...]:
+    """Return every change since the last yes, or since the plan is there, in order.
+
+    `kept` returns a text that the vault keeps.
+    """
+    way = _Way(kept)
     for record in journal.read(Query(plan=slug, events=_KINDS)):
         if record.draft.provenance is Provenance.LIVE:
             way.take(record)
@@ -35,9 +39,9 @@ def changed_on_the_way(journal: Journal, vault: Vault, slug: str, plan: Plan) ->
 class _Way:
     """The texts that a plan had, one after the other, and what was said about each step of it."""
 
-    def __init__(self, vault: Vault) -> None:
+    def __init__(self, kept: Callable[[bytes], bytes | None]) -> None:
         self.changes: list[str] = []
-        self._vault = vault
+        self._kept = kept
         self._digest: str | None = None
         """Of the text that is known last; None before anybody saw one."""
         self._text: str | None = None
@@ -73,7 +77,7 @@ class _Way:
         by_tools = details.get("session") is not None
         # What an agent tries before it asks is its own draft.
         if not by_tools or self._digest is not None:
-            self.come_to(_said(details, "from"), None)
+            self.come_to(_said(details, "from"), self._read(_said(details, "text_before")))
             self.changes += _told(details, by_tools=by_tools)
             self._stand(details, "to")
 
@@ -83,7 +87,7 @@ class _Way:
             self._digest, self._text = there, text
 
     def _read(self, key: str | None) -> Plan | None:
-        data = self._vault.content(bytes.fromhex(key)) if key is not None else None
+        data = self._kept(bytes.fromhex(key)) if key is not None else None
         return parse(data, path="") if data is not None else None
 
 

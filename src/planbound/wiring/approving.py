@@ -155,7 +155,9 @@ def approve(shown: Shown, consent: Consent, say: Callable[[str], None]) -> Appro
     recorder = parts.recorder()
     with stillness(parts, sheet.slug):
         _keep_proofs(recorder, shown, consent.by, say)
-        way = changed_on_the_way(recorder.journal, shown.bench.vault, sheet.slug, sheet.plan)
+        way = changed_on_the_way(
+            recorder.journal, shown.bench.vault.content, sheet.slug, sheet.plan
+        )
         approval = approval._replace(modifications=(*way, *consent.modifications))
         kept = gate.keep_text(shown.bench.vault, shown.data)
         # Only now: a look, or a refusal, must not put a new tree in the place of the frozen one.
