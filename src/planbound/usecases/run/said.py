@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable
 
 from planbound.engine.blocked import SAYS_BLOCKED, blocked_reason
-from planbound.engine.judging.outcome import Ending
+from planbound.engine.judging.outcome import Ending, Outcome
 from planbound.engine.judging.verdict import VerdictKind
 from planbound.engine.recovery.breakdown import last_words
 from planbound.engine.recovery.classified import Classified
@@ -69,7 +69,7 @@ def agent_trouble(
     if reason is not None:
         return f"{SAYS_BLOCKED}: {reason}"
     if outcome.ending is not Ending.EXITED:
-        return f"the agent: {outcome.reason or outcome.ending.value}"
+        return f"the agent: {_ending(outcome)}"
     if worked.error:
         return f"the agent reports: {worked.error[:LONGEST]}"
     return _exited(worked, clean) if outcome.exit_code else ""
@@ -117,17 +117,24 @@ def _error(worked: Worked, clean: Callable[[str], str], found: Classified) -> st
     """Return the error of an agent, in its own words where it has any."""
     outcome = worked.outcome
     if outcome.ending is Ending.SIGNALLED and found.rule in _BY_SIGNAL:
-        return outcome.reason or f"ended by signal {outcome.signal}"
+        return _ending(outcome)
     if outcome.ending not in {Ending.EXITED, Ending.SIGNALLED}:
-        return one_line(clean(outcome.reason or outcome.ending.value))
+        return one_line(clean(_ending(outcome)))
     if worked.error and " " in worked.error:
         return one_line(clean(worked.error))
     line = _line(worked, clean)
     if worked.error:  # a name alone, such as `max-turns`
         return one_line(clean(f"{worked.error}: {line}" if line else worked.error))
     if outcome.signal is not None:
-        return line or f"ended by signal {outcome.signal}"
+        return line or _ending(outcome)
     return line or ended_with(outcome.exit_code)
+
+
+def _ending(outcome: Outcome) -> str:
+    """Return how an agent ended that did not exit by itself."""
+    if outcome.signal is not None and not outcome.reason:
+        return f"ended by signal {outcome.signal}"
+    return outcome.reason or outcome.ending.value
 
 
 def _line(worked: Worked, clean: Callable[[str], str]) -> str:
