@@ -10,6 +10,7 @@ REQUIREMENTS = {
     "language.fixtures": "the three plans of the design parse, show and verify as they stand",
     "judging.told": "without touches a step changes only the judges that its task tells it to",
     "judging.reproduction": "a step whose tests are to fail passes by that, and stays done later",
+    "run.attested": "what a person attested is counted as attested everywhere, and not as proved",
     "language.examples": "the three plans of the design run to their end, the third expanded",
     "language.tolerance": "what models really write parses or gets a fix proposed",
     "language.expectations": "every expectation of the language is read, no other line is dropped",

@@ -135,7 +135,7 @@ def test_tasks_have_their_status_attempts_and_verdict() -> None:
         "2": "skipped",
         "3": "waived",
         "4": "failed",
-        "5": "done",
+        "5": "attested",
     }
     assert (found.tasks["1"].attempts, found.tasks["1"].verdict) == (2, "pass")
 

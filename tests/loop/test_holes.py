@@ -565,6 +565,7 @@ def test_an_attestation_that_a_person_adds_cannot_be_amended_away(bench: Scratch
     bench.goes("attest", "do-it", "1", "--as", "ann")
     assert statuses(loop) == ["attested", "pending"]
     assert "[x] 1 Say it: attested by ann" in loop.plan_show().text
+    assert "0/2 proved, 1 attested" in loop.plan_show().text
     assert "what people wrote" in loop.plan_amend(add=["Sing it"], reason="more").text
 
 

@@ -197,7 +197,7 @@ def test_leaving_a_run_that_is_followed_does_not_end_it(bench: Bench) -> None:
     until(lambda: bench.status()["status"] == "done")
 
 
-@pytest.mark.requirement("command.waive", "command.attest")
+@pytest.mark.requirement("command.waive", "command.attest", "run.attested")
 def test_waivers_and_attestations_are_peoples_and_named(bench: Bench) -> None:
     bench.prepare(
         Step("make a", work=NOTHING, fields="**on_fail:** escalate"),
@@ -213,11 +213,22 @@ def test_waivers_and_attestations_are_peoples_and_named(bench: Bench) -> None:
     bench.goes("resume", code=4)
     assert "the numbers are right" in bench.goes("attest", "PLAN", "2", "--as", "bob").out
     last = bench.goes("resume").out.splitlines()[-1]
-    assert last.startswith("1/2 proved, 1 waived")
+    assert last.startswith("0/2 proved, 1 attested, 1 waived")
     log = bench.log()
     assert log.one("WAIVED")["by"] == "ada"
     assert log.one("ATTESTED")["statement"] == "the numbers are right"
     assert "🟡 make a" in bench.plan_file.read_text()
+    # One word each, everywhere: what a person took on is attested, and not proved.
+    assert "🖋️ ask b" in bench.plan_file.read_text()
+    assert (log.last["completed"], log.last["attested"], log.last["waived"]) == (0, 1, 1)
+    assert "0/2 proved, 1 attested" in bench.goes("status").out
+    told = bench.status()
+    assert (told["proved"], told["attested"]) == (0, 1)
+    assert bench.phases() == ["waived", "attested"]
+    assert "[done]  0/2 steps, 1 attested" in bench.goes("list").out
+    (line,) = bench.goes("list", "--json").json
+    assert (line["done"], line["holds"], line["attested"], line["status"]) == (0, 0, 1, "done")
+    assert "1 attested" in bench.read(".harness/progress.md")
 
 
 @pytest.mark.requirement("command.status", "command.resume")

@@ -73,7 +73,13 @@ class Folds:
         assert run == set(state.questions), "invariant 4: the inbox says something else"
         for slot, step in zip(state.layout.slots, state.steps, strict=True):
             task = folded.tasks.get(slot.id)
-            settled = task is not None and task.status in {"done", "holds", "waived", "skipped"}
+            settled = task is not None and task.status in {
+                "done",
+                "holds",
+                "attested",
+                "waived",
+                "skipped",
+            }
             skipped = step.phase is Phase.SKIPPED and step.result is None  # not recorded yet
             assert settled == step.phase.is_settled or skipped or slot.place in state.regressed, (
                 f"invariant 4: fold says {task}, the run {step.phase}"

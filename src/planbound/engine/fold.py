@@ -92,7 +92,7 @@ _TASK_STATUS = {
     EventKind.TASK_BLOCKED: "blocked",
     EventKind.TASK_REOPENED: "pending",
     EventKind.WAIVED: "waived",
-    EventKind.ATTESTED: "done",
+    EventKind.ATTESTED: "attested",
 }
 _BY_HAND = {
     EventKind.TASK_STARTED: PlanStatus.IN_PROGRESS,
@@ -131,7 +131,9 @@ _KEEPING = frozenset({EventKind.PLAN_AMENDED, EventKind.PLAN_REWRITTEN})
 """What may keep the steps that mean the same as before."""
 _DECIDED = frozenset({EventKind.GATE_APPROVED, EventKind.PLAN_AMENDED, EventKind.PLAN_REWRITTEN})
 """What begins the work anew, so that what was merged is not all of it."""
-_BESIDE_PROVED = frozenset({"holds", "claimed"})
+_SETTLED = ("completed", "holds", "attested", "skipped", "waived")
+"""The counts of a run's end that together are all steps."""
+_BESIDE_PROVED = frozenset({"holds", "claimed", "attested"})
 """How a step may be completed besides being done."""
 
 
@@ -314,7 +316,7 @@ class _Plan:
 
     def _end(self, details: Mapping[str, object]) -> PlanStatus:
         """Return what a run came to: a limit or a missing step is no completion."""
-        counts = [details.get(name) for name in ("completed", "holds", "skipped", "waived")]
+        counts = [details.get(name) for name in _SETTLED]
         settled = sum(count for count in counts if isinstance(count, int))
         missing = self.task_count is not None and settled < self.task_count
         named = details.get("status") in {"failed", "incomplete"}

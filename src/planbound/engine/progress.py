@@ -248,6 +248,7 @@ def _ended(record: Record) -> str:
         for name, word in (
             ("completed", "proved"),
             ("holds", "hold"),
+            ("attested", "attested"),
             ("waived", "waived"),
             ("skipped", "skipped"),
             ("failed", "failed"),

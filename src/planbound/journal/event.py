@@ -503,8 +503,13 @@ EVENTS: dict[EventKind, EventSpec] = {
     ),
     EventKind.EXECUTION_COMPLETE: spec(
         "A run came to its end, whatever that end is.",
-        must("completed", _INTEGER, "how many steps are proved or attested"),
+        must(
+            "completed",
+            _INTEGER,
+            "how many steps are proved; without `attested`, also those",
+        ),
         may("holds", _INTEGER, "how many steps hold: green now, and seen red by nobody before"),
+        may("attested", _INTEGER, "how many steps a person answers for"),
         must("failed", _INTEGER, "how many steps failed"),
         must("skipped", _INTEGER, "how many steps were left out"),
         must("waived", _INTEGER, "how many steps went on without a pass"),

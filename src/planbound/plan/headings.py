@@ -18,7 +18,7 @@ _WORD = (
     r"(?:(?:step|task|phase|schritt|étape|etape|paso|passo|шаг|步骤|步驟|第|ステップ|手順|단계)"
     r"\s*(?:#|no\.?|nr\.?)?\s*)?"
 )
-_SIGNS = "✅|✔️|✔|☑️|☑|🆗|❌|✖️|⏳|🔄|🚧|⏭️|⏭|⛔|🟡|⬜|◻️"
+_SIGNS = "✅|✔️|✔|☑️|☑|🆗|❌|✖️|⏳|🔄|🚧|⏭️|⏭|⛔|🖋️|🖋|🟡|⬜|◻️"
 _ONE_MARK = rf"\[[ xX~=!-]\]|{_SIGNS}"
 _MARKS = rf"(?:(?:{_ONE_MARK})\s*)*"
 _STEP = lazy_pattern(
@@ -42,6 +42,7 @@ _STATUS_OF = {
     **dict.fromkeys(("⏳", "🔄", "🚧", "[-]"), StepStatus.IN_PROGRESS),
     **dict.fromkeys(("⏭️", "⏭"), StepStatus.SKIPPED),
     **dict.fromkeys(("⛔", "[!]"), StepStatus.BLOCKED),
+    **dict.fromkeys(("🖋️", "🖋"), StepStatus.ATTESTED),
     "🟡": StepStatus.WAIVED,
     **dict.fromkeys(("[ ]", "⬜", "◻️"), StepStatus.PENDING),
 }

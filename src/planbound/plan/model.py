@@ -46,6 +46,8 @@ class StepStatus(enum.Enum):
     """Its contract passes, as it did before the work."""
     FAILED = "failed"
     SKIPPED = "skipped"
+    ATTESTED = "attested"
+    """A named person answers for it."""
     WAIVED = "waived"
     BLOCKED = "blocked"
     CLAIMED = "claimed"
@@ -63,6 +65,7 @@ _MARKS = {
     StepStatus.HOLDS: "🆗",
     StepStatus.FAILED: "❌",
     StepStatus.SKIPPED: "⏭️",
+    StepStatus.ATTESTED: "🖋️",
     StepStatus.WAIVED: "🟡",
     StepStatus.BLOCKED: "⛔",
     StepStatus.CLAIMED: "☑️",

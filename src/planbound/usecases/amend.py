@@ -15,7 +15,7 @@ from planbound.plan.model import Plan
 from planbound.ports.journal import Query
 from planbound.usecases.record import Recorder
 
-_KEPT = frozenset({Phase.PROVED, Phase.HOLDS, Phase.WAIVED, Phase.SKIPPED})
+_KEPT = frozenset({Phase.PROVED, Phase.HOLDS, Phase.ATTESTED, Phase.WAIVED, Phase.SKIPPED})
 
 
 class NotUnderWay(Refused):

@@ -85,6 +85,11 @@ class PlanLine(NamedTuple):
         """How many steps hold and are not proved."""
         return self._count(StepStatus.HOLDS)
 
+    @property
+    def attested(self) -> int:
+        """How many steps a person answers for."""
+        return self._count(StepStatus.ATTESTED)
+
     def _count(self, status: StepStatus) -> int:
         steps = self.plan.steps if self.plan else ()
         if self.state is None:

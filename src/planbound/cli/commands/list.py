@@ -57,6 +57,8 @@ def _text(line: PlanLine, width: int, terminal: Terminal) -> str:
     steps = f"{line.done}/{line.steps} steps"
     if line.holds:
         steps += f", {line.holds} hold{'s' if line.holds == 1 else ''}"
+    if line.attested:
+        steps += f", {line.attested} attested"
     if line.templates:
         steps += f", {line.templates} to expand"
     objective = visible(line.objective) if line.objective else "(no objective)"
@@ -89,6 +91,7 @@ def _data(line: PlanLine) -> dict[str, object]:
         "steps": line.steps,
         "done": line.done,
         "holds": line.holds,
+        "attested": line.attested,
         "templates": line.templates,
         "problem": line.problem,
         "shelf": _SHELVES[line.shelf],

@@ -47,7 +47,7 @@ _BRIEF = {
     "RECOVERY_ESCALATION": ("escalation", "kind", "user_decision", "by", "guidance", "reason"),
     "EXECUTION_PAUSED": ("reason",),
     "EXECUTION_COMPLETE": (
-        *("status", "reason", "completed", "holds", "waived", "skipped", "failed"),
+        *("status", "reason", "completed", "holds", "attested", "waived", "skipped", "failed"),
         *("postconditions", "recoveries", "tokens", "estimated", "dollars", "unmetered"),
         "duration",
     ),

@@ -59,8 +59,8 @@ def change_lines(before: Sequence[Row], after: Sequence[Row]) -> Iterator[str]:
         is_new = old is None or old.state is not row.state
         if row.state is State.RUNNING and is_new:
             yield f"{name}: started in {visible(row.worktree or '')}"
-        if old is not None and (row.proved, row.holds) > (old.proved, old.holds):
-            yield f"{name}: {tally(row.proved, row.steps, row.holds)}"
+        if old is not None and _settled(row) > _settled(old):
+            yield f"{name}: {tally(row.proved, row.steps, row.holds, row.attested)}"
         if row.state not in _AT_WORK and is_new:
             reason = f": {visible(row.reason)}" if row.reason else ""
             yield f"{name}: {row.state.value}{reason}"
@@ -95,6 +95,7 @@ def fleet_data(rows: Sequence[Row]) -> list[dict[str, object]]:
             "branch": row.branch,
             "proved": row.proved,
             "holds": row.holds,
+            "attested": row.attested,
             "steps": row.steps,
             "exit_code": row.exit_code,
             "log": row.log,
@@ -115,7 +116,12 @@ def _quoted(names: Sequence[str]) -> str:
 
 def _count(row: Row) -> str:
     holds = f", {row.holds} hold{'s' if row.holds == 1 else ''}" if row.holds else ""
+    holds += f", {row.attested} attested" if row.attested else ""
     return f"{row.proved}/{row.steps}{holds}" if row.steps else ""
+
+
+def _settled(row: Row) -> tuple[int, int, int]:
+    return row.proved, row.holds, row.attested
 
 
 def _time(row: Row) -> str:

@@ -169,7 +169,7 @@ class ProgressReport:
 def summary(details: Mapping[str, Json], steps: int) -> str:
     """Return the last line of a run."""
     parts = [
-        tally(details.get("completed"), steps, details.get("holds")),
+        tally(details.get("completed"), steps, details.get("holds"), details.get("attested") or 0),
         f"{details.get('waived')} waived",
     ]
     if details.get("skipped"):

@@ -21,6 +21,7 @@ _MARKS = {
     Phase.WAITING: "?",
     Phase.PROVED: "✓",
     Phase.HOLDS: "=",
+    Phase.ATTESTED: "✓",
     Phase.WAIVED: "~",
     Phase.SKIPPED: "-",
     Phase.FAILED: "✗",
@@ -74,6 +75,7 @@ def state_data(slug: str, state: RunState, known: Known) -> dict[str, object]:
         "waiting": [question_data(question) for question in known.waiting],
         "proved": state.count(Phase.PROVED),
         "holds": state.count(Phase.HOLDS),
+        "attested": state.count(Phase.ATTESTED),
         "recoveries": state.recoveries,
         "spent": {
             "tokens": state.spent.tokens,
@@ -120,7 +122,8 @@ def status_lines(slug: str, state: RunState, terminal: Terminal, status: str) ->
     if state.layout.conditions:
         yield f"  {met}/{len(state.layout.conditions)} postconditions hold"
     if state.run:
-        yield f"  {tally(state.count(Phase.PROVED), len(state.steps), state.count(Phase.HOLDS))}"
+        proved, holds = state.count(Phase.PROVED), state.count(Phase.HOLDS)
+        yield f"  {tally(proved, len(state.steps), holds, state.count(Phase.ATTESTED))}"
         recovered = f"{state.recoveries} recover{'y' if state.recoveries == 1 else 'ies'}"
         used = [f"{state.spent.tokens:,} tokens"] if state.spent.tokens else []
         used += [money(float(state.spent.dollars))] if state.spent.dollars else []

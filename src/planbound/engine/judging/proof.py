@@ -88,10 +88,11 @@ def held(reason: object) -> str:
     return f"holds ({reason})" if reason else "holds"
 
 
-def tally(proved: object, steps: object, holds: object) -> str:
-    """Return how many steps are proved, and how many only hold: `2/3 proved, 1 holds`."""
+def tally(proved: object, steps: object, holds: object, attested: object = 0) -> str:
+    """Return what steps came to, each by its own word: `2/4 proved, 1 holds, 1 attested`."""
     count = f"{proved}/{steps} proved"
-    return f"{count}, {holds} hold{'s' if holds == 1 else ''}" if holds else count
+    count += f", {holds} hold{'s' if holds == 1 else ''}" if holds else ""
+    return f"{count}, {attested} attested" if attested else count
 
 
 def foretold(*, red: bool) -> str:

@@ -135,9 +135,16 @@ def _lines(heading: Heading, state: LoopState, agenda: Agenda, *, only_open: boo
 
 
 def _holding(agenda: Agenda) -> str:
-    found = [each.item.standing for each in agenda.steps]
-    proved, holds = found.count(Standing.PROVED), found.count(Standing.HOLDS)
-    return f": {tally(proved, len(found), holds)}" if holds else ""
+    told = tallied([each.item.standing for each in agenda.steps])
+    return f": {told}" if told else ""
+
+
+def tallied(found: Sequence[Standing]) -> str:
+    """Return what steps came to, where not all that are settled are proved."""
+    holds, attested = found.count(Standing.HOLDS), found.count(Standing.ATTESTED)
+    if not holds and not attested:
+        return ""
+    return tally(found.count(Standing.PROVED), len(found), holds, attested)
 
 
 def _entries(entries: Sequence[Entry], *, only_open: bool) -> Iterator[str]:

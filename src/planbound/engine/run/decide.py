@@ -239,7 +239,7 @@ def unsure_steps(state: RunState, tree: str) -> list[int]:
         index
         for index, step in enumerate(state.steps)
         if step.phase.is_green
-        and step.result != "attested"
+        and step.phase is not Phase.ATTESTED
         and state.final.get(index) != tree
         and not (tree and step.judged_tree == tree and step.verdict == "pass")
         and not is_reproduction(state.layout.slots[index].step.contract)

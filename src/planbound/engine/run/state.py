@@ -36,6 +36,8 @@ BLOCKED_RULE = "agent-blocked"
 """The rule that says that an agent calls itself blocked."""
 _REMEMBERED = 50
 """So many of the last attempts of a role say what the next one is likely to use."""
+_RESULTS = {"holds": Phase.HOLDS, "attested": Phase.ATTESTED}
+"""How a step may be completed besides being proved."""
 _BY_PEOPLE = frozenset({"waived", "attested"})
 _NO_WORK = frozenset(
     {
@@ -484,7 +486,7 @@ class RunState:
             step.trouble = None
             step.result = _text(record.draft.details.get("result"))
             step.reason = _text(record.draft.details.get("reason"))
-            self._settle(index, Phase.HOLDS if step.result == "holds" else Phase.PROVED)
+            self._settle(index, _RESULTS.get(step.result or "", Phase.PROVED))
             self.regressed.discard(index)
         details = record.draft.details
         self._seen(details.get("tree"), details.get("manifest"))
@@ -519,7 +521,7 @@ class RunState:
             self._close_of(found[1])
             found[1].result = "attested"
             found[1].verdict = "attested"
-            self._settle(found[0], Phase.PROVED)
+            self._settle(found[0], Phase.ATTESTED)
         else:
             self._condition(details.get("subject"), details.get("number"), "attested")
 

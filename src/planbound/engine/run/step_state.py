@@ -27,6 +27,8 @@ class Phase(enum.Enum):
     PROVED = "done"
     HOLDS = "holds"
     """Its contract passes, and nobody saw it red before the work."""
+    ATTESTED = "attested"
+    """A person answers for it."""
     WAIVED = "waived"
     SKIPPED = "skipped"
     FAILED = "failed"
@@ -39,7 +41,7 @@ class Phase(enum.Enum):
     @property
     def is_green(self) -> bool:
         """Whether its contract was seen to pass, or a person attested it."""
-        return self in {Phase.PROVED, Phase.HOLDS}
+        return self in {Phase.PROVED, Phase.HOLDS, Phase.ATTESTED}
 
 
 class Feedback(NamedTuple):

@@ -32,6 +32,7 @@ class Row(NamedTuple):
     """Why it is held back, failed, or waits."""
     proved: int = 0
     holds: int = 0
+    attested: int = 0
     steps: int = 0
     current: str = ""
     """The step that is worked on."""

@@ -9,7 +9,6 @@ from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager, suppress
 
 from planbound.engine.judging.case import cases
-from planbound.engine.judging.proof import tally
 from planbound.engine.judging.verdict import Subject
 from planbound.engine.loop.finalization import Accept, Capped, Decision, Reject, Silent
 from planbound.engine.loop.given import (
@@ -23,8 +22,8 @@ from planbound.engine.loop.given import (
 )
 from planbound.engine.loop.line import line_of
 from planbound.engine.loop.orientation import orient
-from planbound.engine.loop.shown import heading_of, show
-from planbound.engine.loop.state import INCOMPLETE, RELEASED, Item, Standing
+from planbound.engine.loop.shown import heading_of, show, tallied
+from planbound.engine.loop.state import INCOMPLETE, RELEASED, Item
 from planbound.engine.loop.substance import lack_of_substance
 from planbound.errors import (
     CellProblem,
@@ -163,8 +162,8 @@ class Loop:
                 status = work.status.value
                 where = outcome if outcome == status else f"{status}, {outcome}"
                 standings = [each.item.standing for each in agenda.steps]
-                proved, holds = map(standings.count, (Standing.PROVED, Standing.HOLDS))
-                told = f" ({tally(proved, len(standings), holds)})" if holds else ""
+                told = tallied(standings)
+                told = f" ({told})" if told else ""
                 text = (
                     f"`{work.slug}`: {settled}/{len(agenda.steps)} steps{told},"
                     f" {held}/{len(agenda.conditions)} postconditions, {where}"

@@ -16,7 +16,7 @@ _STEPS = {
     Standing.IN_PROGRESS: StepStatus.IN_PROGRESS,
     Standing.PROVED: StepStatus.DONE,
     Standing.HOLDS: StepStatus.HOLDS,
-    Standing.ATTESTED: StepStatus.DONE,
+    Standing.ATTESTED: StepStatus.ATTESTED,
     Standing.CLAIMED: StepStatus.CLAIMED,
     Standing.BLOCKED: StepStatus.BLOCKED,
     Standing.WAIVED: StepStatus.WAIVED,

@@ -225,6 +225,7 @@ class Ending:
         details: dict[str, Json] = {
             "completed": state.count(Phase.PROVED),
             "holds": state.count(Phase.HOLDS),
+            "attested": state.count(Phase.ATTESTED),
             "failed": state.count(Phase.FAILED) + failed_now,
             "skipped": state.count(Phase.SKIPPED),
             "waived": state.count(Phase.WAIVED),

@@ -22,6 +22,7 @@ _STATUS = {
     Phase.WAITING: StepStatus.BLOCKED,
     Phase.PROVED: StepStatus.DONE,
     Phase.HOLDS: StepStatus.HOLDS,
+    Phase.ATTESTED: StepStatus.ATTESTED,
     Phase.WAIVED: StepStatus.WAIVED,
     Phase.SKIPPED: StepStatus.SKIPPED,
     Phase.FAILED: StepStatus.FAILED,

@@ -265,6 +265,7 @@ class Fleet:
             reason=reason,
             proved=progress.proved,
             holds=progress.holds,
+            attested=progress.attested,
             steps=progress.steps,
             current=progress.current if state in {State.RUNNING, State.ELSEWHERE} else "",
             seconds=spent + (self.desk.clock() - job.since if job is not None else 0.0),

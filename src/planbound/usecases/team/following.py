@@ -35,6 +35,7 @@ class Progress(NamedTuple):
     proved: int = 0
     holds: int = 0
     """How many steps are green, and were so before the work."""
+    attested: int = 0
     steps: int = 0
     current: str = ""
     """The title of the step that is worked on."""
@@ -86,6 +87,7 @@ class Following:
         return Progress(
             proved=state.count(Phase.PROVED),
             holds=state.count(Phase.HOLDS),
+            attested=state.count(Phase.ATTESTED),
             steps=len(state.steps),
             current=", ".join(working),
             why_ended=state.why_ended,

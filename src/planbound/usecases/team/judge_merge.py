@@ -70,7 +70,7 @@ def demand_of(slug: str, state: RunState) -> Demand:
         case
         for case, step in zip(steps, state.steps, strict=True)
         if step.phase not in _LEFT_OUT
-        and step.result != "attested"
+        and step.phase is not Phase.ATTESTED
         and not is_reproduction(case.contract)
     ]
     conditions = [
