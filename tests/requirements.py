@@ -108,6 +108,7 @@ REQUIREMENTS = {
     "command.outside": "a file outside of `.harness/` is told how it becomes a plan",
     "progress.run": "failures, questions, answers and skips of a run stand in the progress file",
     "progress.loop": "what happens in the loop stands in the progress file",
+    "journal.first-seen": "a plan that was written by hand is on record once it is seen, once",
     "run.worktree": "plans with disjoint touches share a worktree and do not see each other",
     "run.prompt": "every answer to a question works where the run asks it",
     "budget.static": "a budget without room for one attempt at each step is refused by verify",

@@ -37,6 +37,7 @@ def test_new_init_and_verify_are_on_record(program: Program) -> None:
     assert [(item["event"], item["plan"]) for item in found] == [
         ("PLAN_CREATED", "PLAN"),
         ("PLAN_CREATED", "hello"),
+        ("PLAN_CREATED", "sound"),
         ("PLAN_VERIFIED", "sound"),
     ]
     for item in found:

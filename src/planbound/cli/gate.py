@@ -59,6 +59,7 @@ class Gate:
         seen = look(self.parts, self.file, self.data)
         self.data = seen.data
         self.plan = parse(self.data, path=self.file.shown)
+        self.parts.see(self.file, self.plan)
         self.expires: str | None = None
 
     def read_again(self) -> None:

@@ -30,9 +30,12 @@ def note_verified(parts: Parts, file: PlanFile, result: Verified, terminal: Term
     """Note that a plan of this workspace was verified, and mark its file so."""
     from planbound.usecases.marks import look_at, show_status  # noqa: PLC0415 - start-up time
 
-    if result.errors or not parts.holds(file.path):
+    if not parts.holds(file.path):
         return
     try:
+        parts.see(file, result.plan)
+        if result.errors:
+            return
         recorder = parts.recorder()
         recorder.verified(
             file.slug, result.plan, path=parts.relative(file.path), warnings=result.warnings

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import argparse
 from collections.abc import Sequence
+from contextlib import suppress
 from typing import NamedTuple
 
 from planbound.cli.inputs import read_bound_plan
@@ -12,7 +13,7 @@ from planbound.engine.judging.case import Case, cases
 from planbound.engine.judging.programs import Tool
 from planbound.engine.judging.verdict import Subject
 from planbound.engine.manifest import Manifest
-from planbound.errors import UsageError
+from planbound.errors import PlanboundError, UsageError
 from planbound.plan.model import Command, Plan
 from planbound.ports.files import PlanFile
 from planbound.source.visible import visible
@@ -67,6 +68,8 @@ def ask(arguments: argparse.Namespace, parts: Parts, terminal: Terminal) -> Aske
     parts, file, data = read_bound_plan(arguments.plan, parts)
     verified = verify(data, path=file.shown, surroundings=parts.surroundings())
     chosen = _chosen(verified.plan, arguments)
+    with suppress(PlanboundError):  # that a verdict is not on record is said where it is noted
+        parts.see(file, verified.plan)
     if not any(isinstance(case.contract, Command) for case in chosen):
         raise UsageError(
             f"there is no contract to run in {file.shown}", hint="`planbound verify` says more"

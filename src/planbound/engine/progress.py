@@ -71,12 +71,12 @@ def _title(record: Record) -> str:
     return f": {record.draft.task_name}" if record.draft.task_name else ""
 
 
-def _created(record: Record) -> str:
+def _created(record: Record) -> str | None:
     details = record.draft.details
     count, origin = details.get("task_count"), _text(details, "origin")
     steps = "1 step" if count == 1 else f"{count} steps"
     if origin == "file":
-        return f"seen for the first time: {steps}, written by hand"
+        return None  # to look at a plan changes nothing in the workspace
     return f"draft of {steps} written by `{origin}`"
 
 

@@ -119,7 +119,8 @@ EVENTS: dict[EventKind, EventSpec] = {
         may(
             "origin",
             _EXACT,
-            "what made it: `init`, `new`, `draft`, `import`, `tools` or `integrate`",
+            "what made it: `init`, `new`, `draft`, `import`, `tools` or `integrate`; `file`: it was"
+            " written by hand, and is seen for the first time",
         ),
         may("text", _EXACT, "where the text is kept: its SHA-256 in the vault"),
         may("manifest", _EXACT, "the tree before the work: the SHA-256 in the vault"),

@@ -35,6 +35,11 @@ class PlanStatus(enum.Enum):
             PlanStatus.FINISHED_BLOCKED,
         }
 
+    @property
+    def is_past_gate(self) -> bool:
+        """Whether somebody must have approved it to be there."""
+        return self not in {PlanStatus.DRAFT, PlanStatus.VERIFIED}
+
 
 class StepStatus(enum.Enum):
     """Where a step is; written by the harness alone."""

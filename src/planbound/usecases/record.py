@@ -7,6 +7,7 @@ from collections.abc import Callable, Mapping, Sequence
 from typing import TYPE_CHECKING
 
 from planbound.engine.fold import fold, plan_status
+from planbound.errors import Stale
 from planbound.journal.event import EventKind, validate
 from planbound.journal.record import Draft, Json, Provenance, Record
 from planbound.journal.redact import Redactor
@@ -16,6 +17,11 @@ from planbound.ports.journal import Journal, Query
 
 if TYPE_CHECKING:
     from planbound.engine.recovery.outcome import Recovery
+
+
+BY_HAND = "file"
+"""The origin of plans that somebody wrote by hand."""
+_TRIES = 20
 
 
 class Recorder:
@@ -86,7 +92,39 @@ class Recorder:
             "path": path,
             "origin": origin,
         }
+        last = self._last(slug)
+        if last is not None and _is_first_look(last, details["digest"]):
+            return last  # somebody saw the file before this was said
         return self.record(EventKind.PLAN_CREATED, slug, details)
+
+    def first_seen(self, slug: str, plan: Plan, *, path: str) -> bool:
+        """Note a plan that somebody wrote by hand, once; say whether that was done now.
+
+        Any event about the plan says that it was seen; where the last one is that it was put
+        away, this is another plan by the same name.
+        """
+        details: dict[str, Json] = {
+            **self.shape(plan),
+            "digest": digest(plan),
+            "revision": 1,
+            "path": path,
+            "origin": BY_HAND,
+        }
+        for _ in range(_TRIES):
+            head = self.journal.head()
+            last = self._last(slug)
+            if last is not None and last.draft.event is not EventKind.PLAN_ARCHIVED:
+                return False
+            draft = self.draft(EventKind.PLAN_CREATED, slug, details)
+            try:
+                self.journal.append([draft], expected=head)
+            except Stale:
+                continue  # it may have been about this very plan
+            return True
+        return False
+
+    def _last(self, slug: str) -> Record | None:
+        return next(iter(self.journal.read(Query(plan=slug, last=1))), None)
 
     def verified(self, slug: str, plan: Plan, *, path: str, warnings: int) -> None:
         """Note that a plan was verified, where that makes more of it than a draft."""
@@ -166,6 +204,12 @@ class Recorder:
             for step, labels in zip(plan.steps, plan.dependencies(), strict=True)
         }
         return {"task_count": len(plan.steps), "dependencies": dependencies}
+
+
+def _is_first_look(record: Record, digest: Json) -> bool:
+    details = record.draft.details
+    created = record.draft.event is EventKind.PLAN_CREATED and details.get("origin") == BY_HAND
+    return created and details.get("digest") == digest
 
 
 def _identity(plan: str, kind: EventKind, key: str) -> str:

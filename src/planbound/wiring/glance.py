@@ -36,11 +36,15 @@ def plans_here(*, workspace: str | None, state: str | None) -> str | None:
     """Return which plans a session without one could be bound to; None where none has a name."""
     from planbound.engine.loop.orientation import Choice, offer  # noqa: PLC0415 - start-up
     from planbound.usecases.overview import glimpse  # noqa: PLC0415
+    from planbound.wiring.marking import see  # noqa: PLC0415
 
     parts = Parts(workspace=workspace, state=state)
     lines, more = glimpse(parts.tree, parts.reader, parts.existing_journal, MOST_PLANS)
     if all(line.file.slug == UNNAMED for line in lines):
         return None
+    for line in lines:
+        if line.plan is not None and line.state is None:
+            see(parts, line.file, line.plan)
     return offer(
         [
             Choice(

@@ -5,7 +5,8 @@ from __future__ import annotations
 from contextlib import suppress
 
 from planbound.errors import PlanboundError
-from planbound.ports.files import PlanFile
+from planbound.plan.model import Plan
+from planbound.ports.files import PlanFile, Shelf
 from planbound.usecases.marks import Look, is_news, look_at, notice, put_right, show_status
 from planbound.usecases.overview import Overview, overview
 from planbound.wiring.parts import Parts
@@ -15,6 +16,8 @@ def look(parts: Parts, file: PlanFile, data: bytes) -> Look:
     """Return where a plan is, by the journal and by what its file means now."""
     journal = parts.existing_journal() if parts.holds(file.path) else None
     found = look_at(journal, file, data)
+    if found.state is None:
+        see(parts, file, found.plan)
     return notice(parts.recorder(), parts.files, found) if is_news(found) else found
 
 
@@ -50,9 +53,17 @@ def look_at_all(parts: Parts) -> Overview:
     return seen
 
 
+def see(parts: Parts, file: PlanFile, plan: Plan) -> None:
+    """Note a plan that was written by hand, where that can be written: who looks goes on."""
+    with suppress(PlanboundError):
+        parts.see(file, plan, only_look=True)
+
+
 def notice_all(parts: Parts, seen: Overview) -> None:
-    """Put on record, and into the files, which plans somebody changed."""
+    """Put on record, and into the files, which plans somebody wrote or changed."""
     for line in seen.lines:
         found = line.look
+        if line.shelf is Shelf.ACTIVE and line.plan is not None and line.state is None:
+            see(parts, line.file, line.plan)
         if found is not None and is_news(found):
             notice(parts.recorder(), parts.files, found)

@@ -18,6 +18,7 @@ if TYPE_CHECKING:
     from planbound.engine.progress import ProgressLines
     from planbound.journal.record import Record
     from planbound.journal.redact import Redactor
+    from planbound.plan.model import Plan
     from planbound.ports.journal import Journal
     from planbound.ports.surroundings import Surroundings
     from planbound.store.anchored_journal import AnchoredJournal, AnchorFile
@@ -143,6 +144,17 @@ class Parts:
             from planbound.usecases.outside import refuse_outside  # noqa: PLC0415 - seldom
 
             refuse_outside(file, self._readable_harness())
+
+    def see(self, file: PlanFile, plan: Plan, *, only_look: bool = False) -> None:
+        """Note a plan that was written by hand when it is first seen; raises JournalProblem.
+
+        Who only looks makes no journal, and leaves alone what says more of itself than a draft.
+        """
+        if not self.holds(file.path) or not plan.source.text.strip():
+            return
+        if only_look and (plan.status.is_past_gate or self.existing_journal() is None):
+            return
+        self.recorder().first_seen(file.slug, plan, path=self.relative(file.path))
 
     def relative(self, path: str) -> str:
         """Return a path as it is seen from the root of the project."""

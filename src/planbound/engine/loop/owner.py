@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from datetime import datetime
 from typing import NamedTuple
 
 from planbound.journal.event import EventKind
@@ -9,6 +10,10 @@ from planbound.journal.record import Record
 
 TOOLS = "tools"
 """The origin of plans that agents made by the tools."""
+_FILE = "file"
+"""The origin of plans that were written by hand, and seen for the first time."""
+_MOMENT = 10.0
+"""So many seconds may be between a file that an agent writes by the tools and its record."""
 _DONE = frozenset({"done", "done with skips"})
 _TAKES_THE_NAME = frozenset(
     {
@@ -35,16 +40,30 @@ class Owner(NamedTuple):
     """False: agents alone, by the tools."""
     taken: bool = False
     """Whether there is a plan by the name that is not at its end."""
+    seen: Record | None = None
+    """The last event, where it says that a file was seen for the first time."""
 
     def after(self, record: Record, *, ended: bool) -> Owner:
         """Return whose it is after an event; `ended`: the plan in the loop is at its end then."""
-        return Owner(self._people(record), self._taken(record, ended=ended))
+        kind, details = record.draft.event, record.draft.details
+        first = kind is EventKind.PLAN_CREATED and details.get("origin") == _FILE
+        seen = record if first and not (self.taken and self.people) else None
+        return Owner(self._people(record), self._taken(record, ended=ended), seen)
+
+    def _is_late(self, record: Record) -> bool:
+        """Say whether a file was only seen before its own record was there."""
+        seen = self.seen
+        if seen is None or seen.draft.details.get("digest") != record.draft.details.get("digest"):
+            return False
+        then, now = (datetime.fromisoformat(each.draft.timestamp) for each in (seen, record))
+        return (now - then).total_seconds() < _MOMENT
 
     def _people(self, record: Record) -> bool:
         kind, details = record.draft.event, record.draft.details
         if kind is EventKind.PLAN_CREATED:
             # Whoever writes a plan in the place of people's does not make theirs an agent's own.
-            return (self.taken and self.people) or details.get("origin") != TOOLS
+            before = self.taken and self.people and not self._is_late(record)
+            return before or details.get("origin") != TOOLS
         if kind is EventKind.PLAN_REWRITTEN:
             by_tools = "session" in details and "by" in details
             return self.people or not by_tools
