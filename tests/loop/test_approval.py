@@ -108,6 +108,25 @@ def test_a_plan_of_people_does_not_become_an_agents_own(bench: Scratch) -> None:
     assert HOW in loop.step_update("make-a", "in_progress").text
 
 
+@pytest.mark.requirement("loop.approval.judges")
+def test_the_judges_of_an_approved_plan_stay_as_they_were_approved(bench: Scratch) -> None:
+    bench.write("check.sh", "grep -qx right src/a\n")
+    write(bench, Step("Make a", contract="sh check.sh"))
+    bench.approve("mine")
+    bench.write("docs/other.md", "what somebody else wrote since\n")
+    loop = bench.loop(name="mine")
+    bench.write("check.sh", "test -d .\n")
+    told = loop.step_update(1, "done", SHOWN)
+    assert not told.ok
+    assert "check.sh" in told.text
+    assert bench.log().one("CONTRACT_EVALUATED")["verdict"] == "tampered"
+    bench.write("check.sh", "grep -qx right src/a\n")
+    assert not loop.step_update(1, "done", SHOWN).ok
+    bench.right("a")
+    assert "is proved" in loop.step_update(1, "done", SHOWN).text
+    assert loop.check("done") == Accept("done")
+
+
 def test_what_was_never_approved_was_not_changed_since_its_approval(tmp_path: Path) -> None:
     scratch = Scratch(tmp_path, "[gate]\napproval = false\n")
     scratch.goes("new", "mine")

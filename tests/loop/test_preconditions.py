@@ -28,7 +28,7 @@ def refused(decision: object) -> Reject:
 def test_nothing_begins_and_nothing_ends_while_a_precondition_is_false(bench: Scratch) -> None:
     loop = bench.loop()
     told = loop.plan_create("Do it", [ONE], preconditions=[READY])
-    assert "Preconditions, 0 of 1 hold\n[ ] 1 It is ready: not proved, exit 1" in told.text
+    assert "Preconditions, 0 of 1 hold\n[ ] 1 It is ready: does not hold, exit 1" in told.text
     assert "## Preconditions\n\n1. It is ready\n" in bench.file.read_text()
     bench.right("a")
     for each in (loop.step_update(1, "in_progress"), loop.step_update(1, "done", SHOWN)):

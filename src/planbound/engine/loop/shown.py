@@ -191,7 +191,8 @@ def _open_detail(entry: Entry) -> str:
     if item.regressed:
         return f": was green, broken since, {line_of(item.reason, _DETAIL)}"
     if item.reason:
-        return f": not proved, {line_of(item.reason, _DETAIL)}"
+        what = "does not hold" if entry.name.startswith("precondition") else "not proved"
+        return f": {what}, {line_of(item.reason, _DETAIL)}"
     return "" if entry.has_contract else ": no contract, needs evidence"
 
 

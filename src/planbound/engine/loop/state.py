@@ -67,8 +67,8 @@ class LoopState:
         self.ended_by = ""
         """Who ended it, and why, where a person did."""
         self.seq = 0
-        self._colours: dict[str, tuple[Look, Json]] = {}
-        """What contracts said at the gate, and of which plan."""
+        self._colours: dict[str, tuple[Look, Json, Json]] = {}
+        """What contracts said at the gate, of which plan, and where that tree is kept."""
         self._sanctioned: str | None = None
         """The digest that a person approved last, and did not take back."""
         self._reached: set[tuple[str, Standing]] = set()
@@ -176,13 +176,16 @@ class LoopState:
         details = record.draft.details
         self.approved = self._sanctioned = _text(details.get("digest"))
         self.asked, self.rejected, self.was_changed = False, None, False
-        for name, (look, plan) in self._colours.items():
+        frozen = None
+        for name, (look, plan, tree) in self._colours.items():
             if plan == self.approved:
+                frozen = _text(tree)
                 self.looks[name] = self.looks.get(name, Before())._replace(approval=look)
         self._colours = {}
         if self.origin != TOOLS:
             # What people write is watched from its approval on.
             self.digest, self.text = self.approved, _text(details.get("text"))
+            self.manifest = frozen
         self._progressed()
 
     def _rejected_by(self, record: Record) -> None:
@@ -194,7 +197,7 @@ class LoopState:
         details, name = record.draft.details, _name(record)
         look = _look(details)
         if "baseline" in details:
-            self._colours[name] = (look, details.get("plan_digest"))
+            self._colours[name] = (look, details.get("plan_digest"), details.get("manifest"))
             return
         before = self.looks.get(name, Before())
         self.looks[name] = before._replace(attempt=before.attempt or look)

@@ -13,8 +13,10 @@ from planbound.engine.fence import Fence
 from planbound.engine.fold import fold, plan_status
 from planbound.engine.judging.case import Case, cases, demands_red, plan_scope
 from planbound.engine.judging.proof import Before, Result, proof_of
+from planbound.engine.judging.scope import Scope
 from planbound.engine.judging.verdict import Subject, Verdict, VerdictKind
 from planbound.engine.loop.finalization import Agenda
+from planbound.engine.loop.owner import TOOLS
 from planbound.engine.loop.shown import agenda_of
 from planbound.engine.loop.state import Item, LoopState
 from planbound.errors import AlreadyExists, FileProblem, Refused, UsageError
@@ -184,7 +186,9 @@ class Work:
 
         setting = Setting(
             frozen=self._frozen(),
-            scope=plan_scope(self.plan),
+            # What people and other plans changed since an approval, before the agent came, is not
+            # the agent's: of their plans the judges are compared, and not every file.
+            scope=plan_scope(self.plan) if self.state.origin == TOOLS else Scope(None),
             earlier=self.desk.earlier(self.slug),
             before=self.before,
             tests=partial(baseline_tests, self.desk.journal, self.slug),
@@ -216,8 +220,7 @@ class Work:
         files, so that red and green on the same files is not flaky, but a service that came up.
         """
         bench, end = self._judging(), None if within is None else time.monotonic() + within
-        from planbound.engine.judging.scope import Scope  # noqa: PLC0415 - start-up
-        from planbound.usecases.judge import Setting, judge  # noqa: PLC0415
+        from planbound.usecases.judge import Setting, judge  # noqa: PLC0415 - start-up
         from planbound.usecases.verdict_events import verdict_draft  # noqa: PLC0415
 
         setting = Setting(frozen=self._frozen(), scope=Scope(None))
