@@ -275,6 +275,16 @@ def test_what_holds_is_settled_and_told_apart_from_what_is_proved() -> None:
     assert found.status is PlanStatus.DONE
 
 
+@pytest.mark.requirement("run.attested")
+@pytest.mark.parametrize("counts", [{"completed": 2}, {"completed": 1, "attested": 1}])
+def test_what_is_attested_settles_a_plan_however_the_end_counts_it(counts: dict[str, Json]) -> None:
+    end: Event = (E.EXECUTION_COMPLETE, None, {**complete(0)[2], **counts})
+    attested: Event = (E.ATTESTED, "2", {"by": "Ana", "statement": "seen"})
+    found = state(CREATED, started("1"), completed("1"), started("2"), attested, end)
+    assert [task.status for task in found.tasks.values()] == ["done", "attested"]
+    assert found.status is PlanStatus.DONE
+
+
 @pytest.mark.requirement("run.holds")
 def test_a_journal_of_before_there_was_holds_says_proved_and_is_read_so() -> None:
     green: Event = (E.TASK_STARTED, "1", {"attempt": 1, "baseline": "pass"})
