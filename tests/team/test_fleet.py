@@ -346,9 +346,15 @@ def test_a_run_that_is_refused_says_why(harbour: Harbour) -> None:
     harbour.approve("one")
     file = harbour.bench.workspace / ".harness" / "PLAN-one.md"
     file.write_text(file.read_text().replace("# Do the work", "# Do other work"))
+    done = harbour.bench.goes("fleet", code=4)
+    assert "`one` is held back: waits for approval" in done.err
+    assert "status: draft" in file.read_text()
+    file.write_text(file.read_text().replace("# Do other work", "# Do the work"))
+    settings = harbour.bench.workspace / "planbound.toml"
+    settings.write_text(settings.read_text() + '[contracts]\ntimeout = "7m"\n')
     done = harbour.bench.goes("fleet", code=1)
     assert "`one` was refused" in done.err
-    assert "    error: the approval of `one` does not hold: digest changed" in done.err
+    assert "    error: the approval of `one` does not hold: configuration changed" in done.err
 
 
 # -- names -------------------------------------------------------------------------------------
