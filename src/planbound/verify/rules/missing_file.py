@@ -39,6 +39,8 @@ from planbound.verify.rule import Rule
 from planbound.verify.rules.outside_workspace import workspace_path
 from planbound.verify.subject import Subject
 
+_PLACEHOLDER = lazy_pattern(r"\{\w+\}")
+"""What `expand` fills in: `file:{batch}` of a template names no file yet."""
 _LINES = lazy_pattern(r"(?P<path>.+?)(?:#L?|:)\d+(?:[-:]L?\d+)?", re.ASCII)
 
 
@@ -85,6 +87,7 @@ def missing_files(subject: Subject) -> Iterator[MissingFile]:
         for place, step in enumerate(subject.plan.steps)
         for item in step.subscriptions
         if item.value.kind is SubscriptionKind.FILE
+        and not (step.is_template and _PLACEHOLDER.search(item.value.name))
         and subject.facts.paths.get(item.value.name) is PathKind.MISSING
         and (path := workspace_path(item.value.name)) is not None
     ]
