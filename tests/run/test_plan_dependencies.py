@@ -58,3 +58,12 @@ def test_a_dependency_that_is_gone_or_only_says_that_it_is_done_holds_a_plan_bac
     said.write_text(said.read_text().replace("status: approved", "status: done"))
     refused = bench.goes("run", "a", code=2)
     assert "a → gone (no such plan); a → said (approved)" in refused.err
+
+
+@pytest.mark.requirement("run.plan-dependencies")
+def test_a_worker_runs_all_the_same_what_was_submitted_so(bench: Bench) -> None:
+    lay(bench, a="c", c="")
+    assert "a → c (approved)" in bench.goes("submit", "a", code=2).err
+    bench.goes("submit", "a", "--anyway")
+    bench.goes("worker", "--once")
+    assert bench.log("a").one("EXECUTION_STARTED")["anyway"] == "a → c (approved)"
