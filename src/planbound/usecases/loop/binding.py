@@ -3,18 +3,23 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
-from typing import NamedTuple, Protocol
+from contextlib import suppress
+from typing import TYPE_CHECKING, NamedTuple, Protocol
 
 from planbound.engine.fold import fold
 from planbound.engine.loop.owner import TOOLS
 from planbound.engine.loop.state import INCOMPLETE, LoopState
-from planbound.errors import BindingError
+from planbound.errors import BindingError, PlanboundError
 from planbound.journal.event import EventKind
 from planbound.plan.model import PlanStatus
+from planbound.plan.parse import parse
 from planbound.plan.slug import UNNAMED, file_name
 from planbound.ports.files import PlanFile, Shelf, Workspace
 from planbound.ports.journal import Journal, Query
 from planbound.usecases.resolve import resolve_active_plan
+
+if TYPE_CHECKING:
+    from planbound.usecases.loop.desk import LoopDesk
 
 _UNDER_WAY = {PlanStatus.APPROVED, PlanStatus.IN_PROGRESS}
 
@@ -115,6 +120,20 @@ def state_of(desk: Sight, slug: str) -> LoopState:
     state = LoopState()
     state.apply_all(desk.journal.read(Query(plan=slug)))
     return state
+
+
+def see_plans(desk: LoopDesk) -> None:
+    """Note the plans that were written by hand, so that an agent cannot make them its own.
+
+    What says of itself that it is past the gate is left alone: it has its record elsewhere.
+    """
+    for file in desk.workspace.plans():
+        if any(True for _ in desk.journal.read(Query(plan=file.slug, last=1))):
+            continue
+        with suppress(PlanboundError):  # whoever works with it is told what is wrong with it
+            plan = parse(desk.files.read(file.path), path=file.shown)
+            if plan.source.text.strip() and not plan.status.is_past_gate:
+                desk.recorder.first_seen(file.slug, plan, path=desk.relative(file.path))
 
 
 def _made_by_tools(desk: Sight) -> Iterator[Made]:

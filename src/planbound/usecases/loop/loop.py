@@ -42,7 +42,7 @@ from planbound.usecases.loop import approval, final, writing
 from planbound.usecases.loop import preconditions as preconditions_of
 from planbound.usecases.loop import steps as steps_of
 from planbound.usecases.loop.answers import created, data_of, finished, judged, shown
-from planbound.usecases.loop.binding import bound_plan, is_absent, state_of
+from planbound.usecases.loop.binding import bound_plan, is_absent, see_plans, state_of
 from planbound.usecases.loop.desk import LoopDesk
 from planbound.usecases.loop.projection import show_marks
 from planbound.usecases.loop.told import Told
@@ -62,6 +62,8 @@ class Loop:
         self.desk = desk
         self._seen: dict[str, dict[str, str]] = {}
         """By plan the ids by number, as the agent was shown them last."""
+        self._has_looked = False
+        """Whether the plans were seen that were here before the agent's first call."""
 
     @property
     def session(self) -> str:
@@ -422,6 +424,9 @@ class Loop:
     def _answered(self, act: Callable[[], Told]) -> Told:
         """Turn what is wrong with a call into an answer: an agent can mend it."""
         try:
+            if not self._has_looked:
+                self._has_looked = True
+                see_plans(self.desk)
             return self._remembered(act())
         except NothingToDo as nothing:
             return Told(ok=True, text=nothing.message)
