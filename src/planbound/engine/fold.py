@@ -277,14 +277,14 @@ class _Plan:
             self.verified.add(self.digest)
 
     def _rewritten(self, record: Record) -> None:
-        if takes_back(record.draft.details) or self.decided is None:
+        if takes_back(record.draft.details):
             self._take_back(record)
+        elif self.decided is None:
+            self._decide(PlanStatus.DRAFT, None)
         elif not self.driven and self.standing not in _UNDER_WAY:
             # An agent in the loop goes on with what had ended.
-            if self.approved is None:
-                self._take_back(record)
-            else:
-                self._decide(PlanStatus.APPROVED, self.approved)
+            begun = PlanStatus.DRAFT if self.approved is None else PlanStatus.APPROVED
+            self._decide(begun, self.approved)
 
     def _take_back(self, record: Record) -> None:
         """Make a draft of it, whatever the text says."""
