@@ -306,6 +306,11 @@ def test_a_killed_runner_is_no_obstacle(bench: Bench) -> None:
     assert entries == [".git", ".harness", "planbound.toml", "src"], "nothing of a cell is left"
 
 
+def hold(bench: Bench) -> Path:
+    """Return the file that keeps the first steps of two plans from ending."""
+    return bench.folder / "agents" / "hold"
+
+
 def two_plans(bench: Bench, touches: str) -> tuple[Path, Path]:
     """Lay two plans whose second agents wait for files; return these."""
     gates = (bench.folder / "agents" / "gate-one", bench.folder / "agents" / "gate-two")
@@ -316,7 +321,7 @@ def two_plans(bench: Bench, touches: str) -> tuple[Path, Path]:
                 f"Keep {own}",
                 contract=f"grep -qx kept {own}.kept",
                 touches=f"{own}.kept",
-                work=f"echo kept > {own}.kept; sleep 0.5",
+                work=f"echo kept > {own}.kept; while test -e {hold(bench)}; do sleep 0.05; done",
                 target=f"coder-{name}",
             ),
             Step(
@@ -344,9 +349,12 @@ def two_plans(bench: Bench, touches: str) -> tuple[Path, Path]:
 @pytest.mark.requirement("lease.worktree")
 def test_two_plans_run_side_by_side_and_do_not_see_each_other(bench: Bench) -> None:
     first_gate, second_gate = two_plans(bench, "src/two")
+    hold(bench).touch()
     with bench.start("run", "one") as first:
         at_work(bench, "src/one.kept")
         with bench.start("run", "two") as second:
+            until(lambda: bool(bench.status("two")["holder"]))
+            hold(bench).unlink()
             # Both are at work, each in a copy, and the second comes to its end before the first.
             at_work(bench, "src/one")
             at_work(bench, "src/two")
