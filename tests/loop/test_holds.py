@@ -23,7 +23,7 @@ def test_what_was_green_when_the_plan_was_written_holds(bench: Scratch) -> None:
     seen = [event["verdict"] for event in scratch.log().of("BASELINE_OBSERVED")]
     assert seen == ["fail", "pass", "fail", "pass"]
     scratch.right("a", "c")
-    assert "is proved." in loop.step_update(1, "done", evidence=SHOWN).text
+    assert "is proved (`grep" in loop.step_update(1, "done", evidence=SHOWN).text
     told = loop.step_update(2, "done", evidence=SHOWN)
     assert told.ok
     assert f"holds ({GREEN}): it is settled, and not proved" in told.text
