@@ -225,6 +225,7 @@ def test_a_plan_begins_with_the_work_of_all_that_it_depends_on(harbour: Harbour)
         "branch": "planbound/both",
         "proved": 1,
         "holds": 0,
+        "attested": 0,
         "steps": 1,
         "exit_code": 0,
         "log": str(harbour.bench.folder / "state" / "runs" / "both.log"),

@@ -443,8 +443,9 @@ class RunState:
             index, step = found
             step.verdict = verdict
             step.judged_tree = _text(details.get("tree"))
-            if step.baseline is None and step.approved is None and verdict != "pass":
-                step.baseline = _look(details)  # the first time that anybody looked
+            is_unseen = step.approved is None or not step.approved.is_seen
+            if step.baseline is None and is_unseen and verdict != "pass":
+                step.baseline = _look(details)  # the first time that anybody saw anything
             code = details.get("exit_code")
             step.feedback = Feedback(
                 verdict=verdict,
