@@ -14,6 +14,7 @@ from typing import Any
 import jsonschema
 import pytest
 
+from planbound.engine.loop.orientation import Choice, offer
 from tests.hooks.session import Session, answer_of
 from tests.program import SOUND
 
@@ -137,13 +138,44 @@ def test_a_session_without_a_plan_is_told_which_there_are(session: Session) -> N
 
 
 @pytest.mark.requirement("hook.unbound")
-def test_many_plans_are_told_in_a_bounded_text(session: Session) -> None:
-    for number in range(60):
-        session.write(f".harness/PLAN-{'long-name-' * 8}{number:02}.md", SOUND)
+def test_every_plan_is_told_open_ones_first_in_a_bounded_text(session: Session) -> None:
+    done = SOUND.replace("status: draft", "status: done")
+    session.write(".harness/PLAN-a done one.md", done)
+    for number in range(30):
+        session.write(f".harness/PLAN-my plan {number:02}.md", SOUND)
     told = session.ask("session-start", "claude")["hookSpecificOutput"]["additionalContext"]
-    assert told.count("\n- ") == 21
-    assert "- and 40 more: `planbound list`" in told
-    assert len(told) < 4000
+    lines = [line for line in told.splitlines() if line.startswith("- ")]
+    assert len(lines) == 31
+    assert lines[0].startswith("- `my plan 00`: draft")
+    assert lines[-1].startswith("- `a done one`: done")
+    # A command can be copied as it is.
+    assert "`echo 'my plan 00' > .harness/active-plan`" in told
+    assert "`PLANBOUND_PLAN='my plan 00'`" in told
+
+
+def test_more_plans_than_can_be_read_are_counted() -> None:
+    plans = [Choice("long-name-" * 9 + f"{number:03}", "draft", 3, 0) for number in range(150)]
+    told = offer(plans, 7)
+    assert len(told) < 8000
+    named = told.count("\n- `long")
+    assert 40 < named < 100
+    assert f"- and {157 - named} more: `planbound list`" in told
+    assert "more" not in offer(plans[:40], 0)
+
+
+@pytest.mark.requirement("hook.unbound")
+def test_a_session_without_a_plan_is_the_first_to_see_one_changed(session: Session) -> None:
+    path = session.workspace / ".harness/PLAN-one.md"
+    session.write(".harness/PLAN-one.md", SOUND)
+    digest = session.run("show", "one", "--json").json["digest"]
+    session.run("approve", "one", "--digest", digest[:16], "--as", "x")
+    path.write_text(path.read_text().replace("three", "four"))
+    assert "status: approved" in path.read_text()
+    for _ in range(2):
+        told = session.ask("session-start", "claude")["hookSpecificOutput"]["additionalContext"]
+        assert "- `one`: draft, 0/3 steps proved" in told
+    assert "status: draft" in path.read_text()
+    assert [event["details"]["status"] for event in session.events("PLAN_EDITED")] == ["draft"]
 
 
 @pytest.mark.parametrize("host", HOSTS)

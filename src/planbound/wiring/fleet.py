@@ -23,7 +23,7 @@ from planbound.usecases.team.bindings import known_team
 from planbound.usecases.team.fleet import Fleet, FleetDesk, Sight
 from planbound.usecases.team.following import Following
 from planbound.usecases.team.spawn import AlreadySpawned
-from planbound.wiring.marking import notice_all
+from planbound.wiring.marking import notice_lines
 from planbound.wiring.parts import Parts
 from planbound.wiring.team import git_place, make_commit_desk, spawn_plan
 from planbound.workspace.tree import plans_root
@@ -75,7 +75,7 @@ class _Works:
 
     def look(self) -> Sight:
         seen = overview(self.parts.tree, self.parts.files, lambda: self.journal)
-        notice_all(self.parts, seen)
+        notice_lines(self.parts, seen.lines)
         spoken = {line.file.slug for line in seen.lines if line.state is not None}
         self._plans = {}
         for line in seen.lines:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+from contextlib import suppress
 from typing import NamedTuple
 
 from planbound.engine.loop.state import LoopState
@@ -12,8 +13,8 @@ from planbound.ports.journal import Journal
 from planbound.usecases.loop.binding import bound_plan, state_of
 from planbound.wiring.parts import Parts
 
-MOST_PLANS = 20
-"""So many plans are told to a session that is bound to none."""
+MOST_PLANS = 150
+"""So many plans are read for a session that is bound to none: it waits for that."""
 
 
 class Glance(NamedTuple):
@@ -36,15 +37,15 @@ def plans_here(*, workspace: str | None, state: str | None) -> str | None:
     """Return which plans a session without one could be bound to; None where none has a name."""
     from planbound.engine.loop.orientation import Choice, offer  # noqa: PLC0415 - start-up
     from planbound.usecases.overview import glimpse  # noqa: PLC0415
-    from planbound.wiring.marking import see  # noqa: PLC0415
+    from planbound.wiring.marking import notice_lines  # noqa: PLC0415
 
     parts = Parts(workspace=workspace, state=state)
     lines, more = glimpse(parts.tree, parts.reader, parts.existing_journal, MOST_PLANS)
     if all(line.file.slug == UNNAMED for line in lines):
         return None
-    for line in lines:
-        if line.plan is not None and line.state is None:
-            see(parts, line.file, line.plan)
+    with suppress(Exception):  # what is told does not wait for what is written
+        notice_lines(parts, lines)
+    lines.sort(key=lambda line: line.status is not None and line.status.is_finished)
     return offer(
         [
             Choice(

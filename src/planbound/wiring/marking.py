@@ -2,13 +2,14 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterable
 from contextlib import suppress
 
 from planbound.errors import PlanboundError
 from planbound.plan.model import Plan
 from planbound.ports.files import PlanFile, Shelf
 from planbound.usecases.marks import Look, is_news, look_at, notice, put_right, show_status
-from planbound.usecases.overview import Overview, overview
+from planbound.usecases.overview import Overview, PlanLine, overview
 from planbound.wiring.parts import Parts
 
 
@@ -49,7 +50,7 @@ def put_all_right(parts: Parts) -> tuple[list[str], list[str]]:
 def look_at_all(parts: Parts) -> Overview:
     """Return where all plans are."""
     seen = overview(parts.tree, parts.files, parts.existing_journal)
-    notice_all(parts, seen)
+    notice_lines(parts, seen.lines)
     return seen
 
 
@@ -59,9 +60,9 @@ def see(parts: Parts, file: PlanFile, plan: Plan) -> None:
         parts.see(file, plan, only_look=True)
 
 
-def notice_all(parts: Parts, seen: Overview) -> None:
+def notice_lines(parts: Parts, lines: Iterable[PlanLine]) -> None:
     """Put on record, and into the files, which plans somebody wrote or changed."""
-    for line in seen.lines:
+    for line in lines:
         found = line.look
         if line.shelf is Shelf.ACTIVE and line.plan is not None and line.state is None:
             see(parts, line.file, line.plan)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import shlex
 from collections.abc import Sequence
 from typing import NamedTuple
 
@@ -13,6 +14,9 @@ _HOW = (
     " missing outside of the workspace is set to blocked, with the reason; tests that fail are the"
     " work."
 )
+
+_MOST_TEXT = 7000
+"""So many characters say which plans there are; what is said around them is short."""
 
 
 def orient(slug: str, shown: str, names: Sequence[str], *, waiting: str | None) -> str:
@@ -35,18 +39,27 @@ class Choice(NamedTuple):
 
 
 def offer(plans: Sequence[Choice], more: int) -> str:
-    """Return which plans there are for a session that is bound to none, and how it gets one."""
-    lines = ["This session is bound to no plan. The plans here:"]
+    """Return which plans there are for a session that is bound to none, and how it gets one.
+
+    All that there are, as far as that stays a text that can be read.
+    """
+    listed: list[str] = []
+    room = _MOST_TEXT
     for plan in plans:
         steps = f"{plan.proved}/{plan.steps} steps proved" if plan.steps else "no steps"
-        lines.append(f"- `{line_of(plan.slug, 100)}`: {plan.status}, {steps}")
+        line = f"- `{line_of(plan.slug, 100)}`: {plan.status}, {steps}"
+        room -= len(line) + 1
+        if room < 0:
+            break
+        listed.append(line)
+    more += len(plans) - len(listed)
     if more:
-        lines.append(f"- and {more} more: `planbound list` names them all")
-    name = line_of(plans[0].slug, 100) if plans else "NAME"
-    lines.append(
+        listed.append(f"- and {more} more: `planbound list` names them all")
+    name = shlex.quote(line_of(plans[0].slug, 100)) if plans else "NAME"
+    how = (
         "None of them is yours before a person binds this worktree to one: by its name in"
         f" `.harness/active-plan` (`echo {name} > .harness/active-plan`), or by"
         f" `PLANBOUND_PLAN={name}` in the environment of the session. Ask which one is meant;"
         " do not choose by yourself."
     )
-    return "\n".join(lines)
+    return "\n".join(["This session is bound to no plan. The plans here:", *listed, how])
