@@ -268,6 +268,7 @@ REQUIREMENTS = {
     "loop.python.instructions": "every loop gets the one text of how to work, before a plan, too",
     "loop.answers": "answers say what was taken down, and then what the harness saw",
     "loop.evidence": "what is proved is shown with its command, what it counted and when",
+    "loop.unbound": "a session without a plan is told which there are, and takes none of them",
     "loop.numbers": "steps and postconditions are called by two names, which mean the same one",
     "loop.python.verifiers": "a verifier of one's own judges",
     "loop.pydantic-ai": "an agent of pydantic-ai ends when the gate lets it, whatever the retries",

@@ -13,6 +13,7 @@ from planbound.engine.hosts.skill import SKILL
 from planbound.mcp_server.server import PlanServer
 from tests.loop.scratch import SHOWN, A, B, Scratch
 from tests.mcp.fake import fake_server
+from tests.program import SOUND
 
 SEEN = r"`grep -qx right src/a`, exit 0, \d{4}-\d\d-\d\d \d\d:\d\d:\d\dZ"
 THERE = {"statement": "a is there", "contract": "test -s src/a"}
@@ -113,3 +114,26 @@ def test_every_surface_hands_out_the_same_instructions(
     session.call("plan_create", objective="Do it", steps=[A])
     assert planbound.instructions(session).startswith(text)
     assert "This session works on the plan `do-it`" in planbound.instructions(session)
+
+
+@pytest.mark.requirement("loop.unbound")
+def test_a_session_without_a_plan_is_told_which_there_are_and_takes_none(bench: Scratch) -> None:
+    assert "there is no plan yet: `plan_create(" in bench.loop().plan_show().text
+    for name in ("one", "two"):
+        bench.plan(name, SOUND)
+    loop = bench.loop()
+    for told in (loop.plan_show(), loop.plan_status(), loop.step_update(1, "done", SHOWN)):
+        assert not told.ok
+        assert told.data["error"] == "this session is bound to no plan"
+        assert "- `one`: draft, 0/3 steps proved\n- `two`: draft" in told.text
+        assert "before a person binds" in told.text
+        assert "PLANBOUND_PLAN=one" in told.text
+        assert "`plan_create(objective, steps, postconditions)` goes on with none" in told.text
+    assert loop.plan_create("Do it", [A]).ok
+    assert loop.plan_show().data["plan"] == "do-it"
+
+
+@pytest.mark.requirement("loop.unbound")
+def test_a_plan_without_a_name_that_nobody_approved_is_named_too(bench: Scratch) -> None:
+    bench.write(".harness/PLAN.md", SOUND)
+    assert "- `PLAN`: draft, 0/3 steps proved" in bench.loop().plan_show().text

@@ -10,11 +10,8 @@ from planbound.engine.loop.state import LoopState
 from planbound.plan.slug import UNNAMED
 from planbound.ports.files import PlanFile, Workspace
 from planbound.ports.journal import Journal
-from planbound.usecases.loop.binding import bound_plan, state_of
+from planbound.usecases.loop.binding import MOST_PLANS, bound_plan, choices, state_of
 from planbound.wiring.parts import Parts
-
-MOST_PLANS = 150
-"""So many plans are read for a session that is bound to none: it waits for that."""
 
 
 class Glance(NamedTuple):
@@ -35,7 +32,7 @@ class Seen(NamedTuple):
 
 def plans_here(*, workspace: str | None, state: str | None) -> str | None:
     """Return which plans a session without one could be bound to; None where none has a name."""
-    from planbound.engine.loop.orientation import Choice, offer  # noqa: PLC0415 - start-up
+    from planbound.engine.loop.orientation import offer  # noqa: PLC0415 - start-up
     from planbound.usecases.overview import glimpse  # noqa: PLC0415
     from planbound.wiring.marking import notice_lines  # noqa: PLC0415
 
@@ -45,19 +42,7 @@ def plans_here(*, workspace: str | None, state: str | None) -> str | None:
         return None
     with suppress(Exception):  # what is told does not wait for what is written
         notice_lines(parts, lines)
-    lines.sort(key=lambda line: line.status is not None and line.status.is_finished)
-    return offer(
-        [
-            Choice(
-                line.file.slug,
-                line.status.value if line.status else "cannot be read",
-                line.steps,
-                line.done,
-            )
-            for line in lines
-        ],
-        more,
-    )
+    return offer(choices(lines), more)
 
 
 def glance(*, workspace: str | None, state: str | None, session: str) -> Seen | None:

@@ -29,6 +29,13 @@ def orient(slug: str, shown: str, names: Sequence[str], *, waiting: str | None) 
     return "\n\n".join(parts)
 
 
+OWN = (
+    "`plan_create(objective, steps, postconditions)` goes on with none of them: it makes a new plan"
+    " of your own beside them, where that is what is wanted."
+)
+"""What an agent that has the plan tools has to know, too."""
+
+
 class Choice(NamedTuple):
     """A plan that a session could be bound to."""
 

@@ -2,14 +2,14 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from contextlib import suppress
 from typing import TYPE_CHECKING, NamedTuple, Protocol
 
 from planbound.engine.fold import fold
 from planbound.engine.loop.owner import TOOLS
 from planbound.engine.loop.state import INCOMPLETE, LoopState
-from planbound.errors import BindingError, PlanboundError
+from planbound.errors import BindingError, PlanboundError, Refused
 from planbound.journal.event import EventKind
 from planbound.plan.model import PlanStatus
 from planbound.plan.parse import parse
@@ -19,8 +19,13 @@ from planbound.ports.journal import Journal, Query
 from planbound.usecases.resolve import resolve_active_plan
 
 if TYPE_CHECKING:
+    from planbound.engine.loop.orientation import Choice
     from planbound.usecases.loop.desk import LoopDesk
+    from planbound.usecases.overview import PlanLine
 
+MOST_PLANS = 150
+"""So many plans are read for a session that is bound to none: it waits for that."""
+_NO_PLAN = "there is no plan yet: `plan_create(objective, steps, postconditions)`"
 _UNDER_WAY = {PlanStatus.APPROVED, PlanStatus.IN_PROGRESS}
 
 
@@ -113,6 +118,37 @@ def is_absent(desk: Sight) -> bool:
     return file_name(desk.workspace.planned_path(desk.name).slug) not in desk.workspace.names(
         Shelf.ACTIVE
     )
+
+
+def unbound(desk: LoopDesk) -> Refused:
+    """Return what a session is told that is bound to no plan: which there are, and who binds."""
+    from planbound.engine.loop.orientation import OWN, offer  # noqa: PLC0415 - seldom needed
+    from planbound.usecases.overview import glimpse  # noqa: PLC0415
+
+    lines, more = glimpse(desk.workspace, desk.files, lambda: desk.journal, MOST_PLANS)
+    if not more and all(_is_finished(line) for line in lines):
+        return Refused(_NO_PLAN)
+    message, _, hint = offer(choices(lines), more).partition(". ")
+    return Refused(message[0].lower() + message[1:], hint=f"{hint}\n{OWN}")
+
+
+def choices(lines: Sequence[PlanLine]) -> list[Choice]:
+    """Return plans as what a session could be bound to, those at their end last."""
+    from planbound.engine.loop.orientation import Choice  # noqa: PLC0415 - start-up
+
+    return [
+        Choice(
+            line.file.slug,
+            line.status.value if line.status else "cannot be read",
+            line.steps,
+            line.done,
+        )
+        for line in sorted(lines, key=_is_finished)
+    ]
+
+
+def _is_finished(line: PlanLine) -> bool:
+    return line.status is not None and line.status.is_finished
 
 
 def state_of(desk: Sight, slug: str) -> LoopState:

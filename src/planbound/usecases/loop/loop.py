@@ -42,14 +42,13 @@ from planbound.usecases.loop import approval, final, writing
 from planbound.usecases.loop import preconditions as preconditions_of
 from planbound.usecases.loop import steps as steps_of
 from planbound.usecases.loop.answers import created, data_of, finished, judged, shown
-from planbound.usecases.loop.binding import bound_plan, is_absent, see_plans, state_of
+from planbound.usecases.loop.binding import bound_plan, is_absent, see_plans, state_of, unbound
 from planbound.usecases.loop.desk import LoopDesk
 from planbound.usecases.loop.projection import show_marks
 from planbound.usecases.loop.told import Told
 from planbound.usecases.loop.work import Work, leased
 
 STATUSES = ("pending", "in_progress", "done", "blocked")
-_NO_PLAN = "there is no plan yet: `plan_create(objective, steps, postconditions)`"
 _MOST_LOGGED = 200
 _LOOKING = 20.0
 """So many seconds are spent on the contracts of a plan that was just written."""
@@ -393,7 +392,7 @@ class Loop:
         """Look at a plan, also at one that is at its end; nobody is kept waiting by it."""
         file = bound_plan(self.desk, ended=True)
         if file is None:
-            raise Refused(_NO_PLAN)
+            raise unbound(self.desk)
         work = Work(self.desk, file)
         if work.state.digest not in {None, work.digest}:
             with self._at(file) as work:
@@ -405,7 +404,7 @@ class Loop:
     def _working(self) -> Iterator[Work]:
         file = bound_plan(self.desk)
         if file is None:
-            raise Refused(_NO_PLAN)
+            raise unbound(self.desk)
         with self._at(file) as work:
             yield work
 
