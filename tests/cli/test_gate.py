@@ -62,6 +62,13 @@ def test_without_a_digest_and_a_terminal_the_plan_waits(project: Project) -> Non
     assert "waits for approval" in done.err
     assert events(project, "GATE_APPROVED") == []
     assert len(events(project, "GATE_APPROVAL_REQUESTED")) == 1
+    # It was found clean, and whoever finds that says so, once.
+    assert status(project) == "verified"
+    assert project.run("approve", "it").code == 4
+    assert len(events(project, "PLAN_VERIFIED")) == 1
+    assert len(events(project, "GATE_APPROVAL_REQUESTED")) == 1
+    assert "it  [verified]" in project.run("list").out
+    assert "status: verified" in (project.workspace / ".harness/PLAN-it.md").read_text()
 
 
 @pytest.mark.requirement("command.approve", "gate.bound")

@@ -7,6 +7,7 @@ from collections.abc import Sequence
 
 from planbound.cli.gate_arguments import SHORTEST, Given, prompt
 from planbound.cli.inputs import read_bound_plan
+from planbound.cli.journalling import note_verified
 from planbound.cli.live import live_line
 from planbound.cli.reports import gate_sheet, text
 from planbound.cli.terminal import Terminal
@@ -85,7 +86,7 @@ class Gate:
 
     def is_sound(self) -> bool:
         """Say whether the plan may be approved at all; tell what is wrong where it may not."""
-        found = self.found = self.verified(self.data)
+        found = self.found = self._noted(self.verified(self.data))
         templates = [step.label for step in self.plan.steps if step.is_template]
         missing = found.missing_tools if self.given.missing_tools else ()
         errors = [
@@ -113,6 +114,18 @@ class Gate:
         elif self.given.policy is not None:
             refuse_policy(self.given.policy, found.doubts, found.missing())
         return sound
+
+    def _noted(self, found: Verified) -> Verified:
+        """Put on record that the plan was verified, unless a yes says more in a moment."""
+        given = self.given
+        if given.digest or given.signature or given.policy is not None:
+            return found
+        data = note_verified(self.parts, self.file, found, self.terminal)
+        if data == self.data:
+            return found
+        self.data = data
+        self.plan = parse(data, path=self.file.shown)
+        return self.verified(data)
 
     def _tell(self, found: Verified, diagnostics: Sequence[Diagnostic]) -> None:
         for item in diagnostics:

@@ -26,26 +26,28 @@ def note_created(parts: Parts, file: PlanFile, terminal: Terminal, *, origin: st
         _excuse(error, terminal)
 
 
-def note_verified(parts: Parts, file: PlanFile, result: Verified, terminal: Terminal) -> None:
-    """Note that a plan of this workspace was verified, and mark its file so."""
+def note_verified(parts: Parts, file: PlanFile, result: Verified, terminal: Terminal) -> bytes:
+    """Note that a plan of this workspace was verified, and mark its file so; return its text."""
     from planbound.usecases.marks import look_at, show_status  # noqa: PLC0415 - start-up time
 
+    data = write(result.plan)
     if not parts.holds(file.path):
-        return
+        return data
     try:
         parts.see(file, result.plan)
         if result.errors:
-            return
+            return data
         recorder = parts.recorder()
         recorder.verified(
             file.slug, result.plan, path=parts.relative(file.path), warnings=result.warnings
         )
-        show_status(parts.files, look_at(recorder.journal, file, write(result.plan)))
+        return show_status(parts.files, look_at(recorder.journal, file, data))
     except JournalProblem as error:
         _excuse(error, terminal)
     except (ConcurrentModification, FileProblem) as error:
         # Whoever changed it meanwhile has a text that nobody verified yet.
         terminal.note(f"note: the file does not show that it is verified: {error.message}")
+    return data
 
 
 def note_moved(parts: Parts, event: str, file: PlanFile, plan: Plan, terminal: Terminal) -> None:
