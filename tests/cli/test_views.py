@@ -478,13 +478,33 @@ def test_doctor_of_a_sound_workspace_finds_nothing_and_says_where_it_looked(
 @pytest.mark.requirement("doctor.plans")
 def test_doctor_names_the_plans_and_counts_no_empty_file(program: Program) -> None:
     program.plan("one", text())
+    program.plan("words", "not a plan\n")
     program.write(".harness/queued-plans/PLAN-later.md", text())
     program.plan("blank", "\ufeff \n")
     done = program.run("doctor")
     assert "2 read without a fault" in done.out
     assert ": one, later (staged)\n" in done.out
     assert "WARN  plans: `.harness/PLAN-blank.md` is empty: no plan" in done.out
+    assert "WARN  plans: `.harness/PLAN-words.md` has no steps: no plan" in done.out
     assert done.code == 0
+
+
+@pytest.mark.requirement("doctor.plans")
+def test_an_empty_file_is_no_draft(program: Program) -> None:
+    program.plan("blank", "\ufeff \n")
+    program.write(".harness/queued-plans/PLAN-later.md", "")
+    (program.workspace / ".harness/PLAN-none.md").write_text("")
+    listed = program.run("list").out
+    assert "blank  [empty]  the file holds no plan\n" in listed
+    assert "later  [empty]  the file holds no plan  (staged)\n" in listed
+    assert {each["status"] for each in program.run("list", "--json").json} == {"empty"}
+    queue = program.run("queue-status").out
+    assert queue == "blank [empty]\nnone [empty]\nlater [empty]\n"
+    idle = program.run("standup").out
+    assert "idle (3)\n  blank  [empty] the file holds no plan\n" in idle
+    assert "blank  held back: the file holds no plan" in program.run("ready").out
+    # Nothing is written into it, either.
+    assert (program.workspace / ".harness/PLAN-none.md").read_text() == ""
 
 
 def test_doctor_warns_of_a_dangling_marker_and_of_conflict_copies(program: Program) -> None:

@@ -13,6 +13,8 @@ from planbound.plan.glob import Glob, GlobError, meeting_pairs, parse_glob
 EXACT_LIMIT = 30
 """So many plans that overlap each other, and the largest safe set is found; beyond, a good one."""
 DONE = "done"
+EMPTY = "empty"
+"""What a file is called that holds nothing, and so is no draft either."""
 FINISHED = frozenset({DONE, "done with skips"})
 _ENDED = FINISHED | {"finished with blocked items", "failed", "cancelled", "claimed"}
 

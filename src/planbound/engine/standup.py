@@ -6,7 +6,7 @@ from collections.abc import Iterable
 from datetime import datetime, timedelta
 from typing import NamedTuple
 
-from planbound.engine.readiness import FINISHED, PlanInfo
+from planbound.engine.readiness import EMPTY, FINISHED, PlanInfo
 from planbound.journal.event import EventKind
 
 IDLE_AFTER = timedelta(hours=2)
@@ -47,6 +47,8 @@ def _place(plan: PlanInfo, now: str, *, has_journal: bool) -> tuple[str, str]:
     """Return the group that tells most, and why it is that one."""
     if plan.problem is not None:
         return "waiting", f"its file cannot be read: {plan.problem}"
+    if plan.status == EMPTY:
+        return "idle", plan.unwritten or plan.status
     if plan.waiting is not None:
         return "waiting", ", ".join(plan.open_questions) or plan.waiting
     ended = None if plan.staged else _ended(plan)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import enum
+import shlex
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from itertools import islice
 from typing import NamedTuple
@@ -166,12 +167,17 @@ def _plans(seen: Overview, folder: str) -> Iterator[Check]:
             yield Check("plans", Health.FAIL, line.problem, cure)
         elif line.plan is not None and line.plan.faults:
             found = f"`{line.file.shown}` has {_faults(len(line.plan.faults))}"
-            cure = f"`planbound verify {line.file.shown}` tells them all"
+            cure = f"`planbound verify {shlex.quote(line.file.shown)}` tells them all"
+            yield Check("plans", Health.WARN, found, cure)
+        elif not line.steps:
+            # No plan at all, or one that is only begun: `verify` says the same.
+            found = f"`{line.file.shown}` has no steps: no plan"
+            cure = f"`planbound verify {shlex.quote(line.file.shown)}` tells what is missing"
             yield Check("plans", Health.WARN, found, cure)
         else:
             sound.append(f"{line.file.slug}{_SHELVED.get(line.shelf, '')}")
     if sound:
-        plans = sum(not line.is_empty for line in seen.lines)
+        plans = sum(line.problem is not None or line.steps > 0 for line in seen.lines)
         of_all = f"{len(sound)} of {plans}" if len(sound) < plans else f"{plans}"
         names = ", ".join(sound[:MAX_NAMES])
         names += f", and {len(sound) - MAX_NAMES} more" if len(sound) > MAX_NAMES else ""

@@ -8,7 +8,7 @@ from typing import NamedTuple
 
 from planbound.engine.configuration import Require
 from planbound.engine.fold import PlanState, fold, plan_status
-from planbound.engine.readiness import FINISHED, PlanInfo, Scope, why_unproved
+from planbound.engine.readiness import EMPTY, FINISHED, PlanInfo, Scope, why_unproved
 from planbound.errors import JournalProblem, PlanboundError
 from planbound.plan.digest import digest
 from planbound.plan.model import Command, Plan, PlanStatus, StepStatus
@@ -24,6 +24,7 @@ from planbound.usecases.resolve import resolve_active_plan
 OpenJournal = Callable[[], Journal | None]
 """Opens the journal to read; None where nothing was ever written. It must not make one."""
 
+HOLDS_NOTHING = "the file holds no plan"
 NO_JOURNAL = "there is no journal: the status of each plan is what its file says"
 _ARCHIVED = re.compile(r"PLAN\.archive\.(?P<date>[0-9]{8})-(?P<slug>.+?)(?:-(?P<number>\d+))?\.md")
 _BEFORE_START = frozenset({PlanStatus.DRAFT, PlanStatus.VERIFIED, PlanStatus.APPROVED})
@@ -38,7 +39,7 @@ class PlanLine(NamedTuple):
     data: bytes = b""
     """What the plan was read from."""
     status: PlanStatus | None = None
-    """Where it is; None where the file cannot be read and the journal knows nothing of it."""
+    """Where it is; None where the file is empty, or unknown to the journal and not readable."""
     state: PlanState | None = None
     """What the journal knows; None where it knows nothing, or speaks of a newer plan."""
     bound: bool = False
@@ -63,7 +64,14 @@ class PlanLine(NamedTuple):
     @property
     def is_empty(self) -> bool:
         """Whether the file holds nothing that could be a plan."""
-        return self.plan is not None and not self.plan.source.text.removeprefix(BOM).strip()
+        return self.plan is not None and _is_blank(self.plan)
+
+    @property
+    def word(self) -> str | None:
+        """Where it is, as every view tells it."""
+        if self.is_empty:
+            return EMPTY
+        return self.status.value if self.status else None
 
     @property
     def steps(self) -> int:
@@ -167,6 +175,8 @@ def glimpse(
 def _status(
     plan: Plan | None, state: PlanState | None, shelf: Shelf, *, has_journal: bool
 ) -> PlanStatus | None:
+    if plan is not None and _is_blank(plan):
+        return None
     if plan is None or shelf is Shelf.ARCHIVE:
         # What is put away is history: it stays what it was.
         known = state.status if state else None
@@ -236,7 +246,7 @@ def open_dependencies(
 
 def _info(lines: Sequence[PlanLine], *, has_journal: bool, warnings: list[str]) -> PlanInfo:
     first, plan, state = lines[0], lines[0].plan, lines[0].state
-    slug, status = first.file.slug, _word(first) or PlanStatus.DRAFT.value
+    slug, status = first.file.slug, first.word or PlanStatus.DRAFT.value
     started = state.started if state else plan is not None and plan.status not in _BEFORE_START
     if state is None:
         if has_journal and plan is not None and plan.status.is_finished:
@@ -244,7 +254,7 @@ def _info(lines: Sequence[PlanLine], *, has_journal: bool, warnings: list[str]) 
             status = "claimed"
         elif first.shelf is Shelf.STAGED and not has_journal:
             # The copy that was staged stays behind when the plan is archived.
-            archived = [_word(line) for line in lines if line.shelf is Shelf.ARCHIVE]
+            archived = [line.word for line in lines if line.shelf is Shelf.ARCHIVE]
             if archived and archived[0] in FINISHED:
                 status = archived[0] or status
     return PlanInfo(
@@ -266,12 +276,14 @@ def _info(lines: Sequence[PlanLine], *, has_journal: bool, warnings: list[str]) 
     )
 
 
-def _word(line: PlanLine) -> str | None:
-    return line.status.value if line.status else None
+def _is_blank(plan: Plan) -> bool:
+    return not plan.source.text.removeprefix(BOM).strip()
 
 
 def _unwritten(plan: Plan) -> str | None:
     """Return why nobody could do a plan yet, as `planbound new` leaves it."""
+    if _is_blank(plan):
+        return HOLDS_NOTHING
     for step in plan.steps:
         command = step.contract.text if isinstance(step.contract, Command) else ""
         texts = (step.title, step.task.text if step.task else "", command)

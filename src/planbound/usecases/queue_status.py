@@ -43,10 +43,11 @@ def queue_status(
     for line in seen.lines:
         # The staged copy of an active plan is no second plan.
         if line.shelf is Shelf.ACTIVE:
-            status = line.status.value if line.status else None
-            lines.append(_line(line, status, workspace, last_line))
+            lines.append(_line(line, line.word, workspace, last_line))
         elif line.shelf is Shelf.STAGED and line.file.slug not in active:
-            lines.append(_line(line, "staged", workspace, last_line))
+            lines.append(
+                _line(line, line.word if line.is_empty else "staged", workspace, last_line)
+            )
     return Queue(tuple(lines), seen.warnings)
 
 

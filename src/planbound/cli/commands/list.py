@@ -8,7 +8,7 @@ from planbound.cli.terminal import Terminal
 from planbound.errors import ExitCode
 from planbound.ports.files import Shelf
 from planbound.source.visible import visible
-from planbound.usecases.overview import NO_JOURNAL, Overview, PlanLine
+from planbound.usecases.overview import HOLDS_NOTHING, NO_JOURNAL, Overview, PlanLine
 from planbound.wiring.marking import look_at_all
 from planbound.wiring.parts import Parts
 
@@ -54,15 +54,8 @@ def _text(line: PlanLine, width: int, terminal: Terminal) -> str:
     name = terminal.style(visible(line.file.slug).ljust(width), "bold")
     if line.problem is not None:
         return f"{name}  {terminal.style('unreadable', 'red')}  {visible(line.problem)}"
-    steps = f"{line.done}/{line.steps} steps"
-    if line.holds:
-        steps += f", {line.holds} hold{'s' if line.holds == 1 else ''}"
-    if line.attested:
-        steps += f", {line.attested} attested"
-    if line.templates:
-        steps += f", {line.templates} to expand"
-    objective = visible(line.objective) if line.objective else "(no objective)"
-    text = f"{name}  [{_status(line)}]  {steps}  {objective}"
+    about = HOLDS_NOTHING if line.is_empty else _about(line)
+    text = f"{name}  [{line.word}]  {about}"
     if line.shelf is not Shelf.ACTIVE:
         text += f"  ({_SHELVES[line.shelf]})"
     if line.bound:
@@ -76,17 +69,27 @@ def _text(line: PlanLine, width: int, terminal: Terminal) -> str:
     return text
 
 
-def _status(line: PlanLine) -> str | None:
-    return line.status.value if line.status else None
+def _about(line: PlanLine) -> str:
+    steps = f"{line.done}/{line.steps} steps"
+    if line.holds:
+        steps += f", {line.holds} hold{'s' if line.holds == 1 else ''}"
+    if line.attested:
+        steps += f", {line.attested} attested"
+    if line.templates:
+        steps += f", {line.templates} to expand"
+    objective = visible(line.objective) if line.objective else "(no objective)"
+    return f"{steps}  {objective}"
 
 
 def _data(line: PlanLine) -> dict[str, object]:
     state = line.state
-    by_file = state is None and line.plan is not None and line.status is line.plan.status
+    by_file = line.is_empty or (
+        state is None and line.plan is not None and line.status is line.plan.status
+    )
     return {
         "slug": line.file.slug,
         "path": line.file.path,
-        "status": _status(line),
+        "status": line.word,
         "objective": line.objective,
         "steps": line.steps,
         "done": line.done,
