@@ -298,6 +298,7 @@ REQUIREMENTS = {
     "loop.approval.people": "a plan that people wrote is worked off by nobody before its approval",
     "loop.preconditions": "in the loop nothing begins and nothing ends with a false precondition",
     "loop.preconditions.start": "a precondition is about the start, and what was seen late says so",
+    "loop.approval.answer": "who was asked for an approval, or said no, has the word until a yes",
     "loop.approval.judges": "in the loop the judges of an approved plan stay as they were approved",
     "loop.crash": "no contract runs in the loop without being on record",
     "loop.lease": "two agents on one plan come one after the other, or are refused",

@@ -107,6 +107,47 @@ def test_a_plan_of_people_does_not_become_an_agents_own(bench: Scratch) -> None:
     assert HOW in loop.step_update("make-a", "in_progress").text
 
 
+@pytest.mark.parametrize("setting", ['"people"', "false"])
+@pytest.mark.requirement("loop.approval.answer")
+def test_a_no_and_a_question_hold_for_an_agents_own_plan_too(tmp_path: Path, setting: str) -> None:
+    scratch = Scratch(tmp_path, f"[gate]\napproval = {setting}\n")
+    loop = scratch.loop(name="mine")
+    assert loop.plan_create("Do it", [A]).ok
+    assert "no step may start" in loop.plan_request_approval().text
+    scratch.right("a")
+    assert "waiting for approval" in loop.step_update(1, "done", SHOWN).text
+    assert isinstance(loop.check("done"), Silent)
+    scratch.goes("reject", "mine", "--reason", "leave a alone", "--as", "ann")
+    assert "leave a alone" in loop.step_update(1, "done", SHOWN).text
+    assert isinstance(loop.check("done"), Reject)
+    # Neither another text nor another plan by the name takes the place of a yes.
+    assert loop.plan_amend(edit={"1": {**A, "task": "Make it."}}, reason="said anew").ok
+    assert HOW in loop.step_update(1, "done", SHOWN).text
+    scratch.file.unlink()
+    assert loop.plan_create("Do it at last", [A]).ok
+    assert HOW in loop.step_update(1, "done", SHOWN).text
+    assert scratch.log().of("TASK_STARTED", "TASK_COMPLETED", "FINALIZATION_ACCEPTED") == []
+    scratch.approve("mine")
+    assert loop.step_update(1, "done", SHOWN).ok
+
+
+def test_a_hook_refuses_work_on_what_says_another_thing_than_was_approved(bench: Scratch) -> None:
+    file = write(bench, MAKE_A)
+    bench.approve("mine")
+    approved = file.read_text()
+    event = {"session_id": "s-1", "cwd": str(bench.workspace), "tool_name": "Write"}
+
+    def hook(path: str) -> str:
+        stdin = json.dumps({**event, "tool_input": {"file_path": path}})
+        return bench.run("hook", "pre-tool-use", stdin=stdin, PLANBOUND_PLAN="mine").out
+
+    file.write_text(approved.replace("grep -qx right src/a", "test -f src/a"))
+    assert HOW in hook("src/a")
+    assert hook("docs/b").strip() == "{}"
+    file.write_text(approved)
+    assert hook("src/a").strip() == "{}"
+
+
 @pytest.mark.requirement("loop.approval.judges")
 def test_the_judges_of_an_approved_plan_stay_as_they_were_approved(bench: Scratch) -> None:
     bench.write("check.sh", "grep -qx right src/a\n")

@@ -31,6 +31,16 @@ _TAKES_THE_NAME = frozenset(
     }
 )
 """After these there is a plan by the name, and it is not at its end."""
+_HANDS = frozenset({EventKind.PLAN_AMENDED, EventKind.GATE_APPROVED, EventKind.GATE_REJECTED})
+"""What somebody changed on purpose, or said yes or no to, is theirs, too."""
+_ASKS = frozenset(
+    {
+        EventKind.GATE_APPROVAL_REQUESTED,
+        EventKind.GATE_CLARIFICATION_ASKED,
+        EventKind.GATE_REJECTED,
+    }
+)
+"""After these only a yes lets an agent begin."""
 
 
 class Owner(NamedTuple):
@@ -42,13 +52,22 @@ class Owner(NamedTuple):
     """Whether there is a plan by the name that is not at its end."""
     seen: Record | None = None
     """The last event, where it says that a file was seen for the first time."""
+    owes_yes: bool = False
+    """Whether a person was asked, or said no: only a yes ends that, and no other text does."""
 
     def after(self, record: Record, *, ended: bool) -> Owner:
         """Return whose it is after an event; `ended`: the plan in the loop is at its end then."""
         kind, details = record.draft.event, record.draft.details
         first = kind is EventKind.PLAN_CREATED and details.get("origin") == _FILE
         seen = record if first and not (self.taken and self.people) else None
-        return Owner(self._people(record), self._taken(record, ended=ended), seen)
+        taken = self._taken(record, ended=ended)
+        return Owner(self._people(record), taken, seen, self._owes_yes(record))
+
+    def _owes_yes(self, record: Record) -> bool:
+        kind = record.draft.event
+        if kind is EventKind.PLAN_CREATED:
+            return self.owes_yes and self.taken
+        return kind in _ASKS or (self.owes_yes and kind is not EventKind.GATE_APPROVED)
 
     def _is_late(self, record: Record) -> bool:
         """Say whether a file was only seen before its own record was there."""
@@ -67,9 +86,7 @@ class Owner(NamedTuple):
         if kind is EventKind.PLAN_REWRITTEN:
             by_tools = "session" in details and "by" in details
             return self.people or not by_tools
-        # What somebody changed on purpose or said yes to is theirs, too.
-        changed = kind in {EventKind.PLAN_AMENDED, EventKind.GATE_APPROVED}
-        return self.people or changed
+        return self.people or kind in _HANDS
 
     def _taken(self, record: Record, *, ended: bool) -> bool:
         kind, details = record.draft.event, record.draft.details

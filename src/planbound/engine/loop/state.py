@@ -82,6 +82,11 @@ class LoopState:
         return self.owner.people
 
     @property
+    def owes_yes(self) -> bool:
+        """Whether a person was asked, or said no, and nobody said yes since."""
+        return self.owner.owes_yes
+
+    @property
     def is_open(self) -> bool:
         """Whether an agent still owes something."""
         return self.revision > 0 and self.outcome is None

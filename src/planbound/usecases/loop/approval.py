@@ -23,6 +23,8 @@ def waits_for(work: Work) -> str | None:
     demanded = _is_demanded(work.desk.configuration.gate.approval, state)
     if not demanded or state.approved == work.digest:
         return None
+    if state.asked:
+        return f"waiting for approval: {how}"
     if state.rejected is not None:
         return (
             f"a person rejected the plan: {state.rejected}; change it by `plan_amend`, then"
@@ -30,13 +32,12 @@ def waits_for(work: Work) -> str | None:
         )
     if state.approved is not None:
         return f"the plan is not the one that was approved: `plan_request_approval()`, then {how}"
-    if state.asked:
-        return f"waiting for approval: {how}"
     return f"{_why(state)}: `plan_request_approval()`, then {how}"
 
 
 def _is_demanded(demand: ApprovalDemand, state: LoopState) -> bool:
-    if state.was_changed or demand is ApprovalDemand.ALL:
+    # What a person was asked for, or said no to, waits for a yes, whoever else needs none.
+    if state.was_changed or state.owes_yes or demand is ApprovalDemand.ALL:
         return True
     return demand is ApprovalDemand.PEOPLE and state.by_people
 

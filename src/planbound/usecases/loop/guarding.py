@@ -67,12 +67,13 @@ def unapproved(
     root: str,
     work: Callable[[], Work],
 ) -> str | None:
-    """Return why a call would be work on a plan of people that nobody approved; None elsewhere.
+    """Return why a call would be work on a plan that waits for a yes; None elsewhere.
 
+    Also one that was approved waits, where its file says something else since.
     That is to write what the plan's steps touch; where one of them may touch anything, any file of
     the workspace.
     """
-    if not state.by_people or state.approved is not None or state.outcome not in {None, INCOMPLETE}:
+    if not (state.by_people or state.owes_yes) or state.outcome not in {None, INCOMPLETE}:
         return None
     paths = list(written_paths(tool, arguments, root))
     if not paths:
