@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from planbound.engine.progress import _LINES, ProgressLines
+from planbound.engine.progress import _LINES, ProgressLines, may_begin
 from planbound.journal.event import EventKind
 from planbound.journal.record import Draft, Json, Provenance, Record
 
@@ -12,7 +12,6 @@ SILENT = {
     EventKind.PLAN_VERIFIED,
     EventKind.PLAN_STAGED,
     EventKind.PLAN_ARCHIVED,
-    EventKind.GATE_APPROVAL_REQUESTED,
     EventKind.ATTEMPT_ENDED,
     EventKind.BASELINE_OBSERVED,
     EventKind.FAILURE_CLASSIFIED,
@@ -105,3 +104,43 @@ def test_a_verdict_is_read_where_an_agent_in_the_loop_waits_for_it() -> None:
     lines.line(record(EventKind.CONTRACT_STARTED, task="t", subject="step", number="1"))
     assert lines.line(failed) == "step 1 judged: fail: exit 1"
     assert lines.line(failed) is None
+
+
+def test_a_condition_that_passes_is_read_in_the_loop_and_in_a_run() -> None:
+    def passed(subject: str, **details: Json) -> Record:
+        return record(
+            EventKind.CONTRACT_EVALUATED,
+            task=None,
+            provenance=Provenance.LIVE,
+            subject=subject,
+            number="1",
+            verdict="pass",
+            **details,
+        )
+
+    lines = ProgressLines()
+    for subject, word in (("precondition", "holds"), ("postcondition", "verified")):
+        lines.line(record(EventKind.CONTRACT_STARTED, subject=subject, number="1"))
+        assert lines.line(passed(subject)) == f"{subject} 1 {word}"
+        # Somebody who only has a look reads it there.
+        assert lines.line(passed(subject)) is None
+    assert lines.line(passed("precondition", run="r")) == "precondition 1 holds"
+    proved = passed("postcondition", run="r", result="proved")
+    assert lines.line(proved) == "postcondition 1 proved"
+    holds = lines.line(passed("postcondition", run="r", result="holds", baseline="pass"))
+    assert (holds or "").startswith("postcondition 1 holds (")
+    # Of a step another event says it, and a failure has one of its own.
+    assert lines.line(passed("step", run="r")) is None
+    failed = record(
+        EventKind.CONTRACT_EVALUATED, subject="postcondition", number="1", verdict="fail", run="r"
+    )
+    assert lines.line(failed) is None
+
+
+def test_that_an_approval_is_asked_for_is_read_where_a_file_was_begun() -> None:
+    asked = record(EventKind.GATE_APPROVAL_REQUESTED, digest="0123456789abcdef")
+    assert ProgressLines().line(asked) == "approval asked for: digest 0123456789ab"
+    again = record(EventKind.GATE_APPROVAL_REQUESTED, digest="0123", reminder=1)
+    assert ProgressLines().line(again) == "approval is still waited for"
+    assert not may_begin(asked)
+    assert may_begin(record(EventKind.GATE_APPROVED, by="mara"))

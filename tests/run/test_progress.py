@@ -51,6 +51,7 @@ def test_failures_questions_answers_and_skips_of_a_run_are_read(bench: Bench) ->
         "step 2 skipped by tester: ",
         "the run went on",
         "step 3 proved: Make c",
+        "postcondition 1 ",
         "the run ended: done with skips, 1 proved, 2 skipped",
     ]
     assert re.search(".*\n.*?".join(map(re.escape, expected)), text, re.DOTALL), text

@@ -8,13 +8,24 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping
 
-from planbound.engine.judging.proof import held
+from planbound.engine.judging.proof import held, why_held
 from planbound.journal.event import EventKind
 from planbound.journal.record import Json, Provenance, Record
 
 _Details = Mapping[str, Json]
 _MOST = 3
 """So many of the things that are missing are named."""
+
+_CONDITIONS = {"precondition": "holds", "postcondition": "verified"}
+"""What a pass makes of it, where nothing says more."""
+
+
+def may_begin(record: Record) -> bool:
+    """Say whether what is read about a plan may begin with an event's line.
+
+    To be asked is no more than a look, and who only looks makes no files.
+    """
+    return record.draft.event is not EventKind.GATE_APPROVAL_REQUESTED
 
 
 class ProgressLines:
@@ -37,7 +48,9 @@ class ProgressLines:
             # In a run the failure has an event of its own; who only has a look reads it there.
             in_loop = subject in self._announced
             self._announced.discard(subject)
-            return _judged(record) if in_loop else None
+            if in_loop:
+                return _judged(record)
+            return _passed(record) if details.get("run") else None
         make = _LINES.get(kind)
         return make(record) if make is not None else None
 
@@ -179,7 +192,28 @@ def _cannot(record: Record) -> str:
 def _judged(record: Record) -> str | None:
     details = record.draft.details
     verdict = _text(details, "verdict")
-    return None if verdict == "pass" else f"{_what(record)} judged: {verdict}{_because(details)}"
+    if verdict == "pass":
+        return _passed(record)
+    return f"{_what(record)} judged: {verdict}{_because(details)}"
+
+
+def _passed(record: Record) -> str | None:
+    """Return what a pass makes of a condition; of a step another event says it."""
+    details = record.draft.details
+    subject, result = _text(details, "subject"), _text(details, "result")
+    if _text(details, "verdict") != "pass" or subject not in _CONDITIONS:
+        return None
+    if result == "holds":
+        return f"{_what(record)} {held(why_held(details.get('baseline')))}"
+    return f"{_what(record)} {result or _CONDITIONS[subject]}"
+
+
+def _requested(record: Record) -> str:
+    details = record.draft.details
+    if details.get("reminder"):
+        return "approval is still waited for"
+    digest = _text(details, "digest")[:12]
+    return f"approval asked for{f': digest {digest}' if digest else ''}"
 
 
 def _escalated(record: Record) -> str:
@@ -265,6 +299,7 @@ _LINES: Mapping[EventKind, Callable[[Record], str | None]] = {
     EventKind.PLAN_EDITED: _edited,
     EventKind.PLAN_AMENDED: _amended,
     EventKind.PLAN_ACTIVATED: lambda _: "taken from the queue into work",
+    EventKind.GATE_APPROVAL_REQUESTED: _requested,
     EventKind.GATE_APPROVED: _approved,
     EventKind.GATE_REJECTED: _rejected,
     EventKind.GATE_CLARIFICATION_ASKED: _asked,
