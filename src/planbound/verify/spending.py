@@ -111,7 +111,7 @@ def longest(
 def format_amount(amount: Decimal, kind: str) -> str:
     """Return an amount of one limit, with every digit that counts."""
     if kind == "tokens":
-        return f"{amount:,} tokens"
+        return f"{amount:,} token{'' if amount == 1 else 's'}"
     if kind == "seconds":
         return format_duration(amount)
     return f"${amount:.2f}" if amount == round(amount, 2) else f"${amount.normalize():f}"

@@ -50,9 +50,11 @@ def check(subject: Subject) -> Iterable[Finding]:
 def _message(short: Short) -> str:
     if short.steps is None:
         return f"{short.limit} is too little: any attempt uses {short.needed} at the least"
-    attempts = f"{short.steps} attempts" if short.steps != 1 else "one attempt"
-    turn = " one after the other" if short.in_turn and short.steps != 1 else ""
-    return f"{short.limit} is too little: {attempts}{turn} use {short.needed} at the least"
+    if short.steps == 1:
+        return f"{short.limit} is too little: one attempt uses {short.needed} at the least"
+    turn = " one after the other" if short.in_turn else ""
+    uses = f"{short.steps} attempts{turn} use {short.needed}"
+    return f"{short.limit} is too little: {uses} at the least"
 
 
 RULE = Rule(code="PB213", name="budget-without-room", severity=Severity.ERROR, check=check)
