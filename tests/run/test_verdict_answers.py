@@ -397,6 +397,7 @@ def test_a_later_step_that_breaks_an_earlier_one_is_caught_at_the_end(bench: Ben
     assert final["verdict"] == "fail"
     assert log.one("FAILURE_DETECTED")["reason"] == "regressed"
     assert "regressed: step 1" in asked.err
+    assert "    planbound waive PLAN 1 --reason '...'\n" in asked.err
     assert bench.question()["kind"] == "regression"
     assert bench.question()["number"] == "1"
     assert not log.of("EXECUTION_COMPLETE")
@@ -428,6 +429,7 @@ def test_a_postcondition_that_does_not_hold_asks(bench: Bench) -> None:
     bench.prepare(A, B, C, after=("test -s src/a", "test -s src/never"))
     asked = bench.goes("run", "PLAN", code=4)
     assert "postcondition 2 does not hold" in asked.err
+    assert "    planbound waive PLAN postcondition:2 --reason '...'\n" in asked.err
     question = bench.question()
     assert question["kind"] == "condition"
     assert (question["subject"], question["number"]) == ("postcondition", "2")

@@ -189,7 +189,9 @@ def test_what_was_green_before_holds_in_a_worktree_as_everywhere(team: Team) -> 
 def test_an_agent_that_is_content_and_changed_nothing_is_named(team: Team) -> None:
     team.named("rounding", Step("make rounding", work=(NOTHING, "echo right > src/rounding")))
     team.goes("spawn", "rounding")
-    team.goes("run", "rounding")
+    ran = team.goes("run", "rounding")
+    complaint = "grep: src/rounding: No such file or directory; phantom completion: nothing changed"
+    assert f"contract failed (exit 2): {complaint}" in ran.out + ran.err
     first = team.log().of("FAILURE_DETECTED")[0]
     assert first["error_message"].endswith("phantom completion: nothing changed in its scope")
     assert team.log().of("FAILURE_CLASSIFIED")[0]["rule"] == "phantom-completion"

@@ -224,19 +224,26 @@ def _verdict(details: Mapping[str, Json], error: str = "") -> str:
     if verdict == "fail":
         if reason.startswith(f"exit {code},"):
             return f"contract failed ({reason})"
-        # `exit 1: 1 failed, 11 passed` says more than the last line; `exit 1` says less.
-        told = error.removeprefix(reason) if error.startswith(f"{reason}: ") else ""
-        said = (told.removeprefix(": ") or _last_line(details)) if _is_bare(details) else reason
-        said = said.removeprefix(f"exit {code}: ")
+        said = _complaint(details, reason, error)
         return f"contract failed (exit {code})" + (f": {said}" if said else "")
     if reason.startswith("destructive: "):
         return reason
     return f"{verdict}: {reason}"
 
 
-def _is_bare(details: Mapping[str, Json]) -> bool:
-    """Say whether the reason of a verdict is an exit code alone."""
-    return _one_line(str(details.get("reason") or "")) == f"exit {details.get('exit_code')}"
+def _complaint(details: Mapping[str, Json], reason: str, error: str) -> str:
+    """Return why a contract failed, without the exit code, which is said once.
+
+    `exit 1: 1 failed, 11 passed` says more than the last line of the output; `exit 1`, and what
+    the harness adds to it (`exit 1; phantom completion`), says less.
+    """
+    code = f"exit {details.get('exit_code')}"
+    if reason != code and not reason.startswith(f"{code}; "):
+        return reason.removeprefix(f"{code}: ")
+    if error.startswith(f"{code}: "):
+        return error.removeprefix(f"{code}: ")
+    added = reason.removeprefix(code).removeprefix("; ")
+    return "; ".join(part for part in (_last_line(details), added) if part)
 
 
 def _last_line(details: Mapping[str, Json]) -> str:

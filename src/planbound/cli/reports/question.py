@@ -7,6 +7,9 @@ from collections.abc import Iterator
 from planbound.engine.run.question import Choice, Question, QuestionKind
 from planbound.source.visible import visible
 
+_WAIVABLE = frozenset({QuestionKind.REGRESSION, QuestionKind.CONDITION})
+"""There nothing can be skipped: to go on without a pass is to waive it."""
+
 
 def question_lines(question: Question) -> Iterator[str]:
     """Yield a question as people read it."""
@@ -21,6 +24,8 @@ def question_lines(question: Question) -> Iterator[str]:
         yield f"    planbound attest {question.plan} {about}"
     if choices:
         yield f"    planbound answer {question.id} {'|'.join(choices)}"
+        if question.kind in _WAIVABLE:
+            yield f"    {_waive(question)}"
         if question.leaves_out:
             yield f"    {_left_out(question)}"
     elif question.kind is QuestionKind.APPROVAL:
@@ -39,11 +44,17 @@ def _left_out(question: Question) -> str:
     """Return what `skip` takes with it, and what does not."""
     several = len(question.leaves_out) > 1
     steps = f"step{'s' if several else ''} {', '.join(question.leaves_out)}"
-    kept = f"`planbound waive {question.plan} {question.number} --reason '...'`"
+    kept = f"`{_waive(question)}`"
     return (
         f"`skip` leaves out {steps}, too, which depend{'' if several else 's'} on it;"
         f" to go on with {'them' if several else 'it'}: {kept}"
     )
+
+
+def _waive(question: Question) -> str:
+    """Return the command that goes on without a pass."""
+    about = question.number if question.task_id else f"{question.subject}:{question.number}"
+    return f"planbound waive {question.plan} {about} --reason '...'"
 
 
 def _words(choice: str) -> str:
