@@ -137,3 +137,19 @@ def test_a_session_without_a_plan_is_told_which_there_are_and_takes_none(bench: 
 def test_a_plan_without_a_name_that_nobody_approved_is_named_too(bench: Scratch) -> None:
     bench.write(".harness/PLAN.md", SOUND)
     assert "- `PLAN`: draft, 0/3 steps proved" in bench.loop().plan_show().text
+
+
+@pytest.mark.requirement("loop.evidence")
+def test_a_step_with_a_contract_is_judged_without_a_word(bench: Scratch) -> None:
+    loop = bench.loop()
+    two_lines = {**A, "contract": "grep -qx right src/a\ntest -s src/a"}
+    loop.plan_create("Do it", [two_lines, "Say it"])
+    failed = loop.step_update(1, "done")
+    assert failed.text.startswith("step 1 “Make a” is not proved: exit ")
+    bench.right("a")
+    proved = loop.step_update(1, "done", "x")
+    assert proved.ok
+    assert "is proved (`grep -qx right src/a …`, exit 0, " in proved.text
+    assert "the evidence is blank" in loop.step_update(2, "done").text
+    assert "the evidence is too short to say anything" in loop.step_update(2, "done", "x").text
+    assert "the plan has no postconditions" in loop.postcondition_verify(1).text

@@ -18,6 +18,7 @@ from planbound.engine.configuration import Require
 from planbound.engine.loop.checks import compile_check, quoted
 from planbound.engine.loop.finalization import Accept, Agenda, Capped, Entry, Reject, decide
 from planbound.engine.loop.guard import denial
+from planbound.engine.loop.line import command_of
 from planbound.engine.loop.state import Item, LoopState, Standing
 from planbound.engine.loop.substance import lack_of_substance
 from planbound.errors import UsageError
@@ -340,7 +341,23 @@ def test_it_ends_as_incomplete_after_the_bound_and_never_before(bound: int, refu
     ],
 )
 def test_evidence_without_substance(evidence: str) -> None:
-    assert lack_of_substance(evidence, "Add the button") is not None
+    lack = lack_of_substance(evidence, "Add the button")
+    assert lack is not None
+    assert ("blank" in lack) == (not evidence.strip())
+
+
+@pytest.mark.parametrize(
+    ("command", "shown"),
+    [
+        ("pytest -q", "pytest -q"),
+        ("\n  pytest  -q\n\n", "pytest -q"),
+        ("pytest -q\ntest -e a.txt\n", "pytest -q …"),
+        ("x" * 90 + "\ntest -e a.txt", "x" * 79 + "…"),
+        ("", ""),
+    ],
+)
+def test_a_command_of_several_lines_is_never_joined_into_another(command: str, shown: str) -> None:
+    assert command_of(command, 80) == shown
 
 
 @pytest.mark.parametrize(

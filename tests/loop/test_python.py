@@ -178,7 +178,7 @@ def wrong_calls() -> Iterator[tuple[str, dict[str, object]]]:
     yield "plan_show", {"only": "closed"}
     yield "step_update", {"step": 9, "status": "done", "evidence": SHOWN}
     yield "step_update", {"step": 1, "status": "finished"}
-    yield "step_update", {"step": 1, "status": "done", "evidence": "   "}
+    yield "step_update", {"step": 1, "status": "blocked", "evidence": "   "}
     yield "step_update", {"step": 1, "status": "done", "evidence": ["a"]}
     yield "step_update", {"step": [1], "status": "done", "evidence": SHOWN}
     yield "postcondition_verify", {"postcondition": 4}

@@ -92,7 +92,8 @@ class _PlanTools:
         Args:
             step: The step's number or id.
             status: Where it is now.
-            evidence: For `done`, what you ran or looked at and what you saw; for `blocked`, why.
+            evidence: For `done`, what you ran or looked at and what you saw, demanded where the
+                step has no contract; for `blocked`, why.
             notes: Whatever helps later.
             step_number: The same as `step`; one of them is enough.
         """

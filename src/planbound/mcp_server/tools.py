@@ -101,7 +101,11 @@ class PlanTools:
         step: Annotated[Which | None, Field(description="the step's id or its number")] = None,
         status: Literal["pending", "in_progress", "done", "blocked"],
         evidence: Annotated[
-            Text, Field(description="for `done`: what you did and what you saw; for `blocked`: why")
+            Text,
+            Field(
+                description="for `done`: what you did and what you saw, demanded where the step has"
+                " no contract; for `blocked`: why"
+            ),
         ] = "",
         notes: Annotated[Text, Field(description="whatever helps later")] = "",
         step_number: Annotated[Which | None, Field(description="the same as `step`")] = None,

@@ -7,7 +7,7 @@ from typing import NamedTuple
 
 from planbound.engine.judging.proof import held, tally
 from planbound.engine.loop.finalization import Agenda, Entry
-from planbound.engine.loop.line import line_of
+from planbound.engine.loop.line import command_of, line_of
 from planbound.engine.loop.state import RELEASED, Dropped, Item, LoopState, Standing
 from planbound.journal.record import Json
 from planbound.plan.model import Attest, Command, Condition, Contract, Plan, PlanStatus, Step
@@ -165,7 +165,7 @@ def evidence_of(entry: Entry) -> str:
     item = entry.item
     if not item.standing.is_green or not item.at:
         return ""
-    command = f"`{line_of(entry.command, _COMMAND)}`, " if entry.command else ""
+    command = f"`{command_of(entry.command, _COMMAND)}`, " if entry.command else ""
     return f"{command}{line_of(item.saw, _DETAIL)}, {item.at[:19].replace('T', ' ')}Z"
 
 

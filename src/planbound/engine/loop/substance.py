@@ -17,9 +17,11 @@ _EMPTY_WORDS = frozenset(
 
 def lack_of_substance(evidence: str, *titles: str) -> str | None:
     """Return why a text is no evidence; None where it may be some."""
+    if not evidence.strip():
+        return "the evidence is blank"
     words = [word.casefold() for word in _WORDS.findall(evidence)]
     if sum(map(len, words)) < _LEAST:
-        return "the evidence is blank"
+        return "the evidence is too short to say anything"
     said = set(words)
     if said <= _EMPTY_WORDS:
         return "the evidence says only that it is done, not what shows it"

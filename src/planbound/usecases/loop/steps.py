@@ -63,25 +63,26 @@ def block(work: Work, step: Step, reason: str, more: dict[str, str]) -> Told:
 
 
 def finish(work: Work, step: Step, said: str, more: dict[str, str]) -> Told:
-    """Judge a step now, or note what is claimed of it."""
-    task = step.task.text if step.task is not None else ""
-    if (lack := lack_of_substance(said, step.title, task)) is not None:
-        raise UsageError(lack, hint="say what you ran or looked at, and what you saw")
+    """Judge a step now, or note what is claimed of it, which takes evidence."""
     if isinstance(step.contract, Attest):
         raise Refused(f"step {step.label} is attested by a person, not by an agent")
     item = work.state.steps.get(work.ids[step.label], Item())
     if item.standing.is_by_person:
         return shown(work, f"a person settled step {step.label} already.")
+    is_claim = step.contract is None and f"step {step.label}" not in work.state.probes
+    task = step.task.text if step.task is not None else ""
+    if is_claim and (lack := lack_of_substance(said, step.title, task)) is not None:
+        raise UsageError(lack, hint="say what you ran or looked at, and what you saw")
     preconditions.demand(work, step, "", begun=True)
     name = f"step {step.label} “{step.title}”"
-    if step.contract is None and f"step {step.label}" not in work.state.probes:
+    if is_claim:
         details: dict[str, Json] = {"result": "claimed", "evidence": said, **more}
         work.append(work.draft(EventKind.TASK_COMPLETED, details, step))
         head = f"step {step.label} → done\n{name} is claimed, which nobody has proved."
         return shown(work, head, only_open=True)
     case = work.case(Subject.STEP, step.label)
     work.judge([case])
-    final.settle(work, case, evidence=said, **more)
+    final.settle(work, case, **({"evidence": said} if said else {}), **more)
     return judged(work, name, work.state.steps.get(work.ids[step.label], Item()))
 
 

@@ -154,17 +154,17 @@ class Work:
         if dropped is not None:
             raise UsageError(f"step `{wanted}` is not in the plan any more: a rewrite dropped it")
         known = ", ".join(f"{step.label} `{self.ids[step.label]}`" for step in self.plan.steps[:30])
-        raise UsageError(f"there is no step `{wanted}`", hint=f"the steps are {known}")
+        hint = f"the steps are {known}" if known else "the plan has no steps"
+        raise UsageError(f"there is no step `{wanted}`", hint=hint)
 
     def case(self, subject: Subject, number: str) -> Case:
         """Return what is judged of an item."""
         for case in cases(self.plan):
             if case.subject is subject and case.number == number:
                 return case
-        known = ", ".join(str(each.number) for each in self.plan.postconditions) or "none"
-        raise UsageError(
-            f"there is no {subject.value} {number}", hint=f"the postconditions are {known}"
-        )
+        known = ", ".join(str(each.number) for each in self.plan.postconditions)
+        hint = f"the postconditions are {known}" if known else "the plan has no postconditions"
+        raise UsageError(f"there is no {subject.value} {number}", hint=hint)
 
     # -- judging -------------------------------------------------------------------------------
 
