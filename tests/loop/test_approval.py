@@ -167,6 +167,21 @@ def test_the_judges_of_an_approved_plan_stay_as_they_were_approved(bench: Scratc
     assert loop.check("done") == Accept("done")
 
 
+def test_an_approved_plan_changes_the_judges_that_its_touches_name(bench: Scratch) -> None:
+    bench.write("tests/check.sh", "grep -qx good src/a\n")
+    step = Step("Make a", contract="sh tests/check.sh", touches="tests/** src/a")
+    write(bench, step)
+    bench.approve("mine")
+    bench.write("docs/other.md", "what somebody else wrote since\n")
+    loop = bench.loop(name="mine")
+    assert loop.step_update(1, "in_progress").ok
+    bench.write("tests/check.sh", "grep -qx right src/a\n")
+    bench.right("a")
+    told = loop.step_update(1, "done", SHOWN)
+    assert "is proved" in told.text, told.text
+    assert loop.check("done") == Accept("done")
+
+
 def test_what_was_never_approved_was_not_changed_since_its_approval(tmp_path: Path) -> None:
     scratch = Scratch(tmp_path, "[gate]\napproval = false\n")
     scratch.goes("new", "mine")

@@ -84,6 +84,15 @@ def plan_scope(plan: Plan) -> Scope:
     return Scope(None, told=Told(named, tuple(glob for each in told for glob in each.added)))
 
 
+def judge_scope(plan: Plan) -> Scope:
+    """Return what the steps of a plan may change of its judges, where other files do not count."""
+    try:
+        scope = plan_scope(plan)
+    except GlobError:
+        return Scope(None)  # nobody approved that, where nobody has to
+    return scope if scope.patterns is None else Scope(None, told=Told(scope.patterns))
+
+
 def _valid(patterns: Iterable[str]) -> Iterator[Glob]:
     for text in dict.fromkeys(patterns):
         with suppress(GlobError):

@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING
 from planbound.engine.bounds import contract_seconds
 from planbound.engine.fence import Fence
 from planbound.engine.fold import fold, plan_status
-from planbound.engine.judging.case import Case, cases, demands_red, plan_scope
+from planbound.engine.judging.case import Case, cases, demands_red, judge_scope, plan_scope
 from planbound.engine.judging.proof import Before, Result, proof_of
 from planbound.engine.judging.scope import Scope
 from planbound.engine.judging.verdict import Subject, Verdict, VerdictKind
@@ -188,7 +188,7 @@ class Work:
             frozen=self._frozen(),
             # What people and other plans changed since an approval, before the agent came, is not
             # the agent's: of their plans the judges are compared, and not every file.
-            scope=plan_scope(self.plan) if self.state.origin == TOOLS else Scope(None),
+            scope=(plan_scope if self.state.origin == TOOLS else judge_scope)(self.plan),
             earlier=self.desk.earlier(self.slug),
             before=self.before,
             tests=partial(baseline_tests, self.desk.journal, self.slug),
