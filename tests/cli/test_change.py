@@ -86,6 +86,15 @@ def test_expand_by_count_and_print_only(program: Program) -> None:
     assert path.read_text() == MIGRATION
 
 
+@pytest.mark.requirement("command.expand")
+def test_expand_says_which_placeholder_it_does_not_know(program: Program) -> None:
+    program.plan("move", MIGRATION.replace("Migrate file batch", "Migrate {files}"))
+    done = program.run("expand", "move", "--step", "3-N", "--count", "2")
+    assert done.code == 0
+    known = "`{batch}`, `{n}`, `{count}`, `{step}`"
+    assert done.err == f"warning: `{{files}}` stays as it is: the placeholders are {known}\n"
+
+
 @pytest.mark.requirement("cli.honest-ends")
 @pytest.mark.parametrize(
     ("arguments", "message"),

@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 
 from planbound.errors import UsageError
-from planbound.plan.expand import expand, read_batches
+from planbound.plan.expand import expand, read_batches, unknown_placeholders
 from planbound.plan.parse import parse
 from tests.plan.strategies import FIXTURES
 
@@ -90,3 +90,21 @@ def test_batches_are_lines_groups_or_dealt_out() -> None:
     assert read_batches("a\nb\n\nc\n") == [("a", "b"), ("c",)]
     assert read_batches("- a\n- b\n- [ ] c\n", size=2) == [("a", "b"), ("c",)]
     assert read_batches("\n# nothing\n") == []
+
+
+@pytest.mark.requirement("language.expand")
+@pytest.mark.parametrize(
+    ("text", "found"),
+    [
+        ("! grep -l 'import six' {files}", ("files",)),
+        ("{Batch}, {files} {files} {file-name}", ("Batch", "files", "file-name")),
+        ("{batch} {n} {count} {step}", ()),
+        ("${HOME} ${#x} HEAD@{upstream} curl -w %{http_code} {{jinja}} #{ruby} \\{x}", ()),
+        ("awk '{print}' a; { true; }; find . -exec rm {} \\; ; echo {a,b} {1..3} x{2}", ()),
+        ("""awk '{print $1}' a; echo '{"a": 1}' '{}' "{ a }" """, ()),
+    ],
+)
+def test_words_in_braces_that_stay_are_found_and_code_is_not(
+    text: str, found: tuple[str, ...]
+) -> None:
+    assert unknown_placeholders(text) == found

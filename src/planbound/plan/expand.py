@@ -25,6 +25,7 @@ from planbound.source import Span
 from planbound.source.pattern import lazy_pattern
 
 MAX_STEPS = 10_000
+PLACEHOLDERS = ("batch", "n", "count", "step")
 
 Batch = tuple[str, ...]
 
@@ -34,6 +35,8 @@ class Expansion(NamedTuple):
 
     plan: Plan
     numbers: tuple[int, ...]
+    unknown: tuple[str, ...] = ()
+    """What looks like a placeholder in the template and is none: it stays as it was written."""
 
 
 def read_batches(text: str, *, size: int | None = None) -> list[Batch]:
@@ -78,7 +81,15 @@ def expand(plan: Plan, label: str, batches: Sequence[Batch]) -> Expansion:
     for index, step in enumerate(plan.steps):
         if index != place:
             edits += _renumber(plan, step, renumbered, heading=index > place)
-    return Expansion(plan=edit_plan(plan, edits), numbers=numbers)
+    unknown = unknown_placeholders(plan.source.slice(plan.steps[place].span))
+    return Expansion(plan=edit_plan(plan, edits), numbers=numbers, unknown=unknown)
+
+
+def unknown_placeholders(template: str) -> tuple[str, ...]:
+    """Return the words in braces that nothing is put in for, each once; not what is code."""
+    known = {*PLACEHOLDERS, *_AWK}
+    found = dict.fromkeys(match[1] for match in _WORD_IN_BRACES.finditer(template))
+    return tuple(word for word in found if word not in known)
 
 
 def _find(plan: Plan, label: str) -> int:
@@ -193,7 +204,10 @@ def _apply(text: str, edits: list[Edit]) -> str:
 
 
 _PER_BATCH = lazy_pattern(r"\s*\((?=[^)]*\b(?:one|per|each|batch)\b)[^()]*\)", re.IGNORECASE)
-_PLACEHOLDER = lazy_pattern(r"\{(batch|n|count|step)\}")
+_PLACEHOLDER = lazy_pattern(rf"\{{({'|'.join(PLACEHOLDERS)})\}}")
+# `${x}`, `@{u}`, `%{http_code}`, `#{x}`, `\{x}` and `{{x}}` belong to other languages.
+_WORD_IN_BRACES = lazy_pattern(r"(?<![$@%#\\{])\{([A-Za-z][\w-]{0,40})\}(?!\})")
+_AWK = frozenset({"print", "next", "exit", "getline"})
 _FENCE = lazy_pattern(r"[ \t]*(`{3,}|~{3,})")
 _ITEM = lazy_pattern(r"([ \t]*[-*+][ \t]+(?:file:)?)`?\{batch\}`?[ \t]*$")
 

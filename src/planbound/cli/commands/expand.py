@@ -7,11 +7,13 @@ import sys
 
 from planbound.cli.terminal import Terminal
 from planbound.errors import ExitCode, UsageError
-from planbound.plan.expand import MAX_STEPS, Batch, Expansion, expand, read_batches
+from planbound.plan.expand import MAX_STEPS, PLACEHOLDERS, Batch, Expansion, expand, read_batches
 from planbound.ports.files import PlanFile
 from planbound.usecases.expand import expand_file
 from planbound.usecases.locate import locate
 from planbound.wiring.parts import Parts
+
+_MOST_WORDS = 5
 
 
 def configure(parser: argparse.ArgumentParser) -> None:
@@ -45,6 +47,7 @@ def run(arguments: argparse.Namespace, terminal: Terminal) -> ExitCode:
         expansion = expand_file(
             file, arguments.step, batches, files=parts.files, dry=arguments.print
         )
+    _warn(expansion, terminal)
     if arguments.print:
         terminal.raw(expansion.plan.source.text)
         return ExitCode.DONE
@@ -52,6 +55,15 @@ def run(arguments: argparse.Namespace, terminal: Terminal) -> ExitCode:
     steps = f"step {first}" if first == last else f"steps {first} to {last}"
     terminal.out(f"{file.shown}: `{arguments.step}` is now {steps}")
     return ExitCode.DONE
+
+
+def _warn(expansion: Expansion, terminal: Terminal) -> None:
+    """Say what nothing was put in for: most often a placeholder by another name."""
+    if expansion.unknown:
+        words = ", ".join(f"`{{{word}}}`" for word in expansion.unknown[:_MOST_WORDS])
+        known = ", ".join(f"`{{{word}}}`" for word in PLACEHOLDERS)
+        stays = "stays as it is" if len(expansion.unknown) == 1 else "stay as they are"
+        terminal.note(f"warning: {words} {stays}: the placeholders are {known}")
 
 
 def _drafted(
