@@ -54,6 +54,11 @@ def test_what_turns_a_failing_test_into_a_pass_wants_failures(command: str) -> N
         "pytest a && if grep -q x y; then exit 1; fi",
         "! grep -q failed log && pytest",
         "! make lint",
+        "python -m pytest -q tests/test_a.py || test $? -eq 5",
+        "pytest -q tests/test_a.py && ! pytest -q tests/test_legacy.py",
+        "pytest -q tests && ! pytest --collect-only -q tests/old",
+        "pytest -v | grep 'test_raises_AssertionError PASSED'",
+        "pytest x.py || test $? -eq 127",
     ],
 )
 def test_what_only_looks_like_it_does_not(command: str) -> None:
@@ -64,4 +69,6 @@ def test_an_exit_code_or_an_output_says_so_too() -> None:
     assert wants_failures(read_script("pytest a"), [ExitCodeIs(1)])
     assert wants_failures(read_script("pytest a || true"), [Contains(Stream.STDOUT, "1 failed")])
     assert not wants_failures(read_script("grep a b"), [ExitCodeIs(1)])
+    assert not wants_failures(read_script("pytest a"), [ExitCodeIs(5)])
+    assert not wants_failures(read_script("pytest a"), [Contains(Stream.STDOUT, "FAILED: 0")])
     assert not wants_failures(read_script("pytest a"), [Contains(Stream.STDOUT, "0 failed")])

@@ -11,12 +11,12 @@ from planbound.ports.surroundings import Surroundings
 from planbound.source import Diagnostic, Severity
 from planbound.verify.examine import Examination
 from planbound.verify.facts import Facts
-from planbound.verify.rules import missing_tool, step_count, vague_task
+from planbound.verify.rules import missing_tool, step_count, told_to_edit_judge, vague_task
 
 if TYPE_CHECKING:
     from planbound.engine.judging.verdict import Verdict
 
-_DOUBTS = frozenset({step_count.RULE.code, vague_task.RULE.code})
+_DOUBTS = frozenset({step_count.RULE.code, vague_task.RULE.code, told_to_edit_judge.RULE.code})
 
 
 class Verified(NamedTuple):

@@ -14,14 +14,36 @@ from typing import NamedTuple
 from planbound.plan.glob import Glob, GlobError, parse_glob
 from planbound.plan.model import Step
 from planbound.source.pattern import lazy_pattern
-from planbound.verify.named_files import Mention, mentions, nearest_word
+from planbound.verify.named_files import Mention, mentions
 
-_CHANGES = lazy_pattern(
-    r"(?:re-?)?(?:writ|wrote|creat|add|append|extend|updat|edit|chang|replac|modif|adapt|port"
-    r"|introduc|implement|scaffold|generat|sav|put|plac|stor|record|reproduc|mov|renam|extract"
-    r"|split|convert|migrat|cop[yi]|translat|delet|remov|new\s|into$|onto$|to$|→|->|=>)"
+_CLOSES = lazy_pattern(
+    r"\b(?:not|never|nobody|no|nor|none|forbidden|avoid|instead|rather|refrain|without|only"
+    r"|untouched|unchanged|stays?|remains?|keep\w*|leave|must|should|shall|pass(?:es|ing)?|green"
+    r"|succeeds?|until|goes\sthrough|stops?\sfailing|describ\w+|expect\w*|according|judged|tested|checked|covered|cheat\w*|off.limits)\b|n['’]t\b",
+    re.IGNORECASE,
 )
-_TAKES_OUT = lazy_pattern(r"\b(?:delet|remov|strip|drop)\w*\b[^.\0]*\bfrom\b", re.IGNORECASE)
+"""Words of a sentence that is no plain order: where one of them stands, nothing is opened."""
+_ORDERS = lazy_pattern(
+    r"(?:^\s*|[\n:;.]\s*|,\s*|\b(?:and|then|also)\s+|[-*]\s+|\d[.)]\s+)"
+    r"(?P<verb>remove|rename|replace|refactor|reproduce|(?:re-?)?(?:write|create|add|append|extend"
+    r"|update|edit|change|modify|adapt|port|introduce|scaffold|generate|move|split|convert|migrate"
+    r"|translate|delete|correct|simplify|clean\s+up|drop))\s+(?P<object>[^\0]*?)$",
+    re.IGNORECASE,
+)
+"""An order at the beginning of a clause, with what stands between its verb and the path."""
+_ITSELF = lazy_pattern(
+    r"(?:(?:the|a|an|new|all|these|following|file|files|module|tests?|folder|existing|both)[:\s]*)*",
+    re.IGNORECASE,
+)
+_TEST_IN_IT = lazy_pattern(
+    r"[^\0]*?\b(?:tests?|cases?|imports?)\b[^\0]*?\b(?:to|in|into|from|of)\s+(?:the\s+)?(?:file\s+)?",
+    re.IGNORECASE,
+)
+_MORE_PATHS = lazy_pattern(r"(?:\0\s*(?:,|and)\s*)+$")
+_ITS_NAME = lazy_pattern(r"(?<=test),?\s*\0,?\s*(?=(?:in|to|into)\s)")
+_PUTS = frozenset({"add", "append", "remove", "delete", "drop"})
+_ELSEWHERE = lazy_pattern(r"\s*(?:to|from|into)\b", re.IGNORECASE)
+"""Behind a name that is put on a list, or taken from it: the file itself stays as it is."""
 _GREEN = lazy_pattern(
     r"\b(?:pass(?:es|ing)?|green|succeeds?|works?|again|until|goes\sthrough|stops?\sfailing)\b",
     re.IGNORECASE,
@@ -45,11 +67,17 @@ _ADDS_TESTS = lazy_pattern(
     re.IGNORECASE,
 )
 _CHANGES_TESTS = lazy_pattern(
-    r"(?<!not\s)(?<!n't\s)(?<!without\s)\b(?:updat(?:e|ing)|adapt(?:ing)?|adjust(?:ing)?"
-    r"|migrat(?:e|ing)|convert(?:ing)?|port(?:ing)?|rewrit(?:e|ing)|renam(?:e|ing)"
-    rf"|refactor(?:ing)?)\s{_GAP}{_TESTS}",
+    r"(?:^\s*|[\n:;.,]\s*|\b(?:and|then|also)\s+|[-*]\s+|\d[.)]\s+)(?:update|adapt|adjust|migrate"
+    rf"|convert|port|rewrite|rename|refactor|change|modify|correct)\s{_GAP}{_TESTS}",
     re.IGNORECASE,
 )
+_SPECIAL = lazy_pattern(r"[*?\[{]")
+_SENTENCES = lazy_pattern(r"(?<=[.!?;])\s|\n\n")
+_GOES_ON = lazy_pattern(
+    r"\s*(?:$|[.,;:)\0]|(?:accordingly|for|of|in|into|to|and|as|by|from|so|that|using|which|with)\b)",
+    re.IGNORECASE,
+)
+"""What may stand behind what is changed: anything else may be said of it."""
 _TEST_PLACES = (
     *("tests/**", "test/**", "**/tests/**", "**/test/**", "spec/**", "**/spec/**"),
     *("**/__tests__/**", "**/test_*", "**/*_test.*", "**/*.test.*", "**/*.spec.*", "**/*_spec.*"),
@@ -75,7 +103,7 @@ def told_by(step: Step) -> Told:
 def _told(texts: tuple[str, ...]) -> Told:
     named = [glob for text in texts for path in _paths(text) for glob in _globs(path)]
     places = tuple(parse_glob(each) for each in _TEST_PLACES)
-    if any(_CHANGES_TESTS.search(text) for text in texts):
+    if any(map(_changes_tests, texts)):
         named.extend(places)
     added = places if any(_ADDS_TESTS.search(text) for text in texts) else ()
     return Told(tuple(named), added)
@@ -88,21 +116,37 @@ def _paths(text: str) -> Iterator[str]:
 
 
 def _is_told(mention: Mention, text: str) -> bool:
-    """Say whether somebody is told to change a file: where in doubt, nobody is."""
-    if _GREEN.search(mention.before) or _GREEN.search(mention.behind):
+    """Say whether somebody is plainly ordered to change a file: where in doubt, nobody is."""
+    if _CLOSES.search(mention.before) or _CLOSES.search(mention.behind):
         return False
     if mention.is_item and not mention.lead:
         # A bare list, such as `expand` writes below a task: what was said before is about it.
         said = text.partition(mention.text)[0]
         return bool(_BATCH.search(said)) and not _GREEN.search(said)
-    if _TAKES_OUT.search(mention.before):
+    before = _ITS_NAME.sub(" ", _MORE_PATHS.sub("", mention.before))
+    order = _ORDERS.search(before)
+    if order is None or not _GOES_ON.match(mention.behind):
+        return False
+    between = order["object"]
+    if _TEST_IN_IT.fullmatch(between):
         return True
-    word = nearest_word(mention)
-    return word is not None and _CHANGES.match(word) is not None
+    is_put = order["verb"].lower() in _PUTS and _ELSEWHERE.match(mention.behind)
+    return not is_put and _ITSELF.fullmatch(between) is not None
+
+
+def _changes_tests(text: str) -> bool:
+    """Say whether a sentence is a plain order to change tests, whichever they are."""
+    for sentence in _SENTENCES.split(text):
+        found = _CHANGES_TESTS.search(sentence)
+        if found and not _CLOSES.search(sentence) and _GOES_ON.match(sentence[found.end() :]):
+            return True
+    return False
 
 
 def _globs(path: str) -> Iterable[Glob]:
     name = path.rstrip("/")
+    if _SPECIAL.search(name) and "/" not in name:
+        return  # an operator, or a pattern of anything
     is_folder = path.endswith("/") or "." not in name.rpartition("/")[2]
     for text in (name, f"{name}/**") if is_folder else (name,):
         try:

@@ -16,9 +16,12 @@ from planbound.plan.model import Command, Contains, Contract, ExitCodeIs, Expect
 from planbound.source.pattern import lazy_pattern
 
 _TELLS_OF_FAILURE = lazy_pattern(
-    r"FAILED|AssertionError|(?<![\d.])[1-9]\d* (?:tests? )?fail|^failed?$"
+    r"FAILED(?!\W*0)|^\W*AssertionError\W*$|(?<![\d.])[1-9]\d* (?:tests? )?fail|^failed?$"
 )
-_IS_FAILURE = lazy_pattern(r"\$\?\S*\s+(?:-ne|-gt|!=)\s+\S?0|\$\?\S*\s+(?:-eq|==?)\s+\S?[1-9]")
+_TELLS_OF_PASS = lazy_pattern(r"(?i)pass|\bok\b")
+_IS_FAILURE = lazy_pattern(r"\$\?\S*\s+(?:-ne|-gt|!=)\s+\S?0|\$\?\S*\s+(?:-eq|==?)\s+\S?1\b")
+_SAYS_NOTHING = frozenset({0, 5, 126, 127})
+"""Codes that tell of no failed test: pytest found none, or nothing was started."""
 _STARTERS = frozenset({"npm", "pnpm", "yarn", "bun", "make", "just", "tox", "nox"})
 """What starts a runner by another name."""
 _GREPS = frozenset({"grep", "egrep", "fgrep", "rg"})
@@ -34,11 +37,13 @@ def is_reproduction(contract: Contract | None) -> bool:
 
 def wants_failures(script: Script, expectations: Sequence[Expectation]) -> bool:
     """Say whether a contract passes because tests fail; where in doubt, it does not."""
-    runs = [call for call in script.calls if _is_run(call) and not call.nested]
-    if script.broken or not runs:
+    runs = [call for call in script.calls if _is_run(call)]
+    # One run, and nothing else of which the failure counts: whatever is to pass has a canary.
+    if script.broken or len(runs) != 1 or runs[0].nested:
         return False
-    if any(isinstance(item, ExitCodeIs) and item.code for item in expectations):
-        return all(call in runs for call in deciding_calls(script) if _is_run(call))
+    codes = [item.code for item in expectations if isinstance(item, ExitCodeIs)]
+    if any(codes):
+        return not _SAYS_NOTHING.intersection(codes) and runs[0] in deciding_calls(script)
     if any(isinstance(each, Contains) and _tells(each.text) for each in expectations):
         return True
     return any(map(_turns, _statements(script.block)))
@@ -51,7 +56,7 @@ def _is_run(call: Call) -> bool:
 
 
 def _tells(text: str) -> bool:
-    return _TELLS_OF_FAILURE.search(text) is not None
+    return bool(_TELLS_OF_FAILURE.search(text)) and not _TELLS_OF_PASS.search(text)
 
 
 def _statements(statement: Statement) -> Iterator[Statement]:

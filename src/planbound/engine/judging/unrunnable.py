@@ -124,7 +124,12 @@ def asks_only_git(script: Script) -> bool:
 
 def asks_outside(script: Script) -> bool:
     """Say whether a contract asks a service: a pull request that was opened changes no file."""
-    return not script.broken and not _called(script).isdisjoint(_ASK_OUTSIDE)
+    names = _called(script)
+    asks = not names.isdisjoint(_ASK_OUTSIDE)
+    # Together with a test it would hide that the test is flaky.
+    return (
+        not script.broken and asks and names <= _ASK_OUTSIDE | _ASK_GIT | {"jq", "timeout", "env"}
+    )
 
 
 def _called(script: Script) -> set[str]:

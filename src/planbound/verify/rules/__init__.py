@@ -60,6 +60,7 @@ from planbound.verify.rules import (
     status_conflict,
     step_count,
     stray_text,
+    told_to_edit_judge,
     unchecked_precondition,
     unclosed_fence,
     unexpanded_template,
@@ -151,6 +152,7 @@ MODULES = (
     needs_network,
     escaped_in_grep,
     only_a_definition,
+    told_to_edit_judge,
 )
 
 RULES: tuple[Rule, ...] = tuple(module.RULE for module in MODULES)

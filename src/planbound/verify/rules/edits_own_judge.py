@@ -68,7 +68,7 @@ def _references(
         if reference.path in seen:
             continue
         seen.add(reference.path)
-        pattern = _touching(subject, reference, touches)
+        pattern = touching(subject, reference, touches)
         if pattern is not None:
             message = (
                 f"the step is judged by `{visible(reference.path)}`, "
@@ -77,7 +77,7 @@ def _references(
             yield Finding(case.command.locate(reference.start, reference.end), message, _HINT)
 
 
-def _touching(subject: Subject, reference: FileReference, touches: list[Glob]) -> Glob | None:
+def touching(subject: Subject, reference: FileReference, touches: list[Glob]) -> Glob | None:
     """Return the pattern that lets the step change a judge, or something below it."""
     path = reference.path
     touches = [pattern for pattern in touches if not _are_apart(pattern.text, path)]
