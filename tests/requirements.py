@@ -293,6 +293,7 @@ REQUIREMENTS = {
     "loop.refusal-output": "a refusal of the gate carries the end of the failing output",
     "loop.progress": "going to and fro is no progress",
     "loop.rewrite": "a rewrite keeps what means the same and shows what it dropped for ever",
+    "loop.undone": "a change by unknown hands that is undone is as if it had never been",
     "loop.by-hand": "a plan that unknown hands changed is on record before anything else",
     "loop.approval": "nothing runs before a plan is approved where that is demanded",
     "loop.approval.people": "a plan that people wrote is worked off by nobody before its approval",

@@ -156,6 +156,52 @@ def edits(walk: Walk) -> list[str]:
     return [each["details"]["status"] for each in said if each["event"] == "PLAN_EDITED"]
 
 
+@pytest.mark.requirement("loop.undone")
+@pytest.mark.parametrize("word", ["approved", "in-progress"])
+def test_plan_show_leaves_an_undone_edit_undone(walk: Walk, word: str) -> None:
+    def revisions() -> list[object]:
+        looked = loop.plan_show()
+        said = (walk.said(*each, "--json") for each in (("status", "walk"), ("show", "walk")))
+        return [looked.data["revision"], *(json.loads(each)["revision"] for each in said)]
+
+    walk.approve("walk")
+    if word == "in-progress":
+        walk.goes("run", "walk", PLANBOUND_FAILPOINT="before:TASK_STARTED:2", code=-9)
+    loop = open_loop(
+        workspace=str(walk.workspace), state=str(walk.folder / "state"), session="s", name="walk"
+    )
+    loop.plan_show()
+    text = walk.file.read_text()
+    for other in ("# Do other work", "# Do less"):
+        walk.edit("# Do the work", other)
+        assert "draft" in loop.plan_show().text
+        assert (other in walk.file.read_text(), walk.mark) == (True, "draft")
+        assert revisions() == [1, 1, 1]
+        walk.edit(other, "# Do the work")
+        for _ in range(2):
+            assert f", {word}, revision 1" in loop.plan_show().text
+            assert walk.file.read_text() == text
+        assert revisions() == [1, 1, 1]
+    words = walk.words()
+    assert words == dict.fromkeys(words, word)
+
+
+@pytest.mark.requirement("loop.undone")
+def test_plan_show_leaves_what_was_changed_at_the_gate_as_people_put_it(walk: Walk) -> None:
+    loop = open_loop(
+        workspace=str(walk.workspace), state=str(walk.folder / "state"), session="s", name="walk"
+    )
+    loop.plan_show()
+    before = walk.file.read_text()
+    step = "### " + before.partition("### ")[2].partition("\n## ")[0]
+    said = ("decide", "walk", "edit step 1", "--with", "-", "--as", "ann")
+    assert walk.run(*said, stdin=step.replace("make a", "make all").encode()).code == 4
+    assert "make all" in walk.file.read_text()
+    walk.file.write_text(before)
+    assert loop.plan_show().ok
+    assert "make all" not in walk.file.read_text()
+
+
 LOOKS = (
     ("status", "walk"),
     ("show", "walk"),

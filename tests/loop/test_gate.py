@@ -9,16 +9,19 @@ import sys
 import threading
 from collections.abc import Iterator, Mapping, Sequence
 from pathlib import Path
+from typing import Any
 
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from planbound.engine.aside import Aside
 from planbound.engine.configuration import Require
 from planbound.engine.loop.checks import compile_check, quoted
 from planbound.engine.loop.finalization import Accept, Agenda, Capped, Entry, Reject, decide
 from planbound.engine.loop.guard import denial
 from planbound.engine.loop.line import command_of
+from planbound.engine.loop.past import Past
 from planbound.engine.loop.state import Item, LoopState, Standing
 from planbound.engine.loop.substance import lack_of_substance
 from planbound.errors import UsageError
@@ -178,7 +181,12 @@ def folded(*events: tuple[EventKind, str | None, Mapping[str, Json]]) -> LoopSta
 
 
 def picture(state: LoopState) -> dict[str, object]:
-    return dict(vars(state))
+    def plain(value: object) -> object:
+        if isinstance(value, Past | Aside):
+            return {name: plain(each) for name, each in vars(value).items()}
+        return tuple(plain(each) for each in value) if isinstance(value, tuple) else value
+
+    return {name: plain(value) for name, value in vars(state).items()}
 
 
 CREATED = (K.PLAN_CREATED, None, {"digest": "d1", "origin": "tools", "session": "s"})
@@ -204,9 +212,10 @@ EVENTS = st.one_of(
         st.just(K.PLAN_REWRITTEN),
         st.none(),
         st.builds(
-            lambda to, kept: {"from": "d1", "to": to, "kept": kept, "dropped": {}},
+            lambda to, kept, by: {"from": "d1", "to": to, "kept": kept, "dropped": {}, **by},
             _DIGESTS,
             st.lists(_NAMES, unique=True),
+            st.sampled_from([{}, {"session": "s"}, {"session": "s", "by": "s"}]),
         ),
     ),
     st.tuples(st.just(K.POSTCONDITION_CLAIMED), st.none(), st.just({"number": "1"})),
@@ -300,7 +309,13 @@ def test_a_rewrite_keeps_what_means_the_same_and_the_evidence_of_the_rest() -> N
         (
             K.PLAN_REWRITTEN,
             None,
-            {"from": "d1", "to": "d2", "kept": ["one"], "dropped": {"three": "Three"}},
+            {
+                "from": "d1",
+                "to": "d2",
+                "revision": 2,
+                "kept": ["one"],
+                "dropped": {"three": "Three"},
+            },
         ),
     )
     assert {name: item.standing for name, item in state.steps.items()} == {
@@ -311,6 +326,37 @@ def test_a_rewrite_keeps_what_means_the_same_and_the_evidence_of_the_rest() -> N
     assert [(each.id, each.standing, each.revision) for each in state.dropped] == [
         ("three", "claimed", 2)
     ]
+
+
+def found_changed(before: str, after: str, *kept: str, **details: Json) -> Any:
+    said = {"from": before, "to": after, "session": "s", "kept": list(kept), **details}
+    return K.PLAN_REWRITTEN, None, said
+
+
+@pytest.mark.requirement("loop.undone")
+def test_a_change_of_the_file_that_is_undone_is_as_if_it_had_never_been() -> None:
+    done: dict[str, Json] = {"result": "proved", "tree": "t1"}
+    life: list[Any] = [
+        (K.PLAN_CREATED, None, {**CREATED[2], "probes": {"step 2": {"name": "up"}}}),
+        *((K.BASELINE_OBSERVED, name, {"verdict": "fail", "tree": "t"}) for name in ("one", "two")),
+        *((K.TASK_COMPLETED, name, done) for name in ("one", "two")),
+        (K.POSTCONDITION_CLAIMED, None, {"number": "1", "evidence": "seen"}),
+        (K.FINALIZATION_ACCEPTED, None, {"outcome": "done"}),
+    ]
+    dropped = found_changed("d1", "d2", "one", revision=2, dropped={"two": "Two"}, probes={})
+    other = found_changed("d2", "d3", "one", revision=3, dropped={}, probes={})
+    undone = found_changed("d3", "d1", "one", revision=4, dropped={}, probes={})
+    before, after = picture(folded(*life)), picture(folded(*life, dropped, other, undone))
+    moves = {"seq", "before", "_meanings", "_past", "owner"}
+    assert {name: before[name] for name in {*before} - moves} == {
+        name: after[name] for name in {*after} - moves
+    }
+    # What was done meanwhile is not undone by it.
+    three = (K.TASK_COMPLETED, "three", done)
+    again = folded(*life, dropped, three, found_changed("d2", "d1", "one", "three", dropped={}))
+    assert again.outcome is None
+    assert {item.standing for item in again.steps.values()} == {P}
+    assert set(again.steps) == {"one", "two", "three"}
 
 
 @given(st.integers(1, 6), st.integers(0, 12))

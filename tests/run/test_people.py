@@ -10,6 +10,7 @@ from dataclasses import replace
 
 import pytest
 
+from planbound.wiring.loop import open_loop
 from tests.run.bench import BARE, NOTHING, Bench, Step, until
 
 
@@ -41,6 +42,25 @@ def test_a_question_is_in_the_inbox_until_it_is_answered_once(bench: Bench) -> N
     bench.goes("resume")
     assert bench.phases() == ["done", "done"]
     assert "try harder" in bench.log().of("ATTEMPT_ENDED", number="2")[-1]["prompt"]
+
+
+@pytest.mark.requirement("loop.undone")
+def test_a_question_stays_while_an_agent_looks_at_a_file_that_was_changed(bench: Bench) -> None:
+    bench.prepare(Step("make a", work="exit 3", fields="**on_fail:** escalate"), settings=BARE)
+    bench.goes("run", code=4)
+    question, text = bench.question(), bench.plan_file.read_text()
+    loop = open_loop(
+        workspace=str(bench.workspace), state=str(bench.folder / "state"), session="s", name="PLAN"
+    )
+    for words in ("# Do other work", "# Do the work"):
+        bench.write(".harness/PLAN.md", text.replace("# Do the work", words))
+        assert loop.plan_show().ok
+        assert bench.question() == question
+    assert len(bench.log().of("PLAN_REWRITTEN")) == 2
+    bench.agent("coder", Step("make a"))
+    bench.answer("retry", "--as", "tester")
+    bench.goes("resume")
+    assert bench.phases() == ["done"]
 
 
 def test_an_answer_that_is_not_among_the_choices_is_refused(bench: Bench) -> None:

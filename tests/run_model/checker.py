@@ -199,6 +199,10 @@ class Checker:
         self.approval = None
         self.stopped.add("rejected")
 
+    def _rewritten(self) -> None:
+        if "session" not in self._details:  # else it is another text, and nobody decided
+            self._rejected()
+
     def _amended(self) -> None:
         kept = frozenset(str(name) for name in self._details["kept"])
         for name in kept:
@@ -578,7 +582,7 @@ _HANDLERS: dict[Kind, Callable[[Checker], None]] = {
     Kind.BASELINE_OBSERVED: Checker._looked,
     Kind.GATE_APPROVED: Checker._approved,
     Kind.GATE_REJECTED: Checker._rejected,
-    Kind.PLAN_REWRITTEN: Checker._rejected,
+    Kind.PLAN_REWRITTEN: Checker._rewritten,
     Kind.PLAN_AMENDED: Checker._amended,
     Kind.EXECUTION_STARTED: Checker._started,
     Kind.EXECUTION_COMPLETE: Checker._completed,

@@ -83,6 +83,9 @@ def test_a_yes_begins_a_new_way() -> None:
 def test_what_an_agent_says_about_its_rewriting_skips_nothing() -> None:
     way = Way()
     rewritten: dict[str, Json] = {"from": "a", "to": "b", "session": "s", "reason": "skip 2"}
+    # What a session only found changed is told by the texts, and an undo of it not at all.
+    way.note(EventKind.PLAN_REWRITTEN, **rewritten)
+    rewritten["by"] = "s"
     way.note(EventKind.PLAN_REWRITTEN, **rewritten)
     assert way.changes() == [], "before anybody is asked, it is a draft of the agent's own"
     way.asked(SOUND)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from planbound.cli.terminal import Terminal
+from planbound.engine.gate.approval import is_noticed
 from planbound.journal.event import EventKind
 from planbound.journal.record import Provenance
 from planbound.ports.journal import Query
@@ -31,7 +32,7 @@ def pending(parts: Parts) -> list[str]:
             continue
         if draft.event is EventKind.EXECUTION_STARTED:
             begun[draft.plan] = None
-        else:
+        elif not is_noticed(draft.event, draft.details):
             begun.pop(draft.plan, None)
     if not begun:
         return []

@@ -5,7 +5,8 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable, Mapping
 from typing import NamedTuple
 
-from planbound.engine.gate.approval import takes_back
+from planbound.engine.aside import Aside
+from planbound.engine.gate.approval import is_noticed, takes_back
 from planbound.engine.inbox import all_waits, note, waits_for
 from planbound.engine.run.question import Question
 from planbound.journal.event import EventKind
@@ -179,6 +180,7 @@ class _Plan:
         self.archived = False
         self.integrated = False
         self.looped = False
+        self.aside = Aside[TaskState]()
         self.amended: object = None
         """The digest of the revision that keeps what is settled, until it is approved."""
         self.last: Record | None = None
@@ -230,7 +232,7 @@ class _Plan:
         elif kind is EventKind.PLAN_INTEGRATED:
             self.integrated = True
         elif kind in _DECIDED:
-            self.integrated = False
+            self.integrated = self.integrated and _is_noticed(record)
         elif kind is EventKind.PLAN_CREATED:
             self.looped = record.draft.details.get("origin") == "tools"
         self.last = record
@@ -238,19 +240,32 @@ class _Plan:
     def _facts(self, record: Record) -> None:
         details = record.draft.details
         revision, count = details.get("revision"), details.get("task_count")
-        if isinstance(revision, int):
+        if isinstance(revision, int) and not _is_noticed(record):
             self.revision = revision
         if isinstance(count, int):
             self.task_count = count
         kept = details.get("kept")
         if record.draft.event in _KEEPING and isinstance(kept, list):
-            self.tasks = {name: task for name, task in self.tasks.items() if name in kept}
-            self.amended = details.get("to")
+            self._keep(record, [str(name) for name in kept])
         elif record.draft.event is EventKind.GATE_APPROVED:
             # Only an amendment keeps what was settled: any other approval begins anew.
             same = self.amended is not None and self.amended == details.get("digest")
             self.tasks = self.tasks if same else {}
             self.amended = None
+            self.aside.clear()
+
+    def _keep(self, record: Record, kept: list[str]) -> None:
+        """Keep the steps that mean the same; a run goes on about the text that it began with."""
+        if _is_noticed(record) and self.driven:
+            return
+        details, tasks = record.draft.details, self.tasks
+        self.tasks = {name: task for name, task in tasks.items() if name in kept}
+        self.amended = details.get("to")
+        if _is_noticed(record):
+            texts = _text(details.get("from")), _text(details.get("to"))
+            self.tasks |= self.aside.swap(texts, tasks, kept)
+        else:
+            self.aside.clear()
 
     def _status(self, record: Record) -> None:
         kind, details = record.draft.event, record.draft.details
@@ -266,7 +281,7 @@ class _Plan:
 
     def _see(self, digest: str | None, record: Record) -> None:
         self.digest, self.seen = digest, record.seq
-        self.edited = record.draft.event is EventKind.PLAN_EDITED
+        self.edited = record.draft.event is EventKind.PLAN_EDITED or _is_noticed(record)
 
     def _decide(self, standing: PlanStatus, digest: str | None) -> None:
         self.standing, self.decided = standing, digest
@@ -281,7 +296,7 @@ class _Plan:
             self._take_back(record)
         elif self.decided is None:
             self._decide(PlanStatus.DRAFT, None)
-        elif not self.driven and self.standing not in _UNDER_WAY:
+        elif not (_is_noticed(record) or self.driven or self.standing in _UNDER_WAY):
             # An agent in the loop goes on with what had ended.
             begun = PlanStatus.DRAFT if self.approved is None else PlanStatus.APPROVED
             self._decide(begun, self.approved)
@@ -346,6 +361,11 @@ class _Plan:
             verdict=verdict if isinstance(verdict, str) else task.verdict,
             reason=_why(draft.details, task) if status == "holds" else None,
         )
+
+
+def _is_noticed(record: Record) -> bool:
+    """Say whether an event only tells that a file was changed."""
+    return is_noticed(record.draft.event, record.draft.details)
 
 
 _UNDER_WAY = frozenset({PlanStatus.APPROVED, PlanStatus.IN_PROGRESS})

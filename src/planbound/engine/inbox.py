@@ -8,6 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Mapping
 
+from planbound.engine.gate.approval import is_noticed
 from planbound.engine.run.question import Question, QuestionKind, question_of
 from planbound.journal.event import EventKind
 from planbound.journal.record import Json, Provenance, Record
@@ -83,7 +84,9 @@ def note(questions: dict[str, Question], record: Record) -> None:
     """Add an event of one plan to its open questions, by their ids."""
     kind = record.draft.event
     if kind in _CLEARING:
-        questions.clear()  # an approval begins a new run: what the last one asked is moot
+        # An approval begins a new run: what the last one asked is moot.
+        if not is_noticed(kind, record.draft.details):
+            questions.clear()
     elif kind in _SETTLED:
         _settle(questions, record)
     elif kind in _MERGING:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Mapping
 
+from planbound.engine.gate.approval import is_noticed
 from planbound.journal.event import EventKind
 from planbound.journal.record import Json, Provenance, Record
 from planbound.plan.digest import digest, step_digest
@@ -57,6 +58,8 @@ class _Way:
             case EventKind.GATE_APPROVAL_REQUESTED:
                 self.come_to(_said(details, "digest"), self._read(_said(details, "text")))
                 self._stand(details, "digest")
+            case EventKind.PLAN_REWRITTEN if is_noticed(record.draft.event, details):
+                pass  # the texts tell what is different in the end
             case EventKind.PLAN_REWRITTEN:
                 self._rewritten(details)
             case EventKind.PLAN_AMENDED:

@@ -8,6 +8,7 @@ from typing import NamedTuple
 
 from planbound.engine.drafting.feedback import Remark, Weight
 from planbound.engine.drafting.prompt import Settled
+from planbound.engine.gate.approval import is_noticed
 from planbound.engine.run.layout import Slot
 from planbound.engine.run.question import Choice
 from planbound.engine.run.state import RunState
@@ -67,7 +68,7 @@ def last_reason(journal: Journal, slug: str) -> str | None:
         if record.draft.event is EventKind.GATE_REJECTED:
             reason = str(details.get("reason") or "")
         elif record.draft.event is not EventKind.RECOVERY_ESCALATION:
-            reason = None
+            reason = reason if is_noticed(record.draft.event, details) else None
         elif details.get("user_decision") == Choice.REVISE.value:
             number = details.get("number")
             about = f"step {number}: " if isinstance(number, str) else ""

@@ -6,6 +6,7 @@ import enum
 from collections.abc import Iterator, Mapping
 from typing import NamedTuple
 
+from planbound.journal.event import EventKind
 from planbound.journal.redact import was_redacted
 
 
@@ -127,6 +128,16 @@ def takes_back(rewritten: Mapping[str, object]) -> bool:
     found changed is another text, for which the approval does not hold: if it is undone, it does.
     """
     return "session" not in rewritten
+
+
+def is_noticed(kind: EventKind, details: Mapping[str, object]) -> bool:
+    """Say whether an event is a `PLAN_REWRITTEN` that only tells that a file was changed.
+
+    The session of an agent found it so, and nobody knows by whom: nothing was decided, and if it
+    is undone, everything is as it was.
+    """
+    by_unknown_hands = "session" in details and "by" not in details
+    return kind is EventKind.PLAN_REWRITTEN and by_unknown_hands
 
 
 def mismatch(approval: Approval, standing: Standing) -> str | None:

@@ -4,9 +4,11 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Mapping
 
+from planbound.engine.gate.approval import is_noticed
 from planbound.engine.judging.proof import Before, Look, why_held
 from planbound.engine.loop.item import Dropped, Item, Standing
 from planbound.engine.loop.owner import TOOLS, Owner
+from planbound.engine.loop.past import Kept, Moment, Past, Said
 from planbound.engine.loop.start import start_claimed, start_judged
 from planbound.journal.event import EventKind
 from planbound.journal.record import Json, Provenance, Record
@@ -60,7 +62,7 @@ class LoopState:
         self.before: str | None = None
         """The digest before the last rewrite."""
         self.rewritten = 0
-        """The number of the event by which it was rewritten last."""
+        """The number of the event by which the tools rewrote it, where that was the last change."""
         self.owner = Owner()
         self.was_changed = False
         """Whether a plan of people was changed by unknown hands since its approval."""
@@ -75,6 +77,7 @@ class LoopState:
         """Where each item has been already: to be there again is no progress."""
         self._meanings: set[str | None] = set()
         """What the plan has meant already."""
+        self._past = Past()
 
     @property
     def by_people(self) -> bool:
@@ -129,9 +132,15 @@ class LoopState:
 
     def _rewritten(self, record: Record) -> None:
         details = record.draft.details
+        noticed = is_noticed(record.draft.event, details)
+        past, moment = self._past, self._moment()
+        self._past = Past()
         kept, before = set(_texts(details.get("kept"))), self.steps
-        self.revision += 1
-        self.before, self.rewritten = self.digest, record.seq
+        revision = None if noticed else details.get("revision")
+        self.revision = revision if isinstance(revision, int) else max(1, self.revision)
+        # Only what the tools write comes after its record; any other text was in the file first.
+        by_tools = "session" in details and not noticed
+        self.before, self.rewritten = self.digest, record.seq if by_tools else 0
         self.digest, self.text = _text(details.get("to")), _text(details.get("text"))
         # The very text that a person approved is approved wherever it comes back.
         self.approved = self.digest if self.digest == self._sanctioned else None
@@ -163,6 +172,27 @@ class LoopState:
             self._progressed()
         else:
             self._go_on()
+        if noticed:
+            self._past = past
+            back = past.swap((self.before, self.digest), moment, Kept(kept, held, start, same))
+            if back is not None:
+                self._bring_back(back)
+
+    def _moment(self) -> Moment:
+        said = Said(self.asked, self.rejected, self.outcome)
+        known = (dict(self.steps), dict(self.conditions), dict(self.preconditions))
+        return Moment(*known, dict(self.looks), tuple(self.dropped), dict(self.probes), said)
+
+    def _bring_back(self, back: Moment) -> None:
+        """Go on where the plan was before its file was changed: that is undone."""
+        self.steps |= back.steps
+        self.conditions |= back.conditions
+        self.preconditions |= back.preconditions
+        self.looks |= back.looks
+        self.dropped, self.probes = list(back.dropped), dict(back.probes)
+        self._reached |= {(name, item.standing) for name, item in back.steps.items()}
+        if back.said is not None:
+            self.asked, self.rejected, self.outcome = back.said
 
     def _begun_anew(self, name: str, item: Item) -> Item:
         """Return a step that means something else now: what was said stays, nothing is shown."""
@@ -176,10 +206,12 @@ class LoopState:
 
     def _asked(self, record: Record) -> None:
         self.asked = record.draft.details.get("answer") is None
+        self._past.go_on()
 
     def _approved(self, record: Record) -> None:
         details = record.draft.details
         self.approved = self._sanctioned = _text(details.get("digest"))
+        self._past = Past()
         self.asked, self.rejected, self.was_changed = False, None, False
         frozen = None
         for name, (look, plan, tree) in self._colours.items():
@@ -196,6 +228,7 @@ class LoopState:
     def _rejected_by(self, record: Record) -> None:
         self.approved, self.asked, self._sanctioned = None, False, None
         self.rejected = _text(record.draft.details.get("reason")) or "nobody said why"
+        self._past.go_on()
 
     def _looked(self, record: Record) -> None:
         """Remember how a contract was before the work: the first look counts."""
@@ -353,14 +386,17 @@ class LoopState:
 
     def _accepted(self, record: Record) -> None:
         self.outcome = _text(record.draft.details.get("outcome")) or "done"
+        self._past.go_on()
 
     def _capped(self, record: Record) -> None:
         del record
         self.outcome = INCOMPLETE
+        self._past.go_on()
 
     def _released(self, record: Record) -> None:
         details = record.draft.details
         self.outcome = RELEASED
+        self._past.go_on()
         self.ended_by = f"by {details.get('by')}: {details.get('reason') or 'no reason'}"
 
     def _reach(self, name: str, standing: Standing) -> None:
@@ -379,6 +415,7 @@ class LoopState:
         """Note that what goes on after its end is not at its end, unless a person said so."""
         if self.outcome != RELEASED:
             self.outcome = None
+        self._past.go_on()
 
     def _step(self, record: Record) -> tuple[str, Item]:
         name = record.draft.task_id or ""

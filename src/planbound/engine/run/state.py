@@ -9,7 +9,7 @@ from datetime import datetime
 from decimal import Decimal
 from typing import NamedTuple
 
-from planbound.engine.gate.approval import Approval, approval_of, takes_back
+from planbound.engine.gate.approval import Approval, approval_of, is_noticed, takes_back
 from planbound.engine.judging.proof import Look
 from planbound.engine.recovery.failure import FailureClass
 from planbound.engine.recovery.outcome import Recovery, recovery_of
@@ -263,7 +263,11 @@ class RunState:
 
     def _rewritten(self, record: Record) -> None:
         # What was proved is not forgotten: the next approval may be that of an amendment.
-        if takes_back(record.draft.details):
+        details = record.draft.details
+        revision = details.get("revision")
+        if isinstance(revision, int) and not is_noticed(record.draft.event, details):
+            self.revision = revision
+        if takes_back(details):
             self.approval = None
 
     def _amended(self, record: Record) -> None:

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Mapping
 from typing import NamedTuple
 
+from planbound.engine.gate.approval import is_noticed
 from planbound.journal.event import EventKind
 from planbound.journal.record import Json, Provenance, Record
 
@@ -119,7 +120,7 @@ def team_states(records: Iterable[Record]) -> dict[str, TeamState]:
 def _applied(  # noqa: PLR0911 - one for each kind
     state: TeamState, kind: EventKind, details: Mapping[str, Json]
 ) -> TeamState:
-    if kind in _ANEW:
+    if kind in _ANEW and not is_noticed(kind, details):
         # The worktree stays whose it is; what was proved in it is proved no more.
         return TeamState(state.plan, binding=state.binding)
     match kind:

@@ -93,7 +93,8 @@ def reconcile(work: Work) -> None:
     before = known if known is not None else b""
     details = _difference(work, before, work.data, _carried(work, before))
     details |= {"from": state.digest, "reason": "the file was changed, not by the plan tools"}
-    del details["by"]
+    # Nobody made another revision, and whose hands it were is not known.
+    del details["by"], details["revision"]
     work.append(work.draft(EventKind.PLAN_REWRITTEN, details))
 
 
