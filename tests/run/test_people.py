@@ -451,3 +451,25 @@ def test_a_cancelled_plan_is_not_listed_as_failed(bench: Bench) -> None:
     assert "`planbound approve PLAN`" in bench.goes("run", code=2).err
     bench.approve()
     assert bench.goes("list", "--json").json[0]["status"] == "approved"
+
+
+def test_other_runs_are_told_by_what_they_wait_for_and_by_a_name_that_can_be_copied(
+    bench: Bench,
+) -> None:
+    for name, end in (("asks", "escalate"), ("cut off", "abort")):
+        step = Step("Make it", work=NOTHING, fields=f"**on_fail:** {end}")
+        bench.lay(step, settings=BARE)
+        bench.plan_file.rename(bench.workspace / f".harness/PLAN-{name}.md")
+        bench.approve(name)
+    bench.goes("run", "asks", code=4)
+    bench.goes("run", "cut off", PLANBOUND_FAILPOINT="before:TASK_STARTED:1", code=-9)
+    question = bench.question("asks")["id"]
+    bench.prepare(Step("Make a"), settings=BARE)
+    said = bench.goes("run").err
+    assert (
+        f"note: a run of `asks` waits for a person (question {question}): `planbound inbox`" in said
+    )
+    assert "`cut off` stopped before its end: `planbound resume 'cut off'`" in said
+    assert "resume asks" not in said
+    waits = bench.goes("approve", "cut off", code=3).err
+    assert "`planbound resume 'cut off'`" in waits

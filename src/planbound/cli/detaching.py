@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import argparse
 import os
+import shlex
 import time
 
 from planbound.cli.terminal import Terminal
@@ -40,7 +41,7 @@ def detach(
         terminal.json({"slug": file.slug, "pid": background.pid, "log": log})
     else:
         terminal.out(f"`{file.slug}` runs in the background, process {background.pid}")
-        terminal.note(f"follow it with `planbound attach {file.slug}`")
+        terminal.note(f"follow it with `planbound attach {shlex.quote(file.slug)}`")
     return ExitCode.DONE
 
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import argparse
+import shlex
 from collections.abc import Sequence
 
 from planbound.cli.gate_arguments import SHORTEST, Given, prompt
@@ -209,7 +210,7 @@ class Gate:
         if ended is None:
             raise NothingToDo(
                 f"`{slug}` is approved already, and run {run} is under way:"
-                f" `planbound resume {slug}`"
+                f" `planbound resume {shlex.quote(slug)}`"
             )
 
     # -- what is decided -----------------------------------------------------------------------
@@ -231,7 +232,7 @@ class Gate:
         way = "--signature FILE" if signed else f"--digest {sheet.digest[:SHORTEST]}"
         way += " --missing-tools" if sheet.missing else ""
         self.terminal.note(
-            f"`{name}` waits for approval: `planbound approve {name} {way} --as NAME`"
+            f"`{name}` waits for approval: `planbound approve {shlex.quote(name)} {way} --as NAME`"
         )
         return ExitCode.WAITING
 

@@ -2,8 +2,11 @@
 
 from __future__ import annotations
 
+import shlex
+
 from planbound.cli.terminal import Terminal
 from planbound.engine.gate.approval import is_noticed
+from planbound.engine.inbox import KINDS, open_questions
 from planbound.journal.event import EventKind
 from planbound.journal.record import Provenance
 from planbound.ports.journal import Query
@@ -45,15 +48,26 @@ def note_pending(parts: Parts, slug: str, terminal: Terminal) -> None:
     """Say which other runs could go on."""
     for other in pending(parts):
         if other != slug:
-            terminal.note(
-                f"note: a run of `{other}` stopped before its end: `planbound resume {other}`"
-            )
+            terminal.note(f"note: {_stands(other, _question(parts, other))}")
+
+
+def _stands(plan: str, question: str | None) -> str:
+    if question is not None:
+        return f"a run of `{plan}` waits for a person (question {question}): `planbound inbox`"
+    return f"a run of `{plan}` stopped before its end: `planbound resume {shlex.quote(plan)}`"
+
+
+def _question(parts: Parts, plan: str) -> str | None:
+    """Return what a person is asked about a plan, the oldest question first."""
+    journal = parts.existing_journal()
+    found = open_questions(journal.read(Query(plan=plan, events=KINDS))) if journal else []
+    return found[0].id if found else None
 
 
 def note_next(parts: Parts, slug: str, terminal: Terminal) -> None:
     """Say how a run goes on after a person decided something."""
     holder = holder_of(parts, slug)
     if holder is None:
-        terminal.note(f"go on with `planbound resume {slug}`")
+        terminal.note(f"go on with `planbound resume {shlex.quote(slug)}`")
     else:
         terminal.note(f"{holder} goes on with it")

@@ -5,6 +5,7 @@ from __future__ import annotations
 import argparse
 import contextlib
 import os
+import shlex
 import signal
 import sys
 from collections.abc import Iterator, Sequence
@@ -201,14 +202,16 @@ class Face:
             for question in questions(session.desk.journal, slug):
                 for line in question_lines(question):
                     self.terminal.note(line)
-            self.terminal.note(f"then go on with `planbound resume {slug}`")
+            self.terminal.note(f"then go on with `planbound resume {shlex.quote(slug)}`")
         elif isinstance(said, Halted):
             what = "interrupted" if said.reason == INTERRUPTED else f"stopped: {said.reason}"
-            self.terminal.note(f"{what}; go on with `planbound resume {slug}`")
+            self.terminal.note(f"{what}; go on with `planbound resume {shlex.quote(slug)}`")
         elif isinstance(said, Ended) and said.status == "failed":
-            self.terminal.note(f"when it is mended, go on from here: `planbound resume {slug}`")
+            self.terminal.note(
+                f"when it is mended, go on from here: `planbound resume {shlex.quote(slug)}`"
+            )
         elif isinstance(said, Ended) and said.status == "revised":
-            self.terminal.note(f"change the plan, then `planbound amend {slug}`")
+            self.terminal.note(f"change the plan, then `planbound amend {shlex.quote(slug)}`")
         return code
 
 

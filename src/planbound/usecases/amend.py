@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import shlex
 from typing import NamedTuple
 
 from planbound.engine.run.layout import lay_out
@@ -50,12 +51,12 @@ def examine(recorder: Recorder, slug: str, approved: Plan, wanted: Plan) -> Amen
     if state.amended is not None and state.amended.digest == digest(wanted):
         raise NotUnderWay(
             f"`{slug}` is amended to exactly this already",
-            hint=f"look at it and decide: `planbound approve {slug}`",
+            hint=f"look at it and decide: `planbound approve {shlex.quote(slug)}`",
         )
     if not under_way or state.ended in {"done", "done with skips", "cancelled"}:
         raise NotUnderWay(
             f"no run of `{slug}` is under way, so there is nothing to amend",
-            hint=f"change the plan, then `planbound approve {slug}`",
+            hint=f"change the plan, then `planbound approve {shlex.quote(slug)}`",
         )
     old = {slot.id: slot for slot in state.layout.slots}
     new = lay_out(wanted, recorder.step_ids(wanted))

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+import shlex
 from itertools import count
 from typing import NamedTuple
 
@@ -62,7 +63,8 @@ def archive_plan(
     if (state.standing if state else plan.status) is PlanStatus.IN_PROGRESS:
         raise Refused(
             f"`{source.slug}` is in progress",
-            hint=f"let it end, or cancel its run; `planbound show {source.slug}` tells more",
+            hint=f"let it end, or cancel its run;"
+            f" `planbound show {shlex.quote(source.slug)}` tells more",
         )
     notes = progress_name(source.slug)
     pairs = [(source.path, "PLAN")]

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import shlex
 from collections.abc import Callable, Iterator
 
 from planbound.engine.manifest import CACHES, SUMMARISED
@@ -135,7 +136,7 @@ def _refuse_elsewhere(binding: Binding) -> None:
     if not binding.is_whole:
         raise Refused(
             f"the worktree of `{binding.plan}` was left half-made",
-            hint=f"`planbound spawn {binding.plan}` makes it anew",
+            hint=f"`planbound spawn {shlex.quote(binding.plan)}` makes it anew",
         )
     if binding.machine not in {"", machine()}:
         raise Refused(
@@ -151,7 +152,7 @@ def _refuse_foreign(parts: Parts, slug: str, here: str) -> None:
         if state.binding is not None and state.binding.workspace == here:
             raise Refused(
                 f"workspace-mismatch: this worktree belongs to `{state.plan}`, not to `{slug}`",
-                hint=f"`planbound spawn {slug}` makes one for it",
+                hint=f"`planbound spawn {shlex.quote(slug)}` makes one for it",
             )
 
 
@@ -159,7 +160,8 @@ def _refuse_changed(parts: Parts, binding: Binding) -> None:
     if not os.path.lexists(binding.path):
         raise Refused(
             f"the worktree of `{binding.plan}` is gone: {binding.path}",
-            hint=f"`planbound spawn {binding.plan}` makes it anew on `{binding.branch}`",
+            hint=f"`planbound spawn {shlex.quote(binding.plan)}` makes it anew"
+            f" on `{binding.branch}`",
         )
     wrong = mismatch(binding, make_repository(parts))
     if wrong is not None:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import shlex
 from typing import NamedTuple
 
 from planbound.engine.fold import fold, plan_status
@@ -61,7 +62,8 @@ def refuse_owed(parts: Parts, slug: str) -> None:
     if state.origin == TOOLS and state.is_open:
         raise Refused(
             f"an agent owes `{slug}`: its session is at work on it",
-            hint=f"let it end, or let it go: `planbound release {slug} --reason '...'`",
+            hint=f"let it end, or let it go:"
+            f" `planbound release {shlex.quote(slug)} --reason '...'`",
         )
 
 
@@ -88,7 +90,7 @@ def release_plan(parts: Parts, file: PlanFile, person: Person, reason: str | Non
         if reason is None:
             raise UsageError(
                 f"an agent that works on `{slug}` by itself is let go only for a reason",
-                hint=f"`planbound release {slug} --reason '...'`",
+                hint=f"`planbound release {shlex.quote(slug)} --reason '...'`",
             )
     lease = None
     if held is not None:

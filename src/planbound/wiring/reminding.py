@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import contextlib
+import shlex
 import threading
 import time
 from collections.abc import Callable
@@ -44,7 +45,8 @@ def remind_waiting(parts: Parts, *, deliver: bool = True) -> list[str]:
 
 def still_waits(slug: str) -> str:
     """Return what people are told."""
-    return f"`{visible(slug)}` still waits for approval: `planbound approve {visible(slug)}`"
+    name = shlex.quote(visible(slug))
+    return f"`{visible(slug)}` still waits for approval: `planbound approve {name}`"
 
 
 class Reminding:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import argparse
+import shlex
 
 from planbound.cli import person
 from planbound.cli.inputs import read_plan
@@ -79,4 +80,4 @@ def _say(
     ):
         if ids:
             terminal.out(f"  {name}: {visible(', '.join(ids))}")
-    terminal.note(f"look at it and decide: `planbound approve {slug}`")
+    terminal.note(f"look at it and decide: `planbound approve {shlex.quote(slug)}`")

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import argparse
+import shlex
 
 from planbound.cli import person
 from planbound.cli.inputs import read_plan
@@ -55,8 +56,8 @@ def run(arguments: argparse.Namespace, terminal: Terminal) -> ExitCode:
         note_next(parts, question.plan, terminal)
     elif said == Choice.REVISE.value:
         terminal.note(
-            f"change the plan, then `planbound amend {question.plan}`;"
-            f" or let a model do both: `planbound redraft {question.plan}`"
+            f"change the plan, then `planbound amend {shlex.quote(question.plan)}`;"
+            f" or let a model do both: `planbound redraft {shlex.quote(question.plan)}`"
         )
     return ExitCode.DONE
 
@@ -72,12 +73,13 @@ def _answer(
         return "answered"
     if question.kind is QuestionKind.APPROVAL:
         raise Refused(
-            "a plan is approved by looking at it", hint=f"`planbound approve {question.plan}`"
+            "a plan is approved by looking at it",
+            hint=f"`planbound approve {shlex.quote(question.plan)}`",
         )
     if question.kind is QuestionKind.INTEGRATION:
         raise Refused(
             "a merge that was stopped is mended, not answered",
-            hint=f"then try it again: `planbound integrate {question.plan}`",
+            hint=f"then try it again: `planbound integrate {shlex.quote(question.plan)}`",
         )
     if arguments.choice is None:
         raise UsageError("no answer", hint=f"one of: {', '.join(question.choices)}")

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import argparse
+import shlex
 import sys
 
 from planbound.cli.inputs import read_own_plan
@@ -46,7 +47,7 @@ def run(arguments: argparse.Namespace, terminal: Terminal) -> ExitCode:
         if ended is not None and (ended is not ExitCode.WAITING or not holder_of(parts, file.slug)):
             return ended
         if ended is None and not holder_of(parts, file.slug):
-            terminal.note(f"nobody drives it now: `planbound resume {file.slug}`")
+            terminal.note(f"nobody drives it now: `planbound resume {shlex.quote(file.slug)}`")
             return ExitCode.FAILED
         journal.wait(after, 1.0)
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import argparse
+import shlex
 import sys
 from typing import assert_never
 
@@ -79,7 +80,8 @@ def _approve(
         before.change(changes, _read(before, file))
         terminal.note(
             "the plan was changed and is not approved yet: look at it again with "
-            f"`planbound approve {before.file.slug}`; its digest is {digest(before.plan)[:12]}"
+            f"`planbound approve {shlex.quote(before.file.slug)}`;"
+            f" its digest is {digest(before.plan)[:12]}"
         )
         return ExitCode.WAITING
     labels = [item.step for item in skipped]

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import argparse
+import shlex
 
 from planbound.cli import drafting
 from planbound.cli.journalling import note_created
@@ -89,12 +90,12 @@ def _write(
     if not proposal.is_ready:
         terminal.problem(
             "the draft is not ready: see above what is open",
-            f"mend it, then `planbound verify {file.slug}`",
+            f"mend it, then `planbound verify {shlex.quote(file.slug)}`",
         )
         return ExitCode.FAILED
     terminal.note("it is a draft: nothing runs before somebody approved it")
     terminal.note(
-        f"next: read it, then `planbound approve {file.slug}`,"
-        f" or have it commented on: `planbound review {file.slug}`"
+        f"next: read it, then `planbound approve {shlex.quote(file.slug)}`,"
+        f" or have it commented on: `planbound review {shlex.quote(file.slug)}`"
     )
     return ExitCode.DONE

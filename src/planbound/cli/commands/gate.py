@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import argparse
+import shlex
 from collections.abc import Sequence
 from typing import assert_never
 
@@ -49,7 +50,8 @@ def run(arguments: argparse.Namespace, terminal: Terminal) -> ExitCode:
     if not is_terminal():
         raise UsageError(
             "a dialogue needs a terminal",
-            hint=f"without one: `planbound approve {before.file.slug} --digest PREFIX --as NAME`",
+            hint=f"without one: `planbound approve {shlex.quote(before.file.slug)}"
+            " --digest PREFIX --as NAME`",
         )
     for slug in remind_waiting(before.parts):
         terminal.note(f"note: {still_waits(slug)}")
@@ -137,7 +139,8 @@ class _Dialogue:
         if self.before.method is not Method.TERMINAL:
             raise Refused(
                 "only a signature approves here (`gate.signed`)",
-                hint=f"`planbound approve {self.before.file.slug} --statement` prints what to sign",
+                hint=f"`planbound approve {shlex.quote(self.before.file.slug)} --statement`"
+                " prints what to sign",
             )
         self.before.refuse_missing(self.sheet)
         if not self.before.types_digest(self.sheet):

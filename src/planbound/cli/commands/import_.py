@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import argparse
+import shlex
 
 from planbound.cli.journalling import note_created
 from planbound.cli.terminal import Terminal
@@ -50,5 +51,7 @@ def run(arguments: argparse.Namespace, terminal: Terminal) -> ExitCode:
     steps = "1 step" if draft.steps == 1 else f"{draft.steps} steps"
     made = f"{steps} from {adopted.kind.value}, {draft.unproved} without a contract"
     terminal.out(f"wrote {file.shown}: {made}")
-    terminal.note(f"next: `planbound verify {file.slug}` says what each step still needs")
+    terminal.note(
+        f"next: `planbound verify {shlex.quote(file.slug)}` says what each step still needs"
+    )
     return ExitCode.DONE

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import argparse
+import shlex
 import sys
 from collections.abc import Sequence
 from typing import TYPE_CHECKING
@@ -142,7 +143,8 @@ class _Face:
         elif done.stopped and not self.foreseen:
             self.terminal.note(
                 f"nothing moved for what was stopped, and its branch stays: `planbound inbox`"
-                f" shows more; when it is mended, `planbound integrate {done.stopped[0].plan}`"
+                f" shows more; when it is mended,"
+                f" `planbound integrate {shlex.quote(done.stopped[0].plan)}`"
             )
             if any(each.kind is StopKind.CONFLICT for each in done.stopped) and not self.resolves:
                 self.terminal.note("`planbound integrate --resolve` hands conflicts to an agent")
@@ -155,8 +157,8 @@ class _Face:
             name = self.terminal.style(visible(each.plan), "bold")
             self.terminal.out(f"→ {name}  resolves the conflict of {visible(each.of)}")
             self.terminal.note(
-                f"look at it, then let it run: `planbound approve {each.plan}`,"
-                f" `planbound run {each.plan}`, `planbound integrate`"
+                f"look at it, then let it run: `planbound approve {shlex.quote(each.plan)}`,"
+                f" `planbound run {shlex.quote(each.plan)}`, `planbound integrate`"
             )
 
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import argparse
+import shlex
 from collections.abc import Sequence
 from functools import partial
 
@@ -101,7 +102,8 @@ def _cure(
 ) -> str | None:
     """Return what to do where the baseline, and not the work, is why nothing passes."""
     slug = asked.file.slug
-    anew = f"`planbound approve {slug}`, or `planbound baseline {slug}` before any work"
+    name = shlex.quote(slug)
+    anew = f"`planbound approve {name}`, or `planbound baseline {name}` before any work"
     if setting.plan_changed is not None:
         return f"look at it as it is now: {anew}"
     journal = parts.existing_journal()
@@ -126,7 +128,7 @@ def _put_back(slug: str, found: Sequence[Verdict]) -> str | None:
     """Return what to do about files that a person may have changed, such as the configuration."""
     if not any(verdict.outside for verdict in found):
         return None
-    anew = f"`planbound baseline {slug}` takes the files as they are now"
+    anew = f"`planbound baseline {shlex.quote(slug)}` takes the files as they are now"
     return f"put back what was not to be changed; where you changed it on purpose, {anew}"
 
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import argparse
+import shlex
 
 from planbound.cli.journalling import note_created
 from planbound.cli.terminal import Terminal
@@ -29,5 +30,5 @@ def run(arguments: argparse.Namespace, terminal: Terminal) -> ExitCode:
     )
     note_created(parts, file, terminal, origin="new")
     terminal.out(f"wrote {file.shown}")
-    terminal.note(f"next: fill in what says TODO, then `planbound verify {file.slug}`")
+    terminal.note(f"next: fill in what says TODO, then `planbound verify {shlex.quote(file.slug)}`")
     return ExitCode.DONE

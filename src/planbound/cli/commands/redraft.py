@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import argparse
+import shlex
 
 from planbound.cli import drafting
 from planbound.cli.inputs import read_plan
@@ -114,7 +115,7 @@ def _put(
     if not proposal.is_ready:
         terminal.problem("the draft is not ready: see above what is open", "mend it")
         return ExitCode.FAILED
-    terminal.note(f"look at it and decide: `planbound approve {file.slug}`")
+    terminal.note(f"look at it and decide: `planbound approve {shlex.quote(file.slug)}`")
     return ExitCode.DONE
 
 
@@ -133,7 +134,7 @@ def _put_beside(
     terminal.out(f"wrote {file.shown}; {present.file.shown} stays as it was")
     terminal.problem(
         f"the draft cannot take the place of `{slug}`: see above what is open",
-        f"mend it, then `planbound amend {slug} --with {file.shown}`"
+        f"mend it, then `planbound amend {shlex.quote(slug)} --with {shlex.quote(file.shown)}`"
         if present.settled
         else f"mend it, and put it in the place of {present.file.shown}",
     )

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import argparse
+import shlex
 
 from planbound.cli.gate import Gate
 from planbound.cli.gate_arguments import configure_plan, is_terminal, prompt
@@ -35,9 +36,13 @@ def refuse(before: Gate, reason: str, terminal: Terminal) -> ExitCode:
     before.show(PlanStatus.DRAFT)
     terminal.out(f"rejected `{slug}`{f': {visible(why)}' if why else ''}")
     if why:
-        terminal.note(f"change the plan, or let a model do it: `planbound redraft {slug}`")
+        terminal.note(
+            f"change the plan, or let a model do it: `planbound redraft {shlex.quote(slug)}`"
+        )
     else:
-        terminal.note(f'why? `planbound reject {slug} --reason "..."` puts it on record, too')
+        terminal.note(
+            f'why? `planbound reject {shlex.quote(slug)} --reason "..."` puts it on record, too'
+        )
     return ExitCode.DONE
 
 

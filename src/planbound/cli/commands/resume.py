@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import argparse
+import shlex
 
 from planbound.cli import running
 from planbound.cli.commands.run import run as run_plan
@@ -31,7 +32,8 @@ def run(arguments: argparse.Namespace, terminal: Terminal) -> ExitCode:
         found = pending(parts)
         if len(found) > 1:
             raise UsageError(
-                f"several runs can go on: {', '.join(found)}", hint=f"`planbound resume {found[0]}`"
+                f"several runs can go on: {', '.join(found)}",
+                hint=f"`planbound resume {shlex.quote(found[0])}`",
             )
         # Without one that was stopped: that of the plan which this place is bound to.
         arguments.plan = found[0] if found else None

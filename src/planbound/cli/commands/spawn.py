@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import argparse
+import shlex
 
 from planbound.cli.inputs import read_plan
 from planbound.cli.terminal import Terminal
@@ -47,7 +48,9 @@ def run(arguments: argparse.Namespace, terminal: Terminal) -> ExitCode:
         terminal.note(f"note: {visible(note)}")
     terminal.out(spawned.binding.path)
     branch, base = spawned.binding.branch, spawned.binding.base[:12]
-    terminal.note(f"on `{visible(branch)}`, from {base}; run it with `planbound run {file.slug}`")
+    terminal.note(
+        f"on `{visible(branch)}`, from {base}; run it with `planbound run {shlex.quote(file.slug)}`"
+    )
     return ExitCode.DONE
 
 

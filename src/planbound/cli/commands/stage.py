@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import argparse
+import shlex
 
 from planbound.cli.journalling import note_moved
 from planbound.cli.terminal import Terminal
@@ -41,5 +42,5 @@ def run(arguments: argparse.Namespace, terminal: Terminal) -> ExitCode:
         )
     note_moved(parts, "PLAN_STAGED", staged.file, staged.plan, terminal)
     terminal.out(f"wrote {staged.file.shown}")
-    terminal.note(f"next: `planbound activate {staged.file.slug}` takes it into work")
+    terminal.note(f"next: `planbound activate {shlex.quote(staged.file.slug)}` takes it into work")
     return ExitCode.DONE

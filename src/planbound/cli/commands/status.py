@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import argparse
+import shlex
 from collections.abc import Sequence
 
 from planbound.cli.inputs import read_own_plan
@@ -64,7 +65,9 @@ def run(arguments: argparse.Namespace, terminal: Terminal) -> ExitCode:
     if holder is not None:
         terminal.out(f"  driven by {holder}")
     elif state.run is not None and state.ended is None and not known.waiting:
-        terminal.out(f"  nobody drives it now: go on with `planbound resume {file.slug}`")
+        terminal.out(
+            f"  nobody drives it now: go on with `planbound resume {shlex.quote(file.slug)}`"
+        )
     for question in known.waiting or ():
         for line in question_lines(question):
             terminal.out(line)

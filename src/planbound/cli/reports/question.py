@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import shlex
 from collections.abc import Iterator
 
 from planbound.engine.run.question import Choice, Question, QuestionKind
@@ -21,7 +22,7 @@ def question_lines(question: Question) -> Iterator[str]:
     choices = [_words(choice) for choice in question.choices]
     if question.kind is QuestionKind.ATTESTATION:
         about = question.number if question.task_id else f"{question.subject}:{question.number}"
-        yield f"    planbound attest {question.plan} {about}"
+        yield f"    planbound attest {shlex.quote(question.plan)} {about}"
     if choices:
         yield f"    planbound answer {question.id} {'|'.join(choices)}"
         if question.kind in _WAIVABLE:
@@ -29,13 +30,13 @@ def question_lines(question: Question) -> Iterator[str]:
         if question.leaves_out:
             yield f"    {_left_out(question)}"
     elif question.kind is QuestionKind.APPROVAL:
-        yield f"    planbound approve {question.plan}"
+        yield f"    planbound approve {shlex.quote(question.plan)}"
     elif question.kind is QuestionKind.INCOMPLETE:
-        yield f"    planbound status {question.plan}"
-        yield f"    planbound release {question.plan} --reason '...'"
+        yield f"    planbound status {shlex.quote(question.plan)}"
+        yield f"    planbound release {shlex.quote(question.plan)} --reason '...'"
     elif question.kind is QuestionKind.INTEGRATION:
         yield f"    planbound inbox {question.id}"
-        yield f"    planbound integrate {question.plan} [--resolve]"
+        yield f"    planbound integrate {shlex.quote(question.plan)} [--resolve]"
     elif question.kind is QuestionKind.CLARIFICATION:
         yield f"    planbound answer {question.id} --text '...'"
 
@@ -54,7 +55,7 @@ def _left_out(question: Question) -> str:
 def _waive(question: Question) -> str:
     """Return the command that goes on without a pass."""
     about = question.number if question.task_id else f"{question.subject}:{question.number}"
-    return f"planbound waive {question.plan} {about} --reason '...'"
+    return f"planbound waive {shlex.quote(question.plan)} {about} --reason '...'"
 
 
 def _words(choice: str) -> str:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import contextlib
 import enum
+import shlex
 from collections.abc import Iterable, Mapping
 from typing import NamedTuple
 
@@ -95,13 +96,14 @@ def _unable(scene: Scene, plan: PlanInfo) -> str | None:
     if plan.problem is not None:
         return f"its file cannot be read: {plan.problem}"
     if plan.archived or plan.staged:
-        return f"it is not worked on: `planbound activate {slug}`"
+        return f"it is not worked on: `planbound activate {shlex.quote(slug)}`"
     if plan.status in _UNDECIDED:
-        return f"waits for approval: `planbound approve {slug}`"
+        return f"waits for approval: `planbound approve {shlex.quote(slug)}`"
     if plan.status in _BEGUN:
         state = scene.team.get(slug)
         if state is None or state.binding is None:
-            return f"it was begun without a worktree: go on there with `planbound resume {slug}`"
+            resume = f"`planbound resume {shlex.quote(slug)}`"
+            return f"it was begun without a worktree: go on there with {resume}"
         return None
     return None if plan.status == _APPROVED else f"it is {plan.status}"
 

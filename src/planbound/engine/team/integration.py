@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import enum
+import shlex
 from collections.abc import Mapping, Sequence
 from typing import NamedTuple
 
@@ -139,9 +140,9 @@ def is_merged(state: TeamState, into: str) -> bool:
 
 def _unfit(state: TeamState, turns: Sequence[str], unproved: str | None) -> str | None:
     if state.binding is None:
-        return f"has no worktree of its own: `planbound spawn {state.plan}` makes one"
+        return f"has no worktree of its own: `planbound spawn {shlex.quote(state.plan)}` makes one"
     if state.proof is None:
-        return f"is not proved: `planbound status {state.plan}` tells more"
+        return f"is not proved: `planbound status {shlex.quote(state.plan)}` tells more"
     if unproved is not None:
         return unproved
     if state.plan not in turns:

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import shlex
+
 from planbound.engine.configuration import ApprovalDemand
 from planbound.engine.loop.owner import TOOLS
 from planbound.engine.loop.state import LoopState
@@ -14,7 +16,7 @@ from planbound.usecases.loop.work import Work
 
 def waits_for(work: Work) -> str | None:
     """Return what a person has to do before a step may start; None where nothing."""
-    state, how = work.state, f"a person runs `planbound approve {work.slug}`"
+    state, how = work.state, f"a person runs `planbound approve {shlex.quote(work.slug)}`"
     if state.was_changed and not state.asked:
         return (
             "the plan was changed since a person approved it: put it back as it was, or"
@@ -70,6 +72,7 @@ def request(work: Work) -> str:
         draft = work.desk.recorder.draft(EventKind.GATE_APPROVAL_REQUESTED, work.slug, details)
         work.append(draft)
     return (
-        f"a person is asked. Waiting for approval: `planbound approve {work.slug}` shows what it"
-        f" would do and records a yes. Until then no step may start.{faults}"
+        "a person is asked. Waiting for approval:"
+        f" `planbound approve {shlex.quote(work.slug)}` shows what it would do and"
+        f" records a yes. Until then no step may start.{faults}"
     )

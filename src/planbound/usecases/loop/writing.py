@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import shlex
 from collections.abc import Collection, Iterator, Mapping, Sequence
 
 from planbound.engine.loop.checks import unknown_probe
@@ -178,7 +179,7 @@ def refuse_of_people(work: Work) -> None:
             return
     raise Refused(
         f"`{work.slug}` holds what people wrote, so the tools do not change it",
-        hint=f"a person changes it, and then `planbound amend {work.slug}`",
+        hint=f"a person changes it, and then `planbound amend {shlex.quote(work.slug)}`",
     )
 
 

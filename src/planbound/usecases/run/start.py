@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import shlex
 from functools import partial
 from typing import NamedTuple
 
@@ -140,9 +141,11 @@ def make_ready(
     )
     reason = mismatch(approval, standing) or _edited_judge(session, manifest, edited)
     if reason is not None:
-        again = f"look at the plan again: `planbound approve {desk.slug}`"
+        again = f"look at the plan again: `planbound approve {shlex.quote(desk.slug)}`"
         if resumed and reason.startswith("digest changed"):
-            again = f"put it back, or keep what is proved: `planbound amend {desk.slug}`"
+            again = (
+                f"put it back, or keep what is proved: `planbound amend {shlex.quote(desk.slug)}`"
+            )
         raise Refused(f"the approval of `{desk.slug}` does not hold: {reason}", hint=again)
     _refuse_without_agents(session)
     return Ready(session, approval, manifest, resumed, edited, unproved)
@@ -163,7 +166,7 @@ def _unproved(desk: Desk, plan: Plan, *, anyway: bool) -> str:
         first = found[0].way[-1]
         raise Refused(
             f"`{slug}` depends on what is not proved: {shown}",
-            hint=f"`planbound status {first}` says where that is; "
+            hint=f"`planbound status {shlex.quote(first)}` says where that is; "
             "`--anyway` runs this one all the same, and is recorded",
         )
     return shown
@@ -184,19 +187,20 @@ def _approved(desk: Desk, state: RunState) -> Approval:
     slug = desk.slug
     if state.approval is None:
         raise Refused(
-            f"`{slug}` is not approved", hint=f"look at it and decide: `planbound approve {slug}`"
+            f"`{slug}` is not approved",
+            hint=f"look at it and decide: `planbound approve {shlex.quote(slug)}`",
         )
     if state.ended in _DONE:
         raise NothingToDo(f"`{slug}` is {state.ended} already, by run {state.run}")
     if state.ended == "cancelled":
         raise Refused(
             f"the approval of `{slug}` is already used: run {state.run} was cancelled",
-            hint=f"to run it again: `planbound approve {slug}`",
+            hint=f"to run it again: `planbound approve {shlex.quote(slug)}`",
         )
     if state.ended == "revised":
         raise Refused(
             f"`{slug}` went back to its draft",
-            hint=f"change the plan, then `planbound amend {slug}`",
+            hint=f"change the plan, then `planbound amend {shlex.quote(slug)}`",
         )
     other = state.used.get(state.approval.nonce)
     if other is not None and other != state.run:

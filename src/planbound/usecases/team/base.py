@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import shlex
 from collections.abc import Callable, Mapping, Sequence
 
 from planbound.engine.team.state import TeamState
@@ -76,10 +77,12 @@ def _joined(
         shown = ", ".join(merged.conflicts[:5])
         if len(names) == 1:
             what = f"its dependency {quoted[0]} conflicts with `{into}` in {shown}"
-            raise Refused(f"{what}: integrate it first", hint=f"`planbound integrate {names[0]}`")
+            raise Refused(
+                f"{what}: integrate it first", hint=f"`planbound integrate {shlex.quote(names[0])}`"
+            )
         raise Refused(
             f"its dependencies {_listed(quoted)} conflict in {shown}: integrate them first",
-            hint=f"`planbound integrate {' '.join(names)}`",
+            hint=f"`planbound integrate {shlex.join(names)}`",
         )
     message = f"Base of plan `{slug}`: {_listed(quoted)}\n"
     return repository.commit(merged.tree, [base, tip], message, desk.rules.author)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os.path
+import shlex
 from collections.abc import Callable
 from typing import NamedTuple
 
@@ -66,11 +67,12 @@ def proved_work(desk: CommitDesk, state: TeamState) -> Work:
     if binding is None or not binding.is_whole:
         raise Refused(
             f"`{state.plan}` has no worktree of its own",
-            hint=f"`planbound spawn {state.plan}` makes one, then run it there",
+            hint=f"`planbound spawn {shlex.quote(state.plan)}` makes one, then run it there",
         )
     if proof is None:
         raise Refused(
-            f"`{state.plan}` is not proved", hint=f"`planbound status {state.plan}` tells more"
+            f"`{state.plan}` is not proved",
+            hint=f"`planbound status {shlex.quote(state.plan)}` tells more",
         )
     wrong = mismatch(binding, desk.repository)
     if wrong is not None:
@@ -124,7 +126,8 @@ def _refuse_changed(desk: CommitDesk, binding: Binding, proof: Proof) -> None:
         raise Refused(
             f"the files of `{binding.plan}` are not those that were proved: somebody changed"
             f" something in {binding.workspace}",
-            hint=f"put it back, or prove it again: `planbound approve {binding.plan}`, then run it",
+            hint=f"put it back, or prove it again:"
+            f" `planbound approve {shlex.quote(binding.plan)}`, then run it",
         )
 
 

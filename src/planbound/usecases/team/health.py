@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os.path
+import shlex
 from collections.abc import Iterator, Mapping, Sequence
 from typing import NamedTuple
 
@@ -72,7 +73,7 @@ def _bound(
         yield Finding(f"{where}: on another machine, `{binding.machine}`")
         return
     if not binding.is_whole:
-        cure = f"`planbound spawn {plan}` clears it and makes it anew"
+        cure = f"`planbound spawn {shlex.quote(plan)}` clears it and makes it anew"
         yield Finding(f"half-made: {where}", cure)
         return
     try:
@@ -106,7 +107,7 @@ def _cure_of_lost(desk: HealthDesk, state: TeamState, registered: Sequence[Regis
         examine(desk.prune, state, registered)
     except PlanboundError as problem:
         return problem.message
-    return f"`planbound prune {state.plan}` forgets it: nothing of it is lost"
+    return f"`planbound prune {shlex.quote(state.plan)}` forgets it: nothing of it is lost"
 
 
 def _marker(desk: HealthDesk, binding: Binding) -> Iterator[Finding]:
@@ -131,7 +132,7 @@ def _standing(
             return Finding(f"{where}: {status}")
         return Finding(f"{where}: {status}, merged; it stays: {problem.message}")
     merged = f"merged, not pruned: {where}: {status}, and nothing would be lost with it"
-    return Finding(merged, f"`planbound prune {state.plan}`")
+    return Finding(merged, f"`planbound prune {shlex.quote(state.plan)}`")
 
 
 def _orphaned(

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os.path
+import shlex
 from collections.abc import Callable, Sequence
 from typing import NamedTuple
 
@@ -91,7 +92,8 @@ def _refuse_elsewhere(desk: PruneDesk, binding: Binding) -> None:
         raise Refused(f"it is on `{binding.machine}`: prune it there")
     if not binding.is_whole:
         raise Refused(
-            f"it was left half-made: `planbound spawn {binding.plan}` clears it and makes it anew"
+            f"it was left half-made: `planbound spawn {shlex.quote(binding.plan)}`"
+            " clears it and makes it anew"
         )
 
 
@@ -127,7 +129,7 @@ def _refuse_loss(
         return
     what = lonely(missing, list(targets))
     if gone:
-        again = f"`planbound spawn {state.plan}` brings it back"
+        again = f"`planbound spawn {shlex.quote(state.plan)}` brings it back"
         raise Refused(f"its folder is gone, and of its branch {what}; {again}")
     raise Refused(what)
 

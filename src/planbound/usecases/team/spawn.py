@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os.path
+import shlex
 from collections.abc import Callable, Sequence
 from typing import NamedTuple
 
@@ -93,7 +94,7 @@ def _refuse_present(desk: SpawnDesk, known: Binding, registered: Sequence[Regist
     if known.machine not in {"", desk.machine}:
         raise Refused(
             f"`{known.plan}` has its worktree on `{known.machine}`: {known.path}",
-            hint=f"prune it there first: `planbound prune {known.plan}`",
+            hint=f"prune it there first: `planbound prune {shlex.quote(known.plan)}`",
         )
     if desk.occupied(known.path) is not None:
         wrong = mismatch(known, desk.repository)
@@ -114,7 +115,7 @@ def _again(desk: SpawnDesk, lost: Binding) -> Spawned:
     if tip is None:
         raise Refused(
             f"the worktree of `{lost.plan}` is gone, and so is its branch `{lost.branch}`",
-            hint=f"`planbound prune {lost.plan}` forgets it, then spawn it again",
+            hint=f"`planbound prune {shlex.quote(lost.plan)}` forgets it, then spawn it again",
         )
     if any(each.path == lost.path for each in desk.repository.registered()):
         desk.repository.remove(lost.path)
