@@ -9,9 +9,6 @@ from pathlib import Path
 
 import pytest
 
-from planbound.engine.loop.owner import Owner
-from planbound.journal.event import EventKind
-from planbound.journal.record import Draft, Provenance, Record
 from tests.program import SOUND, Program
 
 
@@ -104,20 +101,3 @@ def test_many_who_see_it_at_once_note_it_once(program: Program) -> None:
     ]
     assert [each.wait(60) for each in crowd] == [0] * 6
     assert created(program) == [("other", "file"), ("hello", "file")]
-
-
-def test_who_sees_an_agents_file_before_its_record_does_not_make_it_peoples() -> None:
-    def created_at(second: int, origin: str, digest: str = "d") -> Record:
-        stamp = f"2026-11-15T09:00:{second:02}.000000Z"
-        details = {"origin": origin, "digest": digest}
-        kind, live = EventKind.PLAN_CREATED, Provenance.LIVE
-        draft = Draft("x", stamp, kind, "p", None, None, details, live, 0)
-        return Record(seq=1, plan_seq=1, draft=draft, prev="", hash="", version=1)
-
-    seen = Owner().after(created_at(0, "file"), ended=False)
-    assert seen.people
-    assert not seen.after(created_at(1, "tools"), ended=False).people
-    assert seen.after(created_at(30, "tools"), ended=False).people
-    assert seen.after(created_at(1, "tools", "another"), ended=False).people
-    later = seen.after(created_at(1, "file"), ended=False)
-    assert later.after(created_at(2, "tools"), ended=False).people

@@ -107,6 +107,84 @@ def test_a_plan_of_people_does_not_become_an_agents_own(bench: Scratch) -> None:
     assert HOW in loop.step_update("make-a", "in_progress").text
 
 
+@pytest.mark.requirement("loop.approval.people")
+def test_what_lay_there_when_a_session_opened_stays_peoples_whatever_its_mark(
+    bench: Scratch, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    for variable, value in bench.environment().items():
+        monkeypatch.setenv(variable, value)
+    file = write(bench, MAKE_A)
+    file.write_text(file.read_text().replace("status: draft", "status: approved"))
+    session = planbound.open_session(str(bench.workspace), plan="mine")
+    file.unlink()
+    assert session.call("plan_create", objective="Do less", steps=[dict(B)]).ok
+    assert HOW in session.call("step_update", step=1, status="in_progress").text
+
+
+def test_the_same_text_by_the_tools_does_not_make_a_plan_of_people_an_agents_own(
+    bench: Scratch,
+) -> None:
+    assert bench.loop(name="mine").plan_create("Do it", [A, B]).ok
+    assert bench.log().one("PLAN_CREATED")["origin"] == "tools"
+    text = bench.file.read_text()
+    bench.write(".harness/PLAN-theirs.md", text)
+    loop = bench.loop(name="theirs")
+    assert "planbound approve theirs" in loop.plan_status().text
+    (bench.workspace / ".harness/PLAN-theirs.md").unlink()
+    assert loop.plan_create("Do it", [A, B]).ok
+    assert "planbound approve theirs" in loop.step_update(1, "in_progress").text
+
+
+def test_an_agents_plan_is_on_record_before_its_file_is_there(
+    bench: Scratch, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    loop = bench.loop(name="mine")
+    files = loop.desk.files
+    create = files.create
+    known: list[str] = []
+
+    def write_late(path: str, data: bytes) -> None:
+        known.extend(each["origin"] for each in bench.log().of("PLAN_CREATED"))
+        create(path, data)
+
+    monkeypatch.setattr(files, "create", write_late)
+    assert loop.plan_create("Do it", [A]).ok
+    assert known == ["tools"]
+
+
+@pytest.mark.parametrize("look", [("list",), ("status", "mine"), ("verify", "mine")])
+def test_a_hand_on_an_agents_plan_that_anybody_saw_is_not_undone(
+    bench: Scratch, look: tuple[str, ...]
+) -> None:
+    loop = bench.loop(name="mine")
+    assert loop.plan_create("Do it", [A]).ok
+    bench.run(*look)
+    assert loop.step_update(1, "in_progress").ok
+    before = bench.file.read_text()
+    bench.file.write_text(f"{before.rstrip()}\n\n## Postconditions\n\n1. It was heard\n")
+    bench.run(*look)
+    bench.file.write_text(before)
+    bench.right("a")
+    assert HOW in loop.step_update(1, "done", SHOWN).text
+    bench.approve("mine")
+    assert loop.step_update(1, "done", SHOWN).ok
+
+
+def test_who_looks_between_the_record_of_a_rewrite_and_its_file_is_no_other_hand(
+    bench: Scratch,
+) -> None:
+    loop = bench.loop(name="mine")
+    assert loop.plan_create("Do it", [A]).ok
+    before = bench.file.read_text()
+    assert loop.plan_amend(add=[B], reason="more").ok
+    after = bench.file.read_text()
+    bench.file.write_text(before)
+    bench.goes("list")
+    bench.file.write_text(after)
+    bench.goes("list")
+    assert loop.step_update(1, "in_progress").ok
+
+
 @pytest.mark.parametrize("setting", ['"people"', "false"])
 @pytest.mark.requirement("loop.approval.answer")
 def test_a_no_and_a_question_hold_for_an_agents_own_plan_too(tmp_path: Path, setting: str) -> None:

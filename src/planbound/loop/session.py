@@ -5,6 +5,7 @@ from __future__ import annotations
 import secrets
 import threading
 from collections.abc import Callable, Iterator, Mapping
+from contextlib import suppress
 
 from planbound.engine.loop.checks import compile_check
 from planbound.engine.loop.finalization import Accept, Decision, Silent
@@ -56,14 +57,15 @@ def open_session(
     Raises:
         PlanboundError: The workspace cannot be used.
     """
-    return Session(
-        open_loop(
-            workspace=workspace,
-            session=session or f"python-{secrets.token_hex(4)}",
-            name=plan,
-            probes=dict(_probes(verifiers or {})),
-        )
+    loop = open_loop(
+        workspace=workspace,
+        session=session or f"python-{secrets.token_hex(4)}",
+        name=plan,
+        probes=dict(_probes(verifiers or {})),
     )
+    with suppress(PlanboundError):  # the first call tries again, and says what is wrong
+        loop.look_around()
+    return Session(loop)
 
 
 class Session:

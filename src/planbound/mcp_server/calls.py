@@ -84,6 +84,10 @@ class Calls:
             self._loop = self._open_loop()
         return self._loop
 
+    def begin(self) -> None:
+        """See which plans are here before any call comes; nobody waits for it, or is told."""
+        self._thread.submit(lambda: self.loop().look_around())
+
     def close(self) -> None:
         """Wait for what is being done; begin nothing more."""
         self._thread.shutdown(wait=True, cancel_futures=True)

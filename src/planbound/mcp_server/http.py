@@ -56,6 +56,7 @@ def serve_http(
         raise UsageError(f"port {port} cannot be listened on: {error.strerror}") from error
     config = uvicorn.Config(Bearer(app, token), log_level="warning", lifespan="on", ws="none")
     try:
+        server.calls.begin()
         listening(f"http://{HOST}:{door.getsockname()[1]}{PATH}")
         anyio.run(partial(uvicorn.Server(config).serve, sockets=[door]))
     finally:

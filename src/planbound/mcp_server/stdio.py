@@ -10,6 +10,7 @@ from planbound.mcp_server.server import PlanServer
 def serve_stdio(server: PlanServer) -> None:
     """Serve one client until it closes our standard input."""
     try:
+        server.calls.begin()
         anyio.run(server.run_stdio_async)
     finally:
         server.calls.close()

@@ -46,7 +46,8 @@ def is_news(look: Look) -> bool:
         return False
     if found == state.digest:
         return state.edited and look.plan.status is not look.status
-    return look.status is not state.status
+    # What an agent made by the tools is its own until other hands are seen on it.
+    return state.looped or look.status is not state.status
 
 
 def notice(recorder: Recorder, files: Files, look: Look) -> Look:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from datetime import datetime
+from collections.abc import Collection
 from typing import NamedTuple
 
 from planbound.journal.event import EventKind
@@ -10,10 +10,6 @@ from planbound.journal.record import Record
 
 TOOLS = "tools"
 """The origin of plans that agents made by the tools."""
-_FILE = "file"
-"""The origin of plans that were written by hand, and seen for the first time."""
-_MOMENT = 10.0
-"""So many seconds may be between a file that an agent writes by the tools and its record."""
 _DONE = frozenset({"done", "done with skips"})
 _TAKES_THE_NAME = frozenset(
     {
@@ -50,18 +46,17 @@ class Owner(NamedTuple):
     """False: agents alone, by the tools."""
     taken: bool = False
     """Whether there is a plan by the name that is not at its end."""
-    seen: Record | None = None
-    """The last event, where it says that a file was seen for the first time."""
     owes_yes: bool = False
     """Whether a person was asked, or said no: only a yes ends that, and no other text does."""
 
-    def after(self, record: Record, *, ended: bool) -> Owner:
-        """Return whose it is after an event; `ended`: the plan in the loop is at its end then."""
-        kind, details = record.draft.event, record.draft.details
-        first = kind is EventKind.PLAN_CREATED and details.get("origin") == _FILE
-        seen = record if first and not (self.taken and self.people) else None
-        taken = self._taken(record, ended=ended)
-        return Owner(self._people(record), taken, seen, self._owes_yes(record))
+    def after(self, record: Record, *, ended: bool, known: Collection[str | None] = ()) -> Owner:
+        """Return whose it is after an event; `ended`: the plan in the loop is at its end then.
+
+        `known` is what the tools wrote last, and before: a rewrite comes to the file after its
+        record, and who looks in between sees no other hand.
+        """
+        people = self._people(record) or _is_other_text(record, known)
+        return Owner(people, self._taken(record, ended=ended), self._owes_yes(record))
 
     def _owes_yes(self, record: Record) -> bool:
         kind = record.draft.event
@@ -69,20 +64,11 @@ class Owner(NamedTuple):
             return self.owes_yes and self.taken
         return kind in _ASKS or (self.owes_yes and kind is not EventKind.GATE_APPROVED)
 
-    def _is_late(self, record: Record) -> bool:
-        """Say whether a file was only seen before its own record was there."""
-        seen = self.seen
-        if seen is None or seen.draft.details.get("digest") != record.draft.details.get("digest"):
-            return False
-        then, now = (datetime.fromisoformat(each.draft.timestamp) for each in (seen, record))
-        return (now - then).total_seconds() < _MOMENT
-
     def _people(self, record: Record) -> bool:
         kind, details = record.draft.event, record.draft.details
         if kind is EventKind.PLAN_CREATED:
             # Whoever writes a plan in the place of people's does not make theirs an agent's own.
-            before = self.taken and self.people and not self._is_late(record)
-            return before or details.get("origin") != TOOLS
+            return (self.taken and self.people) or details.get("origin") != TOOLS
         if kind is EventKind.PLAN_REWRITTEN:
             by_tools = "session" in details and "by" in details
             return self.people or not by_tools
@@ -95,3 +81,15 @@ class Owner(NamedTuple):
         if kind is EventKind.EXECUTION_COMPLETE:
             return details.get("status") not in _DONE
         return self.taken or kind in _TAKES_THE_NAME
+
+
+def _is_other_text(record: Record, known: Collection[str | None]) -> bool:
+    """Say whether somebody saw a text in the file that the tools did not write."""
+    details = record.draft.details
+    match record.draft.event:
+        case EventKind.PLAN_EDITED:
+            return details.get("to") not in known
+        case EventKind.PLAN_VERIFIED:
+            return details.get("digest") not in known
+        case _:
+            return False

@@ -114,7 +114,8 @@ class LoopState:
                 if handler is not None:
                     handler(self, record)
                 ended = self.outcome not in {None, INCOMPLETE}
-                self.owner = self.owner.after(record, ended=ended)
+                known = (self.digest, self.before)
+                self.owner = self.owner.after(record, ended=ended, known=known)
 
     # -- the plan ------------------------------------------------------------------------------
 

@@ -161,14 +161,15 @@ def state_of(desk: Sight, slug: str) -> LoopState:
 def see_plans(desk: LoopDesk) -> None:
     """Note the plans that were written by hand, so that an agent cannot make them its own.
 
-    What says of itself that it is past the gate is left alone: it has its record elsewhere.
+    Whatever their mark says: an agent may have written it.
     """
     for file in desk.workspace.plans():
-        if any(True for _ in desk.journal.read(Query(plan=file.slug, last=1))):
+        last = list(desk.journal.read(Query(plan=file.slug, last=1)))
+        if last and last[0].draft.event is not EventKind.PLAN_ARCHIVED:
             continue
         with suppress(PlanboundError):  # whoever works with it is told what is wrong with it
             plan = parse(desk.files.read(file.path), path=file.shown)
-            if plan.source.text.strip() and not plan.status.is_past_gate:
+            if plan.source.text.strip():
                 desk.recorder.first_seen(file.slug, plan, path=desk.relative(file.path))
 
 

@@ -69,6 +69,15 @@ class Loop:
         """Return the session's name."""
         return self.desk.session
 
+    def look_around(self) -> None:
+        """See which plans are here, once: when the session opens, and at the latest when it acts.
+
+        What an agent takes away after that is known to have been there.
+        """
+        if not self._has_looked:
+            see_plans(self.desk)
+            self._has_looked = True
+
     # -- the plan ------------------------------------------------------------------------------
 
     def plan_create(
@@ -423,9 +432,7 @@ class Loop:
     def _answered(self, act: Callable[[], Told]) -> Told:
         """Turn what is wrong with a call into an answer: an agent can mend it."""
         try:
-            if not self._has_looked:
-                self._has_looked = True
-                see_plans(self.desk)
+            self.look_around()
             return self._remembered(act())
         except NothingToDo as nothing:
             return Told(ok=True, text=nothing.message)

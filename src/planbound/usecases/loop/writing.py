@@ -15,10 +15,10 @@ from planbound.journal.record import Json
 from planbound.plan.digest import contract_digest, digest, step_digest
 from planbound.plan.model import Command, Condition, Plan, PlanStatus, StepStatus
 from planbound.plan.parse import parse
-from planbound.ports.files import PlanFile
+from planbound.ports.files import PlanFile, Shelf
 from planbound.usecases.loop.desk import LoopDesk
 from planbound.usecases.loop.soundness import refuse_unsound_contracts
-from planbound.usecases.loop.work import Work
+from planbound.usecases.loop.work import Work, leased
 
 _DIFF = 6000
 _NAME_WORDS = 5
@@ -32,20 +32,17 @@ def create(
     """Write a new plan and put it on record, with the tree as it is before any work."""
     # These take their time to load, and a hook that is asked at every prompt does not write.
     from planbound.usecases.baseline import freeze  # noqa: PLC0415
-    from planbound.usecases.create import write_plan as create_file  # noqa: PLC0415
     from planbound.usecases.draft import free_name  # noqa: PLC0415
     from planbound.usecases.gate import keep_text  # noqa: PLC0415
     from planbound.usecases.run.screen import ScreenedTree  # noqa: PLC0415
+    from planbound.usecases.stage import refuse_taken  # noqa: PLC0415
     from planbound.usecases.unkept import unkept  # noqa: PLC0415
 
     data = _text(desk, given).encode()
     bench = desk.bench()
     spared = unkept(bench, parse(data, path=""))
     tree = freeze(ScreenedTree(bench.tree), desk.vault, bench.rules, spared)
-    wanted = name or free_name(_name(given.objective), desk.workspace)
-    file = create_file(
-        wanted, data, workspace=desk.workspace, files=desk.files, folders=desk.folders
-    )
+    file = desk.workspace.planned_path(name or free_name(_name(given.objective), desk.workspace))
     plan = parse(data, path=file.shown)
     details: dict[str, Json] = {
         **desk.recorder.shape(plan),
@@ -58,7 +55,12 @@ def create(
         "manifest": tree.key,
         "probes": _probes(given),
     }
-    desk.recorder.record(EventKind.PLAN_CREATED, file.slug, details)
+    with leased(desk, file.slug):
+        refuse_taken(file.slug, Shelf.ACTIVE, desk.workspace)
+        desk.folders.make_folder(file.path.rsplit("/", 1)[0])
+        # First the record, then the file: whoever sees the file knows whose it is.
+        desk.recorder.record(EventKind.PLAN_CREATED, file.slug, details)
+        desk.files.create(file.path, data)
     return file
 
 
