@@ -28,6 +28,11 @@ def may_begin(record: Record) -> bool:
     return record.draft.event is not EventKind.GATE_APPROVAL_REQUESTED
 
 
+def is_drafted(record: Record) -> bool:
+    """Say whether an event is that somebody's tool writes a plan."""
+    return record.draft.event is EventKind.PLAN_CREATED
+
+
 class ProgressLines:
     """Turns events into lines; of contracts of a loop it remembers which ones run."""
 

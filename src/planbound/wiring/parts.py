@@ -251,25 +251,28 @@ class Parts:
         from contextlib import suppress  # noqa: PLC0415 - start-up
         from datetime import datetime  # noqa: PLC0415
 
-        from planbound.engine.progress import may_begin  # noqa: PLC0415
+        from planbound.engine.progress import is_drafted, may_begin  # noqa: PLC0415
         from planbound.plan.slug import file_name, progress_name  # noqa: PLC0415
         from planbound.store.progress import ProgressAppender  # noqa: PLC0415
 
         said: dict[str, list[tuple[str, datetime]]] = {}
         begun: set[str] = set()
+        drafted: set[str] = set()
         for record in records:
             line = self._lines.line(record)
             if line is not None:
                 when = datetime.fromisoformat(record.draft.timestamp)
                 said.setdefault(record.draft.plan, []).append((line, when))
                 begun |= {record.draft.plan} if may_begin(record) else set()
+                drafted |= {record.draft.plan} if is_drafted(record) else set()
         for slug, lines in said.items():
             # The journal has it: what people read must not end a run.
             with suppress(PlanboundError):
                 path = os.path.join(self.tree.harness, progress_name(slug))
                 plan = os.path.join(self.tree.harness, file_name(slug))
-                # The plan may be put away.
-                if os.path.exists(path) or (slug in begun and os.path.exists(plan)):
+                # The plan may be put away. What an agent drafts is on record before its file is.
+                is_there = os.path.exists(plan) or slug in drafted
+                if os.path.exists(path) or (slug in begun and is_there):
                     ProgressAppender(path).append_all("planbound", lines)
 
     @cached_property
