@@ -7,7 +7,10 @@ UV := .tools/bin/uv
 BIN := .venv/bin
 READY := .venv/.ready
 
-.PHONY: setup demo demo-language demo-judging test test-agents test-bare test-all check fmt lock docs fuzz model attacks crashes storm real bench clean
+# What Python has compiled is kept, whatever the shell says: collecting the tests takes a third.
+unexport PYTHONDONTWRITEBYTECODE
+
+.PHONY: setup demo demo-language demo-judging test test-every test-agents test-bare test-all coverage check fmt lock docs fuzz model attacks crashes storm real evals bench clean
 
 setup: $(READY)
 
@@ -32,20 +35,31 @@ demo-language: $(READY)
 demo-judging: $(READY)
 	@$(BIN)/python demo/judging.py
 
-# One more than there are cores: many tests wait for processes that sleep.
+# `ARGS` is given to pytest: `make test ARGS="-k reuse"`.
+# tests/README.md says what is left out. One worker more than there are cores: many
+# tests wait for processes that sleep.
 test: $(READY)
-	$(BIN)/python -m pytest -n $$(($$(nproc) + 1)) --dist worksteal
+	$(BIN)/python -m pytest --quick -n $$(($$(nproc) + 1)) --dist worksteal $(ARGS)
+
+# Every attack, every kill, PostgreSQL, DBOS, all kinds of cells, and agents' dialects.
+test-every: $(READY)
+	$(BIN)/python -m pytest -n $$(($$(nproc) + 1)) --dist worksteal $(ARGS)
 
 # Installs real agent programs into a cache of their own, and lets each do a plan.
 test-agents: $(READY)
-	$(BIN)/python -m tests.agents.install && $(BIN)/python -m pytest tests/agents_installed -n 2
+	$(BIN)/python -m tests.agents.install && $(BIN)/python -m pytest tests/agents_installed -n 2 $(ARGS)
 
-# The suite once more, without the programs that the README does not ask for; needs root.
+# `make test` without the programs that the README does not ask for; needs root.
 test-bare: $(READY)
-	$(BIN)/python -m tests.bare -n $$(($$(nproc) + 1)) --dist worksteal
+	$(BIN)/python -m tests.bare --quick -n $$(($$(nproc) + 1)) --dist worksteal $(ARGS)
 
-# Everything that CI runs beyond `make test`.
-test-all: test-bare test-agents
+# Everything; CI runs it.
+test-all: test-every test-bare test-agents
+
+# Says how many points of branch coverage `make test` loses against `make test-every`; with
+# `ARGS="--folder FOLDER"` what was measured is kept, and the next call goes on with the rest.
+coverage: $(READY)
+	$(BIN)/python -m tools.coverage_loss $(ARGS)
 
 check: $(READY)
 	$(BIN)/ruff format --check .
@@ -53,6 +67,8 @@ check: $(READY)
 	$(BIN)/mypy
 	$(BIN)/lint-imports
 	$(BIN)/python -m tools.reference --check
+	$(BIN)/python -m benchmarks.table --check
+	$(BIN)/python -m tools.house --check
 	$(BIN)/python -m tools.repository
 
 # Mends what `make check` can mend by itself.
@@ -60,9 +76,10 @@ fmt: $(READY)
 	$(BIN)/ruff check --fix .
 	$(BIN)/ruff format .
 
-# Writes the reference anew, and what the commands in the pages print.
+# Writes the reference and the map of the house anew, and what the commands in the pages print.
 docs: $(READY)
 	$(BIN)/python -m tools.reference
+	$(BIN)/python -m tools.house --write
 	$(BIN)/python -m tools.console
 
 fuzz: $(READY)
@@ -78,7 +95,7 @@ attacks: $(READY)
 
 # Kills workers every few seconds until they have proved 100 plans; takes some minutes.
 storm: $(READY)
-	$(BIN)/python -m tests.runtime.storm
+	$(BIN)/python -m tests.run.dbos.storm
 
 # Kills a run at every append and at random times, on both databases; takes some minutes.
 crashes: $(READY)
@@ -88,6 +105,11 @@ crashes: $(READY)
 real: $(READY)
 	$(BIN)/python -m tools.real
 
+# Judges public exercises in the folder that PLANBOUND_EVALS names; evals/README.md says more.
+# `make evals ARGS="--sample 10"` judges some of them.
+evals: $(READY)
+	$(BIN)/python -m evals $(ARGS)
+
 bench: $(READY)
 	$(BIN)/python -m benchmarks.start
 	$(BIN)/python -m benchmarks.hook
@@ -96,6 +118,8 @@ bench: $(READY)
 	$(BIN)/python -m benchmarks.fold
 	$(BIN)/python -m benchmarks.manifest
 	$(BIN)/python -m benchmarks.judge
+	$(BIN)/python -m benchmarks.life
+	$(BIN)/python -m benchmarks.suite
 	$(BIN)/python -m benchmarks.run
 	$(BIN)/python -m benchmarks.fleet
 	$(BIN)/python -m benchmarks.table

@@ -8,10 +8,10 @@ from __future__ import annotations
 import sys
 
 from benchmarks.measure import record, side_by_side
-from planbound.engine.fold import fold
 from planbound.journal.chain import link
 from planbound.journal.event import EventKind
-from planbound.journal.record import GENESIS, Draft, Head, Json, Record
+from planbound.journal.record import GENESIS, Details, Draft, Head, Json, Record
+from planbound.state.plan import fold
 
 STEPS = 5000
 SECONDS = 0.5
@@ -33,7 +33,7 @@ def events(steps: int) -> list[Record]:
     head, records = GENESIS, []
     for number, (kind, task, details) in enumerate(told, 1):
         stamp = "2026-11-15T00:00:00.000000Z"
-        draft = Draft(f"{number:032x}", stamp, kind, "big", task, task, details)
+        draft = Draft(f"{number:032x}", stamp, kind, "big", task, task, Details.of(details))
         records.append(link(draft, head, number, 1))
         head = Head(records[-1].seq, records[-1].hash)
     return records

@@ -24,14 +24,10 @@ from functools import partial
 
 from benchmarks.measure import record, side_by_side
 from planbound.journal.chain import link, verify
-from planbound.journal.codec import encode
 from planbound.journal.event import EVENTS, EventKind
-from planbound.journal.record import GENESIS, Draft, Head, Json, Record
-from planbound.ports.journal import Query
-from planbound.store.journal_sqlite import SqliteJournal
-from planbound.store.sql.query import insert
-from planbound.store.sql.rows import COLUMNS, to_row
-from planbound.store.sqlite_tail import DIALECT, INDEX
+from planbound.journal.record import GENESIS, Details, Draft, Head, Json, Query, Record, encode
+from planbound.journal.sql import COLUMNS, insert, to_row
+from planbound.journal.sqlite import DIALECT, SqliteJournal
 
 OF_BARE = 0.7
 QUERY_MILLISECONDS = 50.0
@@ -82,11 +78,11 @@ def event(number: int) -> Draft:
     return Draft(
         id=f"{plan:06}{step:06}{kind:04}{number:016x}",
         timestamp=time.strftime("%Y-%m-%dT%H:%M:%S.000000Z", time.gmtime(1_800_000_000 + number)),
-        event=name if number % 1000 else EventKind.EXECUTION_COMPLETE,
+        kind=name if number % 1000 else EventKind.EXECUTION_COMPLETE,
         plan=f"plan-{plan}",
         task_id=f"plan-{plan}-step-{step + 1}",
         task_name="Round once, at the end",
-        details={"number": step + 1, "run": f"run-{plan}", **details},
+        details=Details.of({"number": str(step + 1), "run": f"run-{plan}", **details}),
     )
 
 
@@ -157,7 +153,6 @@ def load(path: str, events: int) -> float:
     connection.execute("PRAGMA cache_size = -200000")
     connection.execute("BEGIN IMMEDIATE")
     connection.executemany(insert(DIALECT), map(to_row, chained(head, rest)))
-    connection.execute(INDEX)
     connection.execute("COMMIT")
     connection.execute("PRAGMA wal_checkpoint(TRUNCATE)")
     connection.close()
@@ -169,7 +164,7 @@ def chained(head: Head, drafts: Iterable[Draft]) -> Iterator[Record]:
     plan_seqs = {event(0).plan: head.seq}
     for draft in drafts:
         plan_seqs[draft.plan] = plan_seqs.get(draft.plan, 0) + 1
-        linked = link(draft, head, plan_seqs[draft.plan], EVENTS[draft.event].version)
+        linked = link(draft, head, plan_seqs[draft.plan], EVENTS[draft.kind].VERSION)
         head = Head(linked.seq, linked.hash)
         yield linked
 

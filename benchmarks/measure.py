@@ -9,7 +9,7 @@ from collections.abc import Callable
 from pathlib import Path
 
 RESULTS = Path(__file__).with_name("results.json")
-"""What was measured last; the README's table is made from it."""
+"""What was measured last; the README's table and the performance page are made from it."""
 
 
 def side_by_side(contestants: dict[str, Callable[[], object]], rounds: int) -> dict[str, float]:
@@ -26,7 +26,7 @@ def side_by_side(contestants: dict[str, Callable[[], object]], rounds: int) -> d
 
 
 def record(section: str, values: dict[str, float]) -> None:
-    """Keep the numbers of one benchmark for the README's table."""
+    """Keep the numbers of one benchmark for the pages."""
     results = json.loads(RESULTS.read_text(encoding="utf-8")) if RESULTS.exists() else {}
     results[section] = {name: round(value, 6) for name, value in values.items()}
     RESULTS.write_text(json.dumps(results, indent=2, sort_keys=True) + "\n", encoding="utf-8")

@@ -19,8 +19,8 @@ from markdown_it import MarkdownIt
 from benchmarks.measure import record, side_by_side
 from benchmarks.plans import plan_text
 from planbound.plan.parse import parse
-from planbound.usecases.verify import verify
-from planbound.wiring.parts import Parts
+from planbound.workspace.context import Context
+from planbound.workspace.surroundings import verify
 
 SIZES = (10, 100, 1000, 5000)
 FLAT = 1.5
@@ -37,7 +37,7 @@ def main() -> int:
     texts = {size: plan_text(size).encode() for size in SIZES}
     tokenizer = MarkdownIt()
     with tempfile.TemporaryDirectory() as folder:
-        surroundings = Parts(workspace=folder).surroundings()
+        surroundings = Context(workspace=folder).surroundings()
 
         def examine(data: bytes) -> None:
             verify(data, path="plan.md", surroundings=surroundings)

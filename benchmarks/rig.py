@@ -8,7 +8,7 @@ import signal
 import subprocess
 import sys
 import tempfile
-import time
+from collections.abc import Callable
 from pathlib import Path
 from typing import Self
 
@@ -16,13 +16,9 @@ from benchmarks.contest import stamp
 from benchmarks.process import Launch, broken, clean_environment, launch
 
 PROGRAM = str(Path(sys.executable).with_name("planbound"))
-PATIENCE = 600.0
-"""Seconds in which a run has to come to its last step."""
-
 NOTHING = "true"
-BARE = "[judging]\nbare = true\n"
-PROVED = '[judging]\nevidence = "E2"\n'
-DBOS = BARE + '\n[run]\nmotor = "dbos"\n'
+CELL = ""
+DBOS = '[run]\nmotor = "dbos"\n'
 
 _HEAD = """\
 ---
@@ -39,7 +35,8 @@ owner: bench
 
 """
 # A contract that is only `true` is refused, as it should be. This one starts as many processes,
-# and it is green from the start, which a step has to allow.
+# and it is green from the start, which a step has to allow. Each is another one: what another step
+# showed on the same files would be taken over.
 _STEP = """\
 ### {number}. Do nothing, part {number}
 
@@ -50,7 +47,7 @@ _STEP = """\
 
 **contract:**
 ```shell
-test -s planbound.toml
+test -s planbound.toml  # part {number}
 ```
 exit_code == 0
 
@@ -71,26 +68,35 @@ def plan_text(steps: int, *, last: str = "coder", apart: bool = False) -> str:
 
 
 class Rig:
-    """A new repository with a state home of its own and one approved plan, `bench`."""
+    """A new workspace with a state home of its own and one approved plan, `bench`."""
 
-    def __init__(self, settings: str, plan: str, **agents: str) -> None:
+    def __init__(
+        self,
+        settings: str,
+        plan: str,
+        fill: Callable[[str], None] | None = None,
+        *,
+        is_repository: bool = True,
+        **agents: str,
+    ) -> None:
         self._folder = tempfile.TemporaryDirectory(prefix="planbound-bench-")
         self.root = os.path.join(self._folder.name, "repository")
-        self.outside = os.path.join(self._folder.name, "outside")
         self._environment = clean_environment(
             self._folder.name, PLANBOUND_STATE=os.path.join(self._folder.name, "state")
         )
         os.makedirs(os.path.join(self.root, ".harness"))
-        os.mkdir(self.outside)
         commands = {"coder": NOTHING} | agents
         tables = [
             f'[agents.{name}]\nkind = "command"\n'
-            f"command = {json.dumps(['/bin/sh', '-c', script.format(outside=self.outside)])}\n\n"
+            f"command = {json.dumps(['/bin/sh', '-c', script])}\n\n"
             for name, script in commands.items()
         ]
         Path(self.root, "planbound.toml").write_text("".join(tables) + settings, encoding="utf-8")
         Path(self.root, ".harness", "PLAN-bench.md").write_text(plan, encoding="utf-8")
-        self._say("git", "init", "--quiet")
+        if fill is not None:
+            fill(self.root)
+        if is_repository:
+            self._say("git", "init", "--quiet")
         digest = json.loads(self._say(PROGRAM, "show", "bench", "--json").stdout)["digest"]
         self._say(PROGRAM, "approve", "bench", "--digest", digest[:12], "--as", "bench")
 
@@ -104,38 +110,37 @@ class Rig:
         """Run or resume the plan to its end, measured."""
         return launch([PROGRAM, verb, "bench", *options], self.root, self._environment)
 
+    def engine(self, steps: int) -> Launch:
+        """Run the plan to its end with a cell that runs nothing, measured."""
+        command = [sys.executable, "-m", "benchmarks.engine", str(steps)]
+        return launch(command, self.root, self._with_benchmarks())
+
+    def engine_killed_after(self, steps: int) -> None:
+        """Run so many steps with a cell that runs nothing, and be killed in the next."""
+        command = [sys.executable, "-m", "benchmarks.engine", str(steps)]
+        done = subprocess.run(
+            command,
+            cwd=self.root,
+            env=self._with_benchmarks(),
+            stdin=subprocess.DEVNULL,
+            capture_output=True,
+            check=False,
+        )
+        if done.returncode != -signal.SIGKILL:
+            broken(command, done.returncode, done.stdout + done.stderr)
+
+    def _with_benchmarks(self) -> dict[str, str]:
+        return self._environment | {"PYTHONPATH": str(Path(__file__).parents[1])}
+
     def imports(self) -> set[str]:
         """Run the plan to its end, and return the names of the packages that were imported."""
         said = self._say(PROGRAM, "run", "bench", PYTHONPROFILEIMPORTTIME="1").stderr.decode()
         lines = [line for line in said.splitlines() if line.startswith("import time:")]
         return {line.rpartition("|")[2].strip().partition(".")[0] for line in lines}
 
-    def kill_when(self, name: str) -> None:
-        """Run the plan, and kill the program as soon as an agent wrote that file outside."""
-        command = [PROGRAM, "run", "bench"]
-        with (
-            tempfile.TemporaryFile() as output,
-            subprocess.Popen(
-                command,
-                cwd=self.root,
-                env=self._environment,
-                stdin=subprocess.DEVNULL,
-                stdout=output,
-                stderr=subprocess.STDOUT,
-            ) as running,
-        ):
-            deadline = time.monotonic() + PATIENCE
-            while not os.path.exists(os.path.join(self.outside, name)):
-                if running.poll() is not None or time.monotonic() > deadline:
-                    running.kill()
-                    output.seek(0)
-                    broken(command, running.wait(), output.read())
-                time.sleep(0.02)
-            running.send_signal(signal.SIGKILL)
-
     def stamp(self, name: str, found: Launch) -> float:
-        """Return how long after the start of the program an agent wrote that file outside."""
-        return stamp(os.path.join(self.outside, name), found)
+        """Return how long after the start of the program an agent wrote that file."""
+        return stamp(os.path.join(self.root, name), found)
 
     def _say(self, *command: str, **more: str) -> subprocess.CompletedProcess[bytes]:
         done = subprocess.run(

@@ -1,6 +1,7 @@
 """What a command costs before it does anything: against `python -c pass` in the same run.
 
-Limit: twice the wall time of `python -c pass` plus 100 ms.
+Limit: twice the wall time of `python -c pass` plus 100 ms. A goal is so many times that floor; one
+that is missed stays in the table.
 """
 
 from __future__ import annotations
@@ -16,6 +17,9 @@ from benchmarks.measure import record, side_by_side
 from benchmarks.plans import plan_text
 
 SLACK = 0.100
+FLOOR = "python -c pass"
+GOALS = {"planbound verify (10 steps)": 6.3}
+"""How many times the floor: 70 ms where Python itself starts in 11."""
 
 
 def main() -> int:
@@ -23,35 +27,52 @@ def main() -> int:
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("--rounds", type=int, default=30)
     arguments = parser.parse_args()
-    program = str(Path(sys.executable).with_name("planbound"))
     with tempfile.TemporaryDirectory() as folder:
-        Path(folder, "plan.md").write_text(plan_text(10), encoding="utf-8")
-
-        # As for a user: byte code is kept. Some machines that test software switch that off.
-        environment = {k: v for k, v in os.environ.items() if k != "PYTHONDONTWRITEBYTECODE"}
-
-        def start(*words: str) -> None:
-            subprocess.run(
-                words, cwd=folder, check=False, stdout=subprocess.DEVNULL, env=environment
-            )
-
-        times = side_by_side(
-            {
-                "python -c pass": lambda: start(sys.executable, "-c", "pass"),
-                "planbound --version": lambda: start(program, "--version"),
-                "planbound verify (10 steps)": lambda: start(program, "verify", "plan.md"),
-            },
-            arguments.rounds,
-        )
-    limit = 2 * times["python -c pass"] + SLACK
+        times = _measure(Path(folder), arguments.rounds)
+    floor = times[FLOOR]
+    limit = 2 * floor + SLACK
+    goals = {name: times_of * floor for name, times_of in GOALS.items()}
     broken = False
     for name, seconds in times.items():
         over = name.startswith("planbound") and seconds > limit
         broken |= over
-        print(f"{name:30} {seconds * 1000:7.1f} ms{'  OVER THE LIMIT' if over else ''}")
+        missed = seconds > goals.get(name, seconds)
+        print(
+            f"{name:30} {seconds * 1000:7.1f} ms, {seconds / floor:4.1f} x the floor"
+            f"{', misses its goal' if missed else ''}{'  OVER THE LIMIT' if over else ''}"
+        )
     print(f"{'limit (2 x pass + 100 ms)':30} {limit * 1000:7.1f} ms")
-    record("start", {**times, "limit": limit})
+    kept = {f"goal: {name}": seconds for name, seconds in goals.items()}
+    record("start", {**times, **kept, "limit": limit})
     return 1 if broken else 0
+
+
+def _measure(folder: Path, rounds: int) -> dict[str, float]:
+    program = str(Path(sys.executable).with_name("planbound"))
+    workspace = folder / "workspace"
+    for made in (workspace / ".git", workspace / ".harness", folder / "home"):
+        made.mkdir(parents=True)
+    for name in ("plan.md", ".harness/PLAN-ledgers.md"):
+        workspace.joinpath(name).write_text(plan_text(10), encoding="utf-8")
+    # As for a user: byte code is kept. Some machines that test software switch that off.
+    environment = {k: v for k, v in os.environ.items() if k != "PYTHONDONTWRITEBYTECODE"}
+    environment["HOME"] = str(folder / "home")
+
+    def start(*words: str) -> None:
+        subprocess.run(
+            words, cwd=workspace, check=False, stdout=subprocess.DEVNULL, env=environment
+        )
+
+    return side_by_side(
+        {
+            FLOOR: lambda: start(sys.executable, "-c", "pass"),
+            "planbound --version": lambda: start(program, "--version"),
+            "planbound verify (10 steps)": lambda: start(program, "verify", "plan.md"),
+            "planbound list": lambda: start(program, "list"),
+            "planbound status": lambda: start(program, "status", "ledgers"),
+        },
+        rounds,
+    )
 
 
 if __name__ == "__main__":

@@ -16,11 +16,11 @@ import tempfile
 from collections.abc import Iterable, Sequence
 from pathlib import Path
 
-from planbound.shell.cell import bubblewrap
+from planbound.cells import choose as bubblewrap
 
 HIDDEN = (
     *("bwrap", "strace", "node", "npm", "npx", "ssh-keygen", "openssl", "psql", "docker"),
-    *("cc", "gcc", "cmake", "ctest", "cargo", "rustc", "go"),
+    *("cc", "gcc", "cmake", "ctest", "cargo", "rustc", "go", "zsh", "fish", "groff"),
 )
 _HIDE = """
 set -e

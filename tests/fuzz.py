@@ -16,18 +16,21 @@ import traceback
 from collections.abc import Mapping, Sequence
 from pathlib import Path
 
-from planbound.cli.reports import data, github, sarif
-from planbound.engine.configuration import Configuration
+from planbound.cells.syntax import BashSyntax
+from planbound.cli import verify as data
+from planbound.cli import verify as github
+from planbound.cli import verify as sarif
+from planbound.cli.show import plan_shown
+from planbound.disk.files import PlanFile
 from planbound.plan.digest import digest
 from planbound.plan.parse import parse, write
-from planbound.plan.render import as_data
 from planbound.plan.repair import repair
-from planbound.shell.syntax import BashSyntax
-from planbound.source.excerpt import excerpt
-from planbound.usecases.verify import Verified, verify
+from planbound.source import excerpt
+from planbound.verify.examine import Verified
 from planbound.verify.facts import SyntaxFault
-from planbound.verify.rules import PAGES
-from planbound.workspace.surroundings import RealSurroundings
+from planbound.verify.rules import RULES
+from planbound.workspace.configuration import Configuration
+from planbound.workspace.surroundings import Surroundings, verify
 
 HERE = Path(__file__).parent
 TOKENS = [
@@ -43,7 +46,7 @@ TOKENS = [
 ]  # fmt: skip
 
 
-class NoShell:
+class NoShell(BashSyntax):
     """Says nothing about any command."""
 
     def faults(self, commands: Sequence[str]) -> Mapping[str, SyntaxFault]:
@@ -55,8 +58,8 @@ class NoShell:
 def seeds() -> list[str]:
     """Return the plans that mutations start from."""
     plans = [path.read_text(encoding="utf-8") for path in (HERE / "fixtures/plans").glob("*.md")]
-    rules = [path.read_text(encoding="utf-8") for path in (HERE / "rules").glob("PB*.md")]
-    return plans * 5 + rules + [page.replace("```", "") for page in PAGES.values()] + ["", "# x"]
+    rules = [path.read_text(encoding="utf-8") for path in (HERE / "verify").glob("PB*.md")]
+    return plans * 5 + rules + [rule.page.replace("```", "") for rule in RULES] + ["", "# x"]
 
 
 def mutate(text: str, others: list[str], dice: random.Random) -> str:
@@ -84,19 +87,19 @@ def mutate(text: str, others: list[str], dice: random.Random) -> str:
     return text[:20_000]
 
 
-def examine(content: bytes, surroundings: RealSurroundings) -> None:
+def examine(content: bytes, surroundings: Surroundings) -> None:
     """Put one input through everything that reads plans."""
     plan = parse(content)
     if write(plan) != content:
         raise AssertionError("write(parse(x)) != x")
     digest(plan)
-    as_data(plan, slug="x", path="x", revision=1)
+    plan_shown(plan, PlanFile(slug="x", path="x", shown="x"), status=plan.status, revision=1)
     result: Verified = verify(content, path="PLAN.md", surroundings=surroundings)
     for item in result.diagnostics:
         excerpt(result.plan.source, item)
-        github.render(item)
+        github.render_annotation(item)
     data.as_data(result.diagnostics)
-    sarif.as_data(result.diagnostics)
+    sarif.as_sarif(result.diagnostics)
     once = repair(plan).plan
     if repair(once).plan.source.text != once.source.text:
         raise AssertionError("fmt is not done after one run")
@@ -110,9 +113,7 @@ def fuzz(inputs: int, seed: int, *, shell_every: int = 50) -> int:
     started = time.monotonic()
     with tempfile.TemporaryDirectory() as folder:
         quiet, real = (
-            RealSurroundings(
-                root=folder, harness=folder, configuration=Configuration(), syntax=syntax
-            )
+            Surroundings(root=folder, harness=folder, configuration=Configuration(), syntax=syntax)
             for syntax in (NoShell(), BashSyntax())
         )
         for number in range(inputs):

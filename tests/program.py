@@ -1,4 +1,4 @@
-"""Drives the real program as a process."""
+"""Drives the real program: its `main(argv)` in a fork, or a process where it takes one."""
 
 from __future__ import annotations
 
@@ -7,10 +7,12 @@ import json
 import os
 import subprocess
 import sys
+from collections.abc import Mapping
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
+from tests.forked import Libraries, Place, run_program
 from tests.project_environment import active_environment
 
 SOUND = """\
@@ -93,6 +95,10 @@ class Outcome:
         return json.loads(self.out)
 
 
+WITHOUT_WALLS = ("-P", str(Path(__file__).with_name("without_walls.py")))
+"""The program where only the weakest cell can be had."""
+
+
 def caller() -> dict[str, str]:
     """Return what everybody sees who calls the program in a project with an environment."""
     return {
@@ -104,6 +110,11 @@ def caller() -> dict[str, str]:
 
 class Program:
     """`planbound` in a workspace of its own."""
+
+    program: tuple[str, ...] = ("-m", "planbound")
+    """What Python is started with."""
+    libraries: Libraries = "none"
+    """Which of those that take long most commands import: for its forks they are there."""
 
     def __init__(self, workspace: Path) -> None:
         self.workspace = workspace
@@ -130,24 +141,52 @@ class Program:
         stdin: str | bytes = b"",
         cwd: Path | None = None,
         obeys_permissions: bool = False,
+        process: bool = False,
         **extra: str,
     ) -> Outcome:
-        """Run the program to its end; with `obeys_permissions` root may do no more than others."""
-        done = subprocess.run(
-            [sys.executable, "-m", "planbound", *arguments],
-            cwd=cwd or self.workspace,
-            input=stdin.encode() if isinstance(stdin, str) else stdin,
-            capture_output=True,
-            timeout=60,
-            check=False,
-            env=self.environment(**extra),
-            preexec_fn=_drop_override if obeys_permissions else None,
-        )
-        return Outcome(
-            done.returncode,
-            done.stdout.decode("utf-8", "surrogateescape"),
-            done.stderr.decode("utf-8", "surrogateescape"),
-        )
+        """Run the program to its end; with `obeys_permissions` root may do no more than others.
+
+        It runs in a fork, unless `process` or what it is given takes a new interpreter.
+        """
+        given = stdin.encode() if isinstance(stdin, str) else stdin
+        place, environment = cwd or self.workspace, self.environment(**extra)
+        if process or obeys_permissions or not self.forks(environment):
+            done = subprocess.run(
+                [sys.executable, *self.program, *arguments],
+                cwd=place,
+                input=given,
+                capture_output=True,
+                timeout=60,
+                check=False,
+                env=environment,
+                preexec_fn=_drop_override if obeys_permissions else None,
+            )
+            return outcome(done.returncode, done.stdout, done.stderr)
+        return outcome(*run_program(arguments, self.place(place, environment, given)))
+
+    def forks(self, environment: Mapping[str, str]) -> bool:
+        """Say whether a fork does as well as a new interpreter."""
+        known = self.program in {Program.program, WITHOUT_WALLS}
+        return known and not takes_a_process(environment)
+
+    def place(self, cwd: Path, environment: Mapping[str, str], stdin: bytes = b"") -> Place:
+        """Return what a fork finds."""
+        walls = self.program != WITHOUT_WALLS
+        return Place(cwd, environment, stdin, self.libraries, walls)
+
+
+def takes_a_process(environment: Mapping[str, str]) -> bool:
+    """Say whether a variable says how Python starts."""
+    return environment.get("LC_ALL") != "C.UTF-8" or any(
+        name.startswith("PYTHON") for name in environment
+    )
+
+
+def outcome(code: int, out: bytes, err: bytes) -> Outcome:
+    """Return what it did, as text."""
+    return Outcome(
+        code, out.decode("utf-8", "surrogateescape"), err.decode("utf-8", "surrogateescape")
+    )
 
 
 def _drop_override() -> None:

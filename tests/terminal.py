@@ -7,11 +7,11 @@ import os
 import pty
 import select
 import signal
-import subprocess
-import sys
 import time
 from collections.abc import Mapping
 from pathlib import Path
+
+from tests.forked import Place, Started
 
 SECONDS = 60.0
 
@@ -21,14 +21,7 @@ class Typed:
 
     def __init__(self, workspace: Path, environment: Mapping[str, str], *arguments: str) -> None:
         self.main, side = pty.openpty()
-        self.process = subprocess.Popen(
-            [sys.executable, "-m", "planbound", *arguments],
-            cwd=workspace,
-            env=environment,
-            stdin=side,
-            stdout=side,
-            stderr=side,
-        )
+        self.process = Started(arguments, Place(workspace, environment), [side] * 3)
         os.close(side)
         self.seen = ""
 

@@ -111,6 +111,9 @@ def commands(content: str, first: int) -> Iterator[Command]:
 class Shell:
     """A scratch workspace that the blocks of one page share."""
 
+    inherited: tuple[int, ...] = ()
+    """Open files that commands find."""
+
     def __init__(self, folder: Path) -> None:
         self.bin = folder / "bin"
         self.home = folder / "home"
@@ -141,6 +144,7 @@ class Shell:
             capture_output=True,
             timeout=120,
             check=False,
+            pass_fds=self.inherited,
             env={
                 "PATH": f"{self.bin}{os.pathsep}{os.environ['PATH']}",
                 "HOME": str(self.home),

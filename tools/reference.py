@@ -1,4 +1,4 @@
-"""Writes the generated pages of the reference: rules, commands, events and tools.
+"""Writes the generated pages of the reference: rules, commands, events, tools and JSON.
 
 `python -m tools.reference` writes them; with `--check` it only says which one is stale. The pages
 come from the docstrings of the rules and from the parsers of the commands. Nothing here asks
@@ -8,7 +8,6 @@ argparse to render: its layout differs between versions of Python, and the pages
 from __future__ import annotations
 
 import argparse
-import importlib
 import re
 import sys
 import textwrap
@@ -16,10 +15,13 @@ from collections.abc import Iterable, Iterator
 from itertools import chain
 from pathlib import Path
 
-from planbound.cli.main import COMMANDS, module_of, overview
-from planbound.journal.event import EVENTS
-from planbound.verify.rule import Rule
-from planbound.verify.rules import PAGES, RULES
+from planbound.cli.commands import COMMANDS, GROUPS, commands_in, configure_of
+from planbound.cli.help import program_parser
+from planbound.journal.event import EVENTS, fields_of
+from planbound.verify.rules import RULES
+from planbound.verify.subject import Rule
+from tools.json_reference import json_page
+from tools.man_page import man_lines
 from tools.tool_reference import tools_page
 
 ROOT = Path(__file__).resolve().parent.parent
@@ -27,9 +29,11 @@ RULES_PAGE = "docs/reference/rules.md"
 COMMANDS_PAGE = "docs/reference/commands.md"
 EVENTS_PAGE = "docs/reference/events.md"
 TOOLS_PAGE = "docs/reference/tools.md"
+JSON_PAGE = "docs/reference/json.md"
+MAN_PAGE = "docs/planbound.1"
 WIDTH = 90
 
-GROUPS = {
+CODE_GROUPS = {
     "1": "structure",
     "2": "steps",
     "3": "dependencies",
@@ -69,6 +73,8 @@ def pages() -> dict[str, str]:
         COMMANDS_PAGE: _commands(),
         EVENTS_PAGE: _events(),
         TOOLS_PAGE: chain((_GENERATED, ""), tools_page()),
+        MAN_PAGE: man_lines(),
+        JSON_PAGE: chain((_GENERATED, ""), json_page()),
     }
     return {name: "\n".join(lines).rstrip("\n") + "\n" for name, lines in written.items()}
 
@@ -86,21 +92,21 @@ def _rules() -> Iterator[str]:
         "",
         "# Rules",
         "",
-        "What `planbound verify` reports. `planbound explain CODE` prints the page of one rule.",
+        "Look up here what `planbound verify` reports. `planbound explain CODE` prints one rule.",
         "A code is stable: it is never given to another rule.",
-        "How verification works is told in [Verification](../concepts/verification.md).",
+        "[Verification](../concepts/verification.md) explains how verification works.",
         "",
     )
     for digit in sorted({rule.code[2] for rule in RULES}):
         rules = [rule for rule in RULES if rule.code[2] == digit]
         yield from _table(
-            (f"PB{digit}xx: {GROUPS[digit]}", "name", "severity", "what it finds"),
+            (f"PB{digit}xx: {CODE_GROUPS[digit]}", "name", "severity", "what it finds"),
             (
                 (
                     f"[{rule.code}](#{rule.code.lower()})",
                     f"`{rule.name}`",
                     _severity(rule),
-                    PAGES[rule.code].strip().split("\n")[0],
+                    rule.page.split("\n")[0],
                 )
                 for rule in rules
             ),
@@ -108,7 +114,7 @@ def _rules() -> Iterator[str]:
         yield ""
     for rule in RULES:
         yield from (f"## {rule.code}", "", f"`{rule.name}`, {_severity(rule)}", "")
-        yield from _deepened(PAGES[rule.code].strip())
+        yield from _deepened(rule.page)
         yield ""
 
 
@@ -141,7 +147,7 @@ def _deepened(page: str) -> Iterator[str]:
 
 
 def _commands() -> Iterator[str]:
-    program = overview()
+    program = program_parser()
     options = [action for action in _actions(program) if action.option_strings]
     shared = {option for action in options for option in action.option_strings}
     yield from (
@@ -149,24 +155,27 @@ def _commands() -> Iterator[str]:
         "",
         "# Commands",
         "",
-        f"{program.description} How a command ends is told in [Exit codes](exit-codes.md).",
+        "Look up here every command with its options. [Exit codes](exit-codes.md) says how each",
+        "can end.",
         "",
         *_code(["planbound [OPTION ...] COMMAND [ARGUMENT ...]"]),
         "",
     )
-    yield from _table(
-        ("command", "what it does"),
-        ((f"[`{name}`](#{name})", summary) for name, summary in COMMANDS.items()),
-    )
+    for group, about in GROUPS.items():
+        yield from _table(
+            (f"`{group}`", about),
+            ((f"[`{name}`](#{name})", COMMANDS[name].sentence) for name in commands_in(group)),
+        )
+        yield ""
     yield from (
-        "",
         "These options go with every command, before or after its name; `--version` stands alone.",
         "",
     )
     yield from _table(("option", "meaning"), map(_option, options))
-    for name, summary in COMMANDS.items():
+    for name, command in COMMANDS.items():
+        summary = command.sentence
         parser = argparse.ArgumentParser(prog=f"planbound {name}", allow_abbrev=False)
-        importlib.import_module(module_of(name)).configure(parser)
+        configure_of(name)(parser)
         own = [action for action in _actions(parser) if not shared & set(action.option_strings)]
         yield from ("", f"## {name}", "", f"{summary[0].upper()}{summary[1:]}.", "")
         yield from _code(_usage(parser, own))
@@ -262,22 +271,27 @@ def _events() -> Iterator[str]:
         "",
         "# Events",
         "",
-        "What the journal holds. The set is closed: nothing else is ever written.",
+        "Look up here what an event in the journal means. The journal holds only these events.",
         "Every record shows `seq`, `timestamp`, `event`, `plan`, `task_id`, `task_name`,",
         "`details`, `prev` and `hash`, and also `id`, `plan_seq`, `version`, `provenance` and",
         "`redactions`.",
-        "A detail that begins with `x_` is somebody's own.",
-        "What the journal is for is told in [The journal](../concepts/journal.md).",
+        "A detail whose name begins with `x_` was added by a program that uses Planbound.",
+        "[The journal](../concepts/journal.md) explains what the journal is for.",
         "",
     )
-    for event, spec in EVENTS.items():
-        yield from (f"## {event.value}", "", f"{spec.meaning} Version {spec.version}.", "")
-        if spec.details:
+    for kind, event in EVENTS.items():
+        yield from (f"## {kind.value}", "", f"{event.__doc__} Version {event.VERSION}.", "")
+        if fields := fields_of(event):
             yield from _table(
                 ("detail", "type", "required", "meaning"),
                 (
-                    (f"`{name}`", kind.value, "yes" if required else "", meaning)
-                    for name, kind, required, meaning in spec.details
+                    (
+                        f"`{field.name}`",
+                        field.words,
+                        "yes" if field.required else "",
+                        field.marker.meaning,
+                    )
+                    for field in fields
                 ),
             )
             yield ""

@@ -10,6 +10,7 @@ import re
 import subprocess
 import sys
 import unicodedata
+from collections import Counter
 from collections.abc import Iterator
 from functools import cache
 from itertools import pairwise
@@ -19,12 +20,14 @@ from urllib.parse import unquote
 from markdown_it import MarkdownIt
 from markdown_it.token import Token
 
-from planbound.cli.main import COMMANDS
+from planbound.agents.kind import kind_names
+from planbound.cli.commands import COMMANDS
 from planbound.verify.rules import RULES
-from tools.reference import COMMANDS_PAGE, ROOT, RULES_PAGE
+from tools.reference import COMMANDS_PAGE, JSON_PAGE, ROOT, RULES_PAGE
 
 SELF = "tools/repository.py"
 DECISIONS = "docs/decisions"
+AGENTS_PAGE = "docs/reference/agents.md"
 
 # Names that an example may use: they are nobody's machine.
 _EXAMPLES = "alice|anna|bob|me|user|username|you|your-name"
@@ -183,8 +186,9 @@ def traces(files: list[str]) -> Iterator[str]:
 
 
 def undocumented() -> Iterator[str]:
-    """Yield the commands and rules that the docs do not mention."""
-    prose = "\n".join(_text(page) for page in documents() if page != COMMANDS_PAGE)
+    """Yield the commands, rules and kinds of agents that the docs do not mention."""
+    generated = {COMMANDS_PAGE, JSON_PAGE}
+    prose = "\n".join(_text(page) for page in documents() if page not in generated)
     for command in COMMANDS:
         if f"\n## {command}\n" not in _text(COMMANDS_PAGE):
             yield f"{COMMANDS_PAGE}: the command `{command}` is missing; run `make docs`"
@@ -193,6 +197,9 @@ def undocumented() -> Iterator[str]:
     for rule in RULES:
         if f"\n## {rule.code}\n" not in _text(RULES_PAGE):
             yield f"{RULES_PAGE}: the rule `{rule.code}` is missing; run `make docs`"
+    for kind in kind_names():
+        if f"`{kind}`" not in _text(AGENTS_PAGE):
+            yield f"{AGENTS_PAGE}: the kind of agent `{kind}` is missing"
 
 
 def changelog() -> Iterator[str]:
@@ -202,7 +209,7 @@ def changelog() -> Iterator[str]:
 
 
 def decisions() -> Iterator[str]:
-    """Yield the decisions that are not named `NNN-title.md`, and the gaps between numbers."""
+    """Yield the decisions that are not named `NNN-title.md`, and the numbers given twice."""
     names = sorted(path.name for path in (ROOT / DECISIONS).glob("*"))
     numbers = []
     for name in names:
@@ -211,10 +218,9 @@ def decisions() -> Iterator[str]:
             yield f"{DECISIONS}/{name}: not named `NNN-title.md`"
         else:
             numbers.append(int(match[1]))
-    for expected, number in enumerate(numbers, 1):
-        if number != expected:
-            yield f"{DECISIONS}: found number {number:03}, expected {expected:03}"
-            return
+    for number, count in Counter(numbers).items():
+        if count > 1:
+            yield f"{DECISIONS}: {count} have the number {number:03}"
 
 
 if __name__ == "__main__":

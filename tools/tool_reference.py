@@ -8,22 +8,23 @@ from typing import Any
 import anyio
 from mcp_types import Tool
 
-from planbound.mcp_server import documents
-from planbound.mcp_server.arguments import LARGEST, LONGEST, MOST
-from planbound.mcp_server.server import PlanServer
-from planbound.usecases.loop.loop import Loop
+from planbound.session.mcp import server as documents
+from planbound.session.mcp.server import Documents, PlanServer
+from planbound.session.mcp.tools import LARGEST, LONGEST, MOST
+from planbound.session.tools import PlanTools
+from planbound.workspace.context import Context
 
 INTRODUCTION = f"""\
 # Plan tools
 
-What `planbound mcp` offers to an agent.
+Look up here the tools that `planbound mcp` offers to an agent.
 [Use the plan tools over MCP](../how-to/mcp.md) says how to set it up.
 
 Every answer has `ok` and `text` in its structured content, and the text as its content.
 `ok` is false where something is refused or not proved, and the text says why and what to do.
 A call that cannot be done (an unknown step, no evidence, a plan that waits for approval) is an \
 error with `error` and `hint`.
-A contract that failed is no error: `proved` is false, and the text has the end of its output.
+A contract that failed is not an error: `proved` is false, and the text has the end of its output.
 
 A text has at most {LONGEST:,} characters, a list at most {MOST} items, all arguments of a call at \
 most {LARGEST:,} characters.
@@ -47,25 +48,9 @@ DOCUMENTS = f"""\
 | `write-a-plan` | tells the agent to write a plan for `goal`, and no more |"""
 
 
-class _NoDocuments:
-    """A workspace without plans."""
-
-    def names(self) -> list[str]:
-        """Return no name."""
-        return []
-
-    def plan(self, name: str) -> str:
-        """Return no text."""
-        return name
-
-    def journal(self, name: str) -> str:
-        """Return no events."""
-        return name
-
-
 def tools_page() -> Iterator[str]:
     """Yield the lines of the page."""
-    server = PlanServer(_no_loop, _NoDocuments())
+    server = PlanServer(_no_loop, Documents(Context))
     tools = anyio.run(server.list_tools)
     server.calls.close()
     yield from INTRODUCTION.splitlines()
@@ -81,7 +66,7 @@ def tools_page() -> Iterator[str]:
     yield from DOCUMENTS.splitlines()
 
 
-def _no_loop() -> Loop:
+def _no_loop() -> PlanTools:
     raise AssertionError("nothing is called here")
 
 

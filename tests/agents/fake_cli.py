@@ -2,7 +2,7 @@
 
 `install(folder, name, turns)` makes it. Each call plays the next turn, the last one for ever: it
 does some work in the shell, writes files into its home, prints, and ends. What it was called with
-is kept beside it, where it can write there: without a cell.
+is kept beside it, where it can write there: in a cell without walls.
 """
 
 import json
@@ -74,7 +74,7 @@ def main() -> int:
         with Path(f"{program}.calls").open("a", encoding="utf-8") as file:
             file.write(json.dumps(called._asdict()) + "\n")
     except OSError:
-        pass  # in a cell
+        pass  # behind walls
     turns = [Turn(**fields) for fields in json.loads(Path(f"{program}.turns").read_text())]
     counter = Path(os.environ["HOME"], ".fake-calls")
     number = len(counter.read_text()) if counter.exists() else 0

@@ -28,6 +28,9 @@ GEMINI = re.compile(r"/v1(beta)?/models/[^/:]+:(?P<verb>\w+)")
 class ModelServer:
     """Serves a script on a free port of this machine while its `with` block lasts."""
 
+    address = "127.0.0.1"
+    """What it listens on."""
+
     def __init__(
         self,
         script: Script | Iterable[Reply],
@@ -46,7 +49,7 @@ class ModelServer:
         self.without = without
         """How the address ends of what it does not speak."""
         self._record = record
-        self._server = _Server(("127.0.0.1", port), _Handler)
+        self._server = _Server((self.address, port), _Handler)
         self._server.model = self
 
     @property

@@ -20,6 +20,8 @@ SIDE_QUESTIONS = (
     "Suggest the next",
 )
 SIDE_ANSWER = "A small change"
+ACP_AGENT = str(Path(__file__).with_name("acp_agent.py"))
+"""The agent that follows a script: it is run, and not imported, for its library takes a while."""
 
 
 class Usage(NamedTuple):

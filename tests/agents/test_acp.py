@@ -10,15 +10,15 @@ from typing import Any
 
 import pytest
 
-from planbound.agents.acp.transcript import AcpTranscript
-from planbound.agents.cli import Call
-from planbound.engine.agents import AgentRules
-from planbound.engine.judging.outcome import Ending, Outcome
-from planbound.engine.recovery.agent_error import error_kind
-from planbound.engine.recovery.failure import FailureClass
+from planbound.agents.acp.transcript import AcpTranscript, Permissions
+from planbound.agents.agent import Usage
+from planbound.agents.cli import CliCall
+from planbound.agents.output import error_kind
+from planbound.cells.cell import CommandEnding, Outcome
 from planbound.plan.model import Stream
-from planbound.ports.agent import Usage
-from tests.agents import acp_agent
+from planbound.state.step import FailureClass
+from planbound.workspace.agents import AgentRules
+from tests.agents.script import ACP_AGENT
 from tests.run.bench import Bench, Event, Step, plan_text
 
 QUICK = '[recovery.transient]\nbackoff = ["0.1s"]\nmax = 0\n'
@@ -43,7 +43,7 @@ class AcpBench(Bench):
         by_title = turns if isinstance(turns, dict) else {steps[0].title: turns}
         path = self.folder / "agents" / "script.json"
         path.write_text(json.dumps({"turns": by_title, **script}))
-        command = [sys.executable, acp_agent.__file__, str(path)]
+        command = [sys.executable, ACP_AGENT, str(path)]
         table = f'[agents.coder]\nkind = "acp"\ncommand = {json.dumps(command)}\n{agent}\n'
         self.write("planbound.toml", table + settings)
         self.write(".harness/PLAN.md", plan_text(*steps))
@@ -59,6 +59,22 @@ def bench(tmp_path: Path) -> AcpBench:
     return AcpBench(tmp_path)
 
 
+@pytest.mark.requirement("agents.acp")
+def test_a_lie_is_caught_and_the_work_is_done_in_the_same_session(bench: AcpBench) -> None:
+    bench.lay_acp(ONE, turns=[[{"tokens": 100}, {"say": "All done."}], [{"report": True}, DO_ONE]])
+
+    bench.goes("run")
+
+    assert bench.phases() == ["done"]
+    lied, did = bench.ended("1")
+    assert "calls: initialize, session/load, session/prompt" in did["output_tail"]
+    assert "grep -qx right src/one" in did["output_tail"]
+    assert did["session"] == lied["session"]
+    assert lied["tokens"] == 100
+    bench.ends_all()
+
+
+@pytest.mark.thorough
 @pytest.mark.requirement("agents.acp")
 def test_a_lie_is_caught_and_the_same_session_is_told_what_failed(bench: AcpBench) -> None:
     bench.lay_acp(
@@ -103,6 +119,7 @@ def test_a_lie_is_caught_and_the_same_session_is_told_what_failed(bench: AcpBenc
     bench.ends_all()
 
 
+@pytest.mark.thorough
 @pytest.mark.requirement("agents.acp")
 def test_a_false_done_is_refused_twice_and_then_the_work_is_accepted(bench: AcpBench) -> None:
     bench.lay_acp(
@@ -119,6 +136,7 @@ def test_a_false_done_is_refused_twice_and_then_the_work_is_accepted(bench: AcpB
     assert len(log.of("TASK_COMPLETED")) == 1
 
 
+@pytest.mark.thorough
 @pytest.mark.parametrize(
     ("able", "calls"),
     [
@@ -144,6 +162,7 @@ def test_an_agent_that_cannot_go_on_is_told_everything_in_a_new_session(
     assert did["tokens"] is None
 
 
+@pytest.mark.thorough
 def test_an_agent_that_can_only_resume_is_resumed(bench: AcpBench) -> None:
     bench.lay_acp(
         ONE, turns=[[{"say": "Done."}], [{"report": True}, DO_ONE]], loads=False, resumes=True
@@ -154,6 +173,35 @@ def test_an_agent_that_can_only_resume_is_resumed(bench: AcpBench) -> None:
     assert "initialize, session/resume, session/prompt" in bench.ended()[1]["output_tail"]
 
 
+@pytest.mark.requirement("agents.acp.permissions")
+def test_what_a_request_names_is_held_against_the_policy(tmp_path: Path) -> None:
+    # Its library takes a while, which every other test would wait for.
+    from planbound.agents.acp.client import ToolPolicy, chosen, paths_in  # noqa: PLC0415
+
+    workspace = tmp_path.resolve()
+    (workspace / "src").mkdir()
+    (workspace / "src" / "away").symlink_to("/etc")
+    policy = ToolPolicy(Permissions.POLICY, str(workspace), (".harness", "planbound.toml"))
+    answers = {
+        "src/one": None,
+        "/etc/passwd": "`/etc/passwd` is outside the workspace",
+        "src/../../x": "`src/../../x` is outside the workspace",
+        "src/away/x": "`src/away/x` is outside the workspace",
+        ".harness/PLAN.md": "`.harness` is protected",
+        "planbound.toml": "`planbound.toml` is protected",
+    }
+    for path, answer in answers.items():
+        given = {"edits": [{"file_path": path}]}
+        assert policy.objection(paths_in(given)) == answer
+        assert policy._replace(permissions=Permissions.ALLOW).objection([path]) is None
+        assert policy._replace(permissions=Permissions.REJECT).objection([path]) is not None
+    kinds = ["allow_always", "reject_once", "allow_once"]
+    assert chosen(kinds, allow=True) == 2
+    assert chosen(kinds, allow=False) == 1
+    assert chosen(kinds[:1], allow=False) is None
+
+
+@pytest.mark.thorough
 @pytest.mark.requirement("agents.acp.permissions")
 def test_a_request_for_permission_is_answered_by_the_policy(bench: AcpBench) -> None:
     asked = [
@@ -181,6 +229,7 @@ def test_a_request_for_permission_is_answered_by_the_policy(bench: AcpBench) -> 
     assert "edits .harness/PLAN.md: refused, `.harness` is protected]" in said
 
 
+@pytest.mark.thorough
 @pytest.mark.parametrize(("word", "answer"), [("allow", "allow_once"), ("reject", "reject_once")])
 def test_permissions_can_all_be_answered_alike(bench: AcpBench, word: str, answer: str) -> None:
     asked = [{"title": path, "kind": "edit", "raw_input": {"path": path}} for path in ("x", "/y")]
@@ -195,6 +244,7 @@ def test_permissions_can_all_be_answered_alike(bench: AcpBench, word: str, answe
     assert bench.ended()[0]["output_tail"].count(f"(answer: my-{answer})") == 2
 
 
+@pytest.mark.thorough
 def test_files_are_read_and_written_for_the_agent_in_its_workspace(bench: AcpBench) -> None:
     bench.lay_acp(
         ONE,
@@ -220,6 +270,7 @@ def test_files_are_read_and_written_for_the_agent_in_its_workspace(bench: AcpBen
     assert bench.read("src/one") == "right\n"
 
 
+@pytest.mark.thorough
 @pytest.mark.requirement("agents.acp.failures")
 @pytest.mark.parametrize(
     ("turns", "script", "kind", "told"),
@@ -262,6 +313,7 @@ def test_each_way_to_fail_has_its_type_and_says_what_happened(
     bench.ends_all()
 
 
+@pytest.mark.requirement("agents.acp.failures")
 @pytest.mark.parametrize(
     ("line", "kind"),
     [
@@ -285,10 +337,10 @@ def test_how_a_turn_ended_is_an_error_of_a_known_kind(
 def heard(*lines: dict[str, Any], **options: str) -> AcpTranscript:
     """Return what is made of lines of the client."""
     rules = AgentRules("coder", kind="acp", command=("agent",), options=options)
-    transcript = AcpTranscript(Call(rules, "", None, 1, "/", 1.0), lambda _: None)
+    transcript = AcpTranscript(CliCall(rules, "", None, 1, "/", 1.0), lambda _: None)
     for line in lines:
         transcript.hear(Stream.STDOUT, json.dumps(line).encode())
-    transcript.end(Outcome(Ending.EXITED, 0))
+    transcript.end(Outcome(CommandEnding.EXITED, 0))
     return transcript
 
 
@@ -326,6 +378,7 @@ def test_what_an_attempt_used_is_found_in_what_agents_count(
     assert used == Usage(tokens, None if dollars is None else Decimal(dollars))
 
 
+@pytest.mark.thorough
 def test_login_mode_and_model_are_as_configured(bench: AcpBench) -> None:
     bench.lay_acp(
         ONE,
@@ -343,6 +396,7 @@ def test_login_mode_and_model_are_as_configured(bench: AcpBench) -> None:
     )
 
 
+@pytest.mark.thorough
 def test_an_agent_that_never_answers_is_ended_at_its_limit(bench: AcpBench) -> None:
     step = Step("Write one", fields="**timeout:** 6 seconds\n**on_fail:** escalate")
     bench.lay_acp(step, turns=[[{"say": "Let me think."}, {"hang": True}]])
@@ -356,6 +410,7 @@ def test_an_agent_that_never_answers_is_ended_at_its_limit(bench: AcpBench) -> N
     bench.ends_all()
 
 
+@pytest.mark.thorough
 def test_an_agent_that_is_not_installed_is_said_to_be(bench: AcpBench) -> None:
     bench.write("planbound.toml", '[agents.coder]\nkind = "acp"\ncommand = ["no-such-agent"]\n')
     bench.write(".harness/PLAN.md", plan_text(ONE))
@@ -368,6 +423,7 @@ def test_an_agent_that_is_not_installed_is_said_to_be(bench: AcpBench) -> None:
     assert "`no-such-agent` is not installed" in log.of("FAILURE_DETECTED").last["error_message"]
 
 
+@pytest.mark.thorough
 def test_a_crash_is_answered_by_another_attempt_in_the_same_session(bench: AcpBench) -> None:
     bench.lay_acp(
         ONE,
@@ -382,6 +438,7 @@ def test_a_crash_is_answered_by_another_attempt_in_the_same_session(bench: AcpBe
     assert did["session"] == crashed["session"]
 
 
+@pytest.mark.thorough
 @pytest.mark.parametrize(
     ("agent", "told"),
     [

@@ -98,7 +98,7 @@ def test_the_probe_lets_an_agent_start_edit_and_be_stopped(bench: Bench) -> None
     assert "✓ good" in done.out
     assert "nothing of it is left" in done.out
     assert "✗ idle" in done.out
-    assert "it ended in peace, and `probe.txt` is not there" in done.out
+    assert "it ended without an error, and `probe.txt` is not there" in done.out
     assert "`no-such-program` is not installed" in done.out
     bench.ends_all()
     assert sorted(path.name for path in bench.workspace.iterdir()) == before
@@ -107,8 +107,41 @@ def test_the_probe_lets_an_agent_start_edit_and_be_stopped(bench: Bench) -> None
     assert [(each["name"], each["fit"]) for each in only] == [("good", True)]
 
 
+NEEDS = """\
+#!/bin/bash
+mkdir -p ~/.config/needy-made ~/.needy.d
+cat ~/.config/needy-made/token ~/.needy.json > /dev/null || exit 3
+"""
+
+
+@pytest.mark.requirement("command.agents", "agents.probe-home")
+def test_the_probe_finds_out_what_an_agent_needs_of_the_home(bench: Bench) -> None:
+    home = bench.folder / "home"
+    for name in (".config/needy-made/token", ".needy.json", ".needy.d/other", ".needyrc"):
+        (home / name).parent.mkdir(parents=True, exist_ok=True)
+        (home / name).write_text("{}\n")
+    needy = _agent(bench, "needy", NEEDS + EDITS.partition("\n")[2])
+    bench.write("planbound.toml", f'[agents.coder]\ncommand = ["{needy}"]\n')
+    done = bench.goes("agents", "--probe", code=1)
+    line = 'home = ["~/.config/needy-made", "~/.needy.json"]'
+    assert f"hint: write `{line}` in `[agents.coder]`" in done.out
+    with (bench.workspace / "planbound.toml").open("a") as file:
+        file.write(f"{line}\n")
+    assert "✓ coder" in bench.goes("agents", "--probe").out
+
+
+@pytest.mark.requirement("agents.probe-home")
+def test_the_probe_names_the_hosts_that_an_agent_was_refused(bench: Bench) -> None:
+    asks = "curl -sf https://models.example.org/ || exit 3\n"
+    asker = _agent(bench, "asker", "#!/bin/bash\n" + asks)
+    bench.write("planbound.toml", f'[agents.coder]\ncommand = ["{asker}"]\nnetwork = []\n')
+    done = bench.goes("agents", "--probe", code=1)
+    assert 'write `network = [..., "models.example.org:443"]` in `[agents.coder]`' in done.out
+
+
 @pytest.mark.requirement("command.agents")
 def test_the_probe_finds_out_how_a_server_is_spoken_to(bench: Bench) -> None:
+    bench.libraries = "models"
     rules = '[agents.a]\nkind = "model"\nmodel = "scripted"\nbase_url = "{url}/v1"\n'
     with ModelServer([Reply("ok")], without="/chat/completions") as model:
         bench.write("planbound.toml", rules.format(url=model.url))

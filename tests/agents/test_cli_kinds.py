@@ -13,19 +13,20 @@ import yaml
 from hypothesis import given
 from hypothesis import strategies as st
 
-from planbound.agents.cli import Call, CliAgent, Start, Transcript, with_cut_off
-from planbound.agents.kept_home import put, read_object, remove
-from planbound.engine.agents import AgentRules, Home
-from planbound.engine.judging.outcome import Captured, Ending, Outcome
-from planbound.engine.judging.verdict import VerdictKind
-from planbound.engine.recovery.classified import Failure
-from planbound.engine.recovery.classify import classify
+from planbound.agents.agent import Usage
+from planbound.agents.cli import CliAgent, CliCall, Start, Transcript, with_cut_off
+from planbound.agents.program import put, read_object, remove
+from planbound.cells.cell import Captured, CommandEnding, Outcome
 from planbound.errors import ConfigurationError
+from planbound.journal.event import VerdictKind
 from planbound.plan.model import Stream
-from planbound.ports.agent import Usage
+from planbound.run.classify import Failure, classify
+from planbound.workspace.agents import AgentRules, Home
 from tests.agents.fake_cli import Called, Turn, calls, install
 from tests.agents.streams_of import STREAMS, TRAJECTORY, stream, turn
-from tests.run.bench import BARE, Bench, Step
+from tests.program import WITHOUT_WALLS
+from tests.run.bench import Bench, Step
+from tests.tables import first_always, one_fact
 
 STREAMING = ("codex", "claude", "opencode", "gemini", "qwen", "goose")
 KINDS = (*STREAMING, "aider", "mini")
@@ -41,8 +42,8 @@ def agent_of(kind: str, **rules: Any) -> CliAgent:
     return made
 
 
-def call_of(kind: str, prompt: str = "Do it.", session: str | None = None, **rules: Any) -> Call:
-    return Call(
+def call_of(kind: str, prompt: str = "Do it.", session: str | None = None, **rules: Any) -> CliCall:
+    return CliCall(
         rules=AgentRules("coder", kind=kind, **rules),
         prompt=prompt,
         session=session,
@@ -56,7 +57,7 @@ def call_of(kind: str, prompt: str = "Do it.", session: str | None = None, **rul
 
 
 def start_of(kind: str, prompt: str = "Do it.", session: str | None = None, **rules: Any) -> Start:
-    return agent_of(kind, **rules).manner.start(call_of(kind, prompt, session, **rules))
+    return agent_of(kind, **rules).kind.start(call_of(kind, prompt, session, **rules))
 
 
 class Heard(NamedTuple):
@@ -72,14 +73,14 @@ class Heard(NamedTuple):
 def hear(kind: str, story: str, home: Path, *, session: str | None = None, **ended: Any) -> Heard:
     notes: list[str] = []
     call = call_of(kind, session=session)._replace(home=str(home))
-    transcript = agent_of(kind).manner.transcript(call, notes.append)
+    transcript = agent_of(kind).kind.transcript(call, notes.append)
     played = turn(kind, story)
     for path, content in played.home.items():
         (home / path).parent.mkdir(parents=True, exist_ok=True)
         (home / path).write_text(content)
     for line in played.stdout.encode().split(b"\n"):
         transcript.hear(Stream.STDOUT, line)
-    transcript.end(Outcome(Ending.EXITED, **ended))
+    transcript.end(Outcome(CommandEnding.EXITED, **ended))
     return Heard(transcript, notes)
 
 
@@ -120,7 +121,7 @@ def test_a_session_goes_on_under_its_name(kind: str, tmp_path: Path) -> None:
 
 @pytest.mark.parametrize("kind", ["claude", "qwen"])
 def test_a_message_that_comes_in_parts_counts_once_while_it_works(kind: str) -> None:
-    transcript = agent_of(kind).manner.transcript(call_of(kind), lambda _: None)
+    transcript = agent_of(kind).kind.transcript(call_of(kind), lambda _: None)
     for line in stream(kind, "resume").splitlines()[:-1]:
         transcript.hear(Stream.STDOUT, line.encode())
     assert transcript.tokens.usage(None).tokens == 2740
@@ -174,7 +175,7 @@ def test_an_error_is_known_by_its_name_even_where_the_exit_code_is_0(
     found = classify(
         Failure(
             verdict=VerdictKind.FAIL,
-            agent_ending=Ending.EXITED,
+            agent_ending=CommandEnding.EXITED,
             agent_exit=0,
             agent_output=transcript.said,
             agent_error=transcript.error,
@@ -200,16 +201,16 @@ def test_the_exit_codes_of_gemini_tell_what_it_does_not_print(tmp_path: Path) ->
 
 def test_a_todo_list_is_the_plan_of_an_agent(tmp_path: Path) -> None:
     del tmp_path
-    transcript = agent_of("codex").manner.transcript(call_of("codex"), lambda _: None)
+    transcript = agent_of("codex").kind.transcript(call_of("codex"), lambda _: None)
     item = {"type": "todo_list", "items": [{"text": "Look"}, {"text": "Mend"}]}
     transcript.event({"type": "item.updated", "item": item})
     assert transcript.plan == ("Look", "Mend")
 
 
-@pytest.mark.parametrize("value", [-5, float("nan"), "1000", True, None, [], {}])
-@pytest.mark.parametrize("kind", STREAMING)
+@one_fact("value", [-5, float("nan"), "1000", True, None, [], {}])
+@one_fact("kind", STREAMING)
 def test_usage_that_is_no_count_is_not_counted(kind: str, value: object) -> None:
-    transcript = agent_of(kind).manner.transcript(call_of(kind), lambda _: None)
+    transcript = agent_of(kind).kind.transcript(call_of(kind), lambda _: None)
     for line in stream(kind, "lie").splitlines():
         transcript.event(_spoiled(json.loads(line), value))
     usage = transcript.tokens.usage(None)
@@ -248,18 +249,18 @@ LINES = st.lists(
 @given(lines=LINES)
 def test_no_output_whatever_breaks_a_reader(kind: str, lines: list[bytes]) -> None:
     notes: list[str] = []
-    transcript = agent_of(kind).manner.transcript(call_of(kind, session="s"), notes.append)
+    transcript = agent_of(kind).kind.transcript(call_of(kind, session="s"), notes.append)
     for line in lines:
         transcript.hear(Stream.STDOUT, line)
         transcript.hear(Stream.STDERR, line)
-    transcript.end(Outcome(Ending.EXITED, exit_code=1))
+    transcript.end(Outcome(CommandEnding.EXITED, exit_code=1))
     usage = transcript.tokens.usage(None)
     assert (usage.tokens or 0) >= 0
     "".join((transcript.said, transcript.error or "", *notes, *transcript.plan)).encode()
 
 
 def test_a_line_that_is_broken_or_huge_is_passed_over() -> None:
-    transcript = agent_of("codex").manner.transcript(call_of("codex"), lambda _: None)
+    transcript = agent_of("codex").kind.transcript(call_of("codex"), lambda _: None)
     whole = stream("codex", "lie").encode().splitlines()
     for line in (b'{"type": "turn.comp', b"[" * 100_000, b'{"a": "' + b"x" * 4_000_000, *whole):
         transcript.hear(Stream.STDOUT, line)
@@ -268,7 +269,7 @@ def test_a_line_that_is_broken_or_huge_is_passed_over() -> None:
 
 @pytest.mark.parametrize("name", ["--config=x", "a b", "", "x" * 500, 7, "a\nb"])
 def test_a_session_whose_name_could_be_an_option_is_none(name: object) -> None:
-    transcript = agent_of("codex").manner.transcript(call_of("codex"), lambda _: None)
+    transcript = agent_of("codex").kind.transcript(call_of("codex"), lambda _: None)
     transcript.event({"type": "thread.started", "thread_id": name})
     assert transcript.session is None
 
@@ -314,12 +315,16 @@ def test_what_a_program_would_spend_uncounted_is_switched_off() -> None:
 
 
 @pytest.mark.requirement("run.estimated")
-@pytest.mark.parametrize("ending", [Ending.TIMED_OUT, Ending.STOPPED, Ending.EXITED])
-def test_what_a_program_used_that_was_ended_is_estimated(tmp_path: Path, ending: Ending) -> None:
+@pytest.mark.parametrize(
+    "ending", [CommandEnding.TIMED_OUT, CommandEnding.STOPPED, CommandEnding.EXITED]
+)
+def test_what_a_program_used_that_was_ended_is_estimated(
+    tmp_path: Path, ending: CommandEnding
+) -> None:
     transcript = hear("codex", "lie", tmp_path).transcript
     used = with_cut_off(Usage(7, None), transcript, Outcome(ending, exit_code=0))
     said = len(transcript.call.prompt) + len(transcript.said)
-    guess = 0 if ending is Ending.EXITED else max(1, said // 4)
+    guess = 0 if ending is CommandEnding.EXITED else max(1, said // 4)
     assert used == Usage(7 + guess, None, guess)
 
 
@@ -421,12 +426,13 @@ def bench(tmp_path: Path) -> Bench:
 
 
 @pytest.mark.requirement("agent-cli.session")
-@pytest.mark.parametrize("kind", STREAMING)
+@pytest.mark.parametrize("kind", first_always(STREAMING))
 def test_who_lies_is_told_what_failed_in_the_same_session_and_pays_once(
     bench: Bench, kind: str
 ) -> None:
+    bench.program = WITHOUT_WALLS
     lie, mend = turn(kind, "lie"), turn(kind, "resume", shell=RIGHT)
-    prepare(bench, kind, lie, mend, settings=BARE)
+    prepare(bench, kind, lie, mend)
     bench.goes("run", "PLAN")
     first, second = called(bench, kind)
     ended = bench.log().of("ATTEMPT_ENDED")
@@ -441,11 +447,12 @@ def test_who_lies_is_told_what_failed_in_the_same_session_and_pays_once(
     assert bench.log().one("FAILURE_CLASSIFIED")["failure_type"] == "logic"
 
 
-@pytest.mark.parametrize("kind", ["aider", "mini"])
+@pytest.mark.parametrize("kind", first_always(["aider", "mini"]))
 def test_who_has_no_session_is_told_everything_again(bench: Bench, kind: str) -> None:
+    bench.program = WITHOUT_WALLS
     lie = turn(kind, "lie" if kind == "aider" else "submit")
     mend = turn(kind, "edit", shell=RIGHT)
-    prepare(bench, kind, lie, mend, settings=BARE)
+    prepare(bench, kind, lie, mend)
     bench.goes("run", "PLAN")
     first, second = called(bench, kind)
     assert "# Make one" in first.told
@@ -455,7 +462,7 @@ def test_who_has_no_session_is_told_everything_again(bench: Bench, kind: str) ->
     assert tokens[1] == (1050 if kind == "aider" else 2280)
 
 
-@pytest.mark.parametrize("kind", KINDS)
+@pytest.mark.parametrize("kind", first_always(KINDS))
 def test_every_kind_works_in_a_cell(bench: Bench, kind: str) -> None:
     prepare(bench, kind, turn(kind, "edit", shell=RIGHT))
     bench.goes("run", "PLAN")
@@ -474,9 +481,9 @@ def test_the_name_that_opencode_keeps_in_git_is_not_out_of_scope(bench: Bench) -
 EXITS = {"codex": 1, "claude": 1, "opencode": 1, "gemini": 145, "goose": 1, "mini": 1}
 
 
-@pytest.mark.parametrize("kind", KINDS)
+@pytest.mark.parametrize("kind", first_always(KINDS))
 def test_a_key_that_is_refused_ends_as_a_matter_of_permission(bench: Bench, kind: str) -> None:
-    prepare(bench, kind, turn(kind, "401", exit_code=EXITS.get(kind, 0)), settings=BARE)
+    prepare(bench, kind, turn(kind, "401", exit_code=EXITS.get(kind, 0)))
     bench.goes("run", "PLAN", code=4)
     log = bench.log()
     assert log.one("FAILURE_CLASSIFIED")["failure_type"] == "permission"
@@ -493,13 +500,12 @@ LOST = {
 
 
 @pytest.mark.requirement("agent-cli.lost")
-@pytest.mark.parametrize("kind", LOST)
+@pytest.mark.parametrize("kind", first_always(list(LOST)))
 def test_a_session_that_is_lost_is_begun_anew_with_the_whole_prompt(
     bench: Bench, kind: str
 ) -> None:
-    prepare(
-        bench, kind, turn(kind, "lie"), LOST[kind], turn(kind, "edit", shell=RIGHT), settings=BARE
-    )
+    bench.program = WITHOUT_WALLS
+    prepare(bench, kind, turn(kind, "lie"), LOST[kind], turn(kind, "edit", shell=RIGHT))
     bench.goes("run", "PLAN")
     _, lost, anew = called(bench, kind)
     assert "# Make one" not in lost.told
@@ -510,13 +516,15 @@ def test_a_session_that_is_lost_is_begun_anew_with_the_whole_prompt(
     assert "# Make one" in ended[1]["prompt"]
 
 
+@pytest.mark.thorough
 def test_words_of_the_users_go_before_the_kinds_own(bench: Bench) -> None:
+    bench.program = WITHOUT_WALLS
     prepare(
         bench,
         "codex",
         turn("codex", "edit", shell=RIGHT),
         command='["codex", "--profile", "mine"]',
-        settings=f'env = ["{KEY}"]\n{BARE}',
+        settings=f'env = ["{KEY}"]\n',
     )
     bench.extra[KEY] = "a value"
     bench.goes("run", "PLAN")
@@ -526,11 +534,12 @@ def test_words_of_the_users_go_before_the_kinds_own(bench: Bench) -> None:
 
 
 def test_a_key_for_a_server_goes_under_the_name_that_the_program_wants(bench: Bench) -> None:
+    bench.program = WITHOUT_WALLS
     prepare(
         bench,
         "qwen",
         turn("qwen", "edit", shell=RIGHT),
-        settings=f'model = "m"\nbase_url = "http://s/v1"\nenv = ["{KEY}"]\n{BARE}',
+        settings=f'model = "m"\nbase_url = "http://s/v1"\nenv = ["{KEY}"]\n',
     )
     bench.extra[KEY] = "a value"
     bench.goes("run", "PLAN")
@@ -544,7 +553,6 @@ def test_the_trajectory_of_an_attempt_before_is_not_counted_again(bench: Bench) 
     crash = Turn(stderr="Traceback: no such thing\n", exit_code=1)
     prepare(
         bench, "mini", turn("mini", "submit"), crash, turn("mini", "edit", shell=RIGHT),
-        settings=BARE,
     )  # fmt: skip
     bench.run("run", "PLAN")
     counted = [event["tokens"] for event in bench.log().of("ATTEMPT_ENDED")]
@@ -555,10 +563,10 @@ def test_the_trajectory_of_an_attempt_before_is_not_counted_again(bench: Bench) 
 def test_a_passed_home_gets_no_file_of_ours(bench: Bench) -> None:
     home = bench.folder / "home"
     edited = turn("gemini", "edit", shell=RIGHT)
-    prepare(bench, "gemini", edited, settings=f'home = "pass"\n{BARE}')
+    prepare(bench, "gemini", edited, settings='home = "pass"\n')
     bench.goes("run", "PLAN")
     assert not (home / ".gemini").exists()
-    assert agent_of("mini", home=Home.PASS).manner.start(call_of("mini", home=Home.PASS)).words[
+    assert agent_of("mini", home=Home.PASS).kind.start(call_of("mini", home=Home.PASS)).words[
         -2:
     ] == ("--output", "/nowhere/.config/mini-swe-agent/planbound-0123456789abcdef.traj.json")
     assert TRAJECTORY.startswith(".config/mini-swe-agent/")

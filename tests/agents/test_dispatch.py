@@ -10,6 +10,7 @@ from typing import Any
 import pytest
 
 from tests.run.bench import Bench, Step
+from tests.tables import first_always, one_fact
 
 KEY = "sk-verysecret-0123456789abcdefghij"
 
@@ -210,14 +211,16 @@ def test_a_credential_reaches_the_agent_and_nothing_that_is_kept(bench: Bench) -
 
 @pytest.mark.parametrize(
     "work",
-    [
-        "echo '[judging]' >> planbound.toml",
-        "echo '[agents.coder]' > planbound.toml",
-        "rm -f planbound.toml",
-        "echo x >> .harness/PLAN.md",
-        "mkdir -p .harness/topics; echo 'do as I say' > .harness/topics/t.md",
-        "rm -rf .harness",
-    ],
+    first_always(
+        [
+            "echo '[judging]' >> planbound.toml",
+            "echo '[agents.coder]' > planbound.toml",
+            "rm -f planbound.toml",
+            "echo x >> .harness/PLAN.md",
+            "mkdir -p .harness/topics; echo 'do as I say' > .harness/topics/t.md",
+            "rm -rf .harness",
+        ]
+    ),
 )
 @pytest.mark.requirement("dispatch.harness-is-not-the-agents")
 def test_an_agent_cannot_change_configuration_plan_or_topics(bench: Bench, work: str) -> None:
@@ -255,12 +258,53 @@ def test_a_home_that_is_passed_has_the_log_ins_of_agents_and_no_other_keys(bench
     assert (home / ".codex/session").read_text() == "new\n"
 
 
+@pytest.mark.requirement("dispatch.secrets", "cell.home")
+def test_an_agent_finds_in_its_home_what_is_named_and_changes_none_of_it(bench: Bench) -> None:
+    home = bench.folder / "home"
+    for name in (".config/mine/settings", ".config/other/settings", ".cargo/bin/tool", "notes"):
+        (home / name).parent.mkdir(parents=True, exist_ok=True)
+        (home / name).write_text("as it was\n")
+    work = (
+        "cat ~/.config/mine/settings ~/.cargo/bin/tool || exit 7\n"
+        "cat ~/.config/other/settings ~/notes 2>/dev/null && exit 8\n"
+        "echo new > ~/.config/mine/settings && echo new > ~/.cargo/bin/tool || exit 9\n"
+        "echo right > src/one"
+    )
+    _prepare(bench, Step("Make one", work), settings='home = ["~/.config/mine"]\n')
+    bench.goes("run")
+    assert (home / ".config/mine/settings").read_text() == "as it was\n"
+    assert (home / ".cargo/bin/tool").read_text() == "as it was\n"
+
+
+@pytest.mark.requirement("cell.home")
+def test_an_agent_finds_what_a_variable_leads_to_that_is_passed(bench: Bench) -> None:
+    certificates = bench.folder / "home" / "certificates" / "all.pem"
+    certificates.parent.mkdir(parents=True)
+    certificates.write_text("trusted\n")
+    work = "grep trusted $MY_CERTIFICATES && ! ls ~/others && echo right > src/one"
+    (bench.folder / "home" / "others").mkdir()
+    _prepare(bench, Step("Make one", work), settings='env = ["MY_CERTIFICATES"]\n')
+    bench.goes("run", MY_CERTIFICATES=str(certificates))
+
+
+@pytest.mark.requirement("cell.egress")
+def test_what_an_agent_sent_where_is_on_record(bench: Bench) -> None:
+    work = "curl -s https://elsewhere.example.org/; curl -s http://127.0.0.9/; echo right > src/one"
+    _prepare(bench, Step("Make one", work), settings='network = ["api.example.org"]\n')
+    bench.goes("run")
+    (ended,) = bench.log().of("ATTEMPT_ENDED")
+    assert ended["network"] == [
+        "127.0.0.9:80: refused 1 time",
+        "elsewhere.example.org:443: refused 1 time",
+    ]
+
+
 # -- ways to fail ------------------------------------------------------------------------------
 
 
 def _failure(bench: Bench, code: int = 4, **extra: str) -> tuple[str, str, str]:
     """Run; return the class of the first failure, its rule, and what was said about it."""
-    bench.goes("run", "--no-input", code=code, **extra)
+    bench.goes("run", "--no-input", code=code, process=False, **extra)
     log = bench.log()
     found = log.of("FAILURE_CLASSIFIED")[0]
     return found["failure_type"], found["rule"], log.of("FAILURE_DETECTED")[0]["error_message"]
@@ -316,7 +360,9 @@ def test_an_agent_that_hangs_is_ended_told_and_tried_again(bench: Bench) -> None
 @pytest.mark.requirement("dispatch.typed-failures")
 @pytest.mark.parametrize(
     ("flood", "said"),
-    [("yes", "2,000,000 lines"), ("head -c 400M /dev/zero; sleep 600", "256 MB")],
+    first_always(
+        [("head -c 400M /dev/zero; sleep 600", "256 MB"), ("yes", "2,000,000 lines")], fields=2
+    ),
 )
 def test_an_agent_that_floods_its_output_is_ended(bench: Bench, flood: str, said: str) -> None:
     _prepare(bench, Step("Make one", (flood, "echo right > src/one")))
@@ -396,8 +442,15 @@ def test_a_target_can_be_a_skill_and_a_role_can_ask_for_skills(bench: Bench) -> 
     assert _who(bench) == ["two", "one", "two"]
 
 
+@pytest.fixture
+def approved(bench: Bench) -> Bench:
+    bench.lay(Step("Make a"))
+    bench.approve()
+    return bench
+
+
 @pytest.mark.requirement("dispatch.roles")
-@pytest.mark.parametrize(
+@one_fact(
     ("settings", "said"),
     [
         ('[roles.coder]\nagents = ["nobody"]\n', "`roles.coder.agents` is 'nobody'"),
@@ -411,9 +464,8 @@ def test_a_target_can_be_a_skill_and_a_role_can_ask_for_skills(bench: Bench) -> 
         ('[agents.three]\ncomand = ["x"]\n', "did you mean `command`?"),
     ],
 )
-def test_a_wrong_table_is_refused_with_its_key(bench: Bench, settings: str, said: str) -> None:
-    bench.lay(Step("Make a"))
-    bench.approve()
+def test_a_wrong_table_is_refused_with_its_key(approved: Bench, settings: str, said: str) -> None:
+    bench = approved
     bench.write(
         "planbound.toml",
         _team(bench, '[roles.coder]\nagent = "one"\n' if "roles.coder" not in settings else "")
@@ -435,8 +487,8 @@ def test_an_unknown_role_is_an_error_of_verify(bench: Bench) -> None:
 
 OTHER = """
 from planbound.agents.kind import Kind
-from planbound.agents.program import Program
-from planbound.ports.agent import Worked
+from planbound.agents.cli import Program
+from planbound.agents.agent import Worked
 
 class Mine:
     def __init__(self, rules, environment):

@@ -10,10 +10,11 @@ from typing import Any
 
 import pytest
 
-from tests.agents.model_desk import KEY
+from tests.agents.model_scene import KEY
 from tests.agents.model_server import ModelServer
 from tests.agents.script import Reply, Script
-from tests.run.bench import BARE, Bench, Step, plan_text, until
+from tests.run.bench import Bench, Step, plan_text, until
+from tests.tables import first_always
 
 QUICK = '[recovery.transient]\nbackoff = ["0.2s"]\n'
 SPY = "env; cat /proc/*/environ | tr '\\0' '\\n'; ls /proc"
@@ -22,6 +23,7 @@ SPY = "env; cat /proc/*/environ | tr '\\0' '\\n'; ls /proc"
 @pytest.fixture
 def bench(tmp_path: Path) -> Iterator[Bench]:
     bench = Bench(tmp_path)
+    bench.libraries = "models"
     bench.extra = {"SCRIPTED_API_KEY": KEY}
     yield bench
     bench.ends_all()
@@ -42,7 +44,7 @@ def write(name: str) -> Reply:
 
 
 @pytest.mark.requirement("agent-model.session")
-@pytest.mark.parametrize("motor", ["inline", "dbos"])
+@pytest.mark.parametrize("motor", first_always(["inline", "dbos"]))
 def test_a_model_that_lies_is_caught_and_does_the_work_in_the_same_session(
     bench: Bench, motor: str
 ) -> None:
@@ -101,6 +103,7 @@ def test_a_run_that_is_killed_goes_on_with_what_was_paid_for(bench: Bench) -> No
     assert ended["tokens"] == 4 * 120 + ended["estimated"]
 
 
+@pytest.mark.thorough
 @pytest.mark.requirement("agent-model.durable")
 def test_a_run_that_is_killed_while_a_tool_works_does_not_call_it_again(bench: Bench) -> None:
     script = [
@@ -120,6 +123,7 @@ def test_a_run_that_is_killed_while_a_tool_works_does_not_call_it_again(bench: B
     assert model.asked[1].results[0].startswith("Nobody saw the end of this call")
 
 
+@pytest.mark.thorough
 def test_a_run_that_is_interrupted_ends_at_once_and_goes_on_in_the_session(bench: Bench) -> None:
     script = [Reply(tool="list"), Reply("?", delay=20), write("src/a"), Reply("Done.")]
     with ModelServer(script) as model:
@@ -183,7 +187,7 @@ def test_a_service_that_asks_to_wait_is_asked_again_in_the_same_session(bench: B
     assert bench.log().one("RECOVERY_APPLIED")["backoff"] >= 1
 
 
-@pytest.mark.parametrize("is_set", [True, False])
+@pytest.mark.parametrize("is_set", first_always([True, False]))
 def test_a_credential_that_does_not_work_is_asked_for_by_its_name(
     bench: Bench, *, is_set: bool
 ) -> None:
@@ -196,6 +200,7 @@ def test_a_credential_that_does_not_work_is_asked_for_by_its_name(
     assert len(model.asked) == int(is_set)
 
 
+@pytest.mark.thorough
 def test_two_models_work_at_the_same_time(bench: Bench) -> None:
     script = Script(
         [
@@ -218,10 +223,9 @@ def test_without_the_library_the_run_says_what_to_install(bench: Bench) -> None:
         "find = util.find_spec\n"
         "util.find_spec = lambda name: None if name == 'pydantic_ai' else find(name)\n"
     )
-    bench.extra["PYTHONPATH"] = str(hidden)
     with ModelServer([Reply("?")]) as model:
         prepare(bench, model, Step("Make a"))
-        bench.goes("run", code=4)
+        bench.goes("run", code=4, PYTHONPATH=str(hidden))
 
     assert "pip install 'planbound[model]'" in bench.question()["reason"]
     assert not model.asked
@@ -229,8 +233,8 @@ def test_without_the_library_the_run_says_what_to_install(bench: Bench) -> None:
 
 @pytest.mark.requirement("agent-model.start")
 def test_nobody_who_uses_no_model_waits_for_its_library(bench: Bench) -> None:
-    bench.prepare(Step("Make a"), settings=BARE)
-    for arguments in (["--version"], ["run"]):
+    bench.prepare(Step("Make a"))
+    for arguments in (["--version"], ["run"], ["agents"]):
         done = subprocess.run(
             [sys.executable, "-X", "importtime", "-m", "planbound", *arguments],
             cwd=bench.workspace,

@@ -6,19 +6,19 @@ from pathlib import Path
 
 import pytest
 
-from tests.agents.model_desk import KEY, Desk
+from tests.agents.model_scene import KEY, ModelScene
 from tests.agents.script import Reply
 
 
 @pytest.fixture
-def desk(tmp_path: Path) -> Desk:
-    return Desk(tmp_path)
+def scene(tmp_path: Path) -> ModelScene:
+    return ModelScene(tmp_path)
 
 
-def test_reading_gives_the_lines_that_were_asked_for_with_their_numbers(desk: Desk) -> None:
-    desk.put("a.txt", "".join(f"line {number}\n" for number in range(1, 1001)))
+def test_reading_gives_the_lines_that_were_asked_for_with_their_numbers(scene: ModelScene) -> None:
+    scene.put("a.txt", "".join(f"line {number}\n" for number in range(1, 1001)))
 
-    all_of_it, part, beyond = desk.says_all(
+    all_of_it, part, beyond = scene.says_all(
         ("read", {"path": "a.txt"}),
         ("read", {"path": "a.txt", "start": 500, "lines": 2}),
         ("read", {"path": "a.txt", "start": 1001}),
@@ -32,16 +32,16 @@ def test_reading_gives_the_lines_that_were_asked_for_with_their_numbers(desk: De
     assert beyond == "refused: `a.txt` has 1000 lines, and none at 1001"
 
 
-def test_what_cannot_be_read_as_text_is_said(desk: Desk) -> None:
-    desk.put("binary", b"ab\0cd")
-    desk.put("latin", "gr\xfcn".encode("latin-1"))
-    desk.put("long", "x" * 100_000)
-    with desk.put("huge", b"").open("r+b") as file:
+def test_what_cannot_be_read_as_text_is_said(scene: ModelScene) -> None:
+    scene.put("binary", b"ab\0cd")
+    scene.put("latin", "gr\xfcn".encode("latin-1"))
+    scene.put("long", "x" * 100_000)
+    with scene.put("huge", b"").open("r+b") as file:
         file.truncate(1 << 30)
-    os.mkfifo(desk.workspace / "pipe")
+    os.mkfifo(scene.workspace / "pipe")
 
     paths = ("binary", "latin", "huge", "pipe", "absent", ".", "a\0b")
-    answers = desk.says_all(*(("read", {"path": path}) for path in (*paths, "long")))
+    answers = scene.says_all(*(("read", {"path": path}) for path in (*paths, "long")))
 
     assert answers[0] == "refused: `binary` is a binary file (5 bytes)"
     assert answers[1] == "refused: `latin` is not UTF-8 text (4 bytes)"
@@ -54,12 +54,12 @@ def test_what_cannot_be_read_as_text_is_said(desk: Desk) -> None:
     assert len(answers[7]) < 1100
 
 
-def test_an_edit_replaces_what_is_there_exactly_once(desk: Desk) -> None:
-    path = desk.put("a.py", "x = 1\ny = 1\nx = 1\n")
+def test_an_edit_replaces_what_is_there_exactly_once(scene: ModelScene) -> None:
+    path = scene.put("a.py", "x = 1\ny = 1\nx = 1\n")
     path.chmod(0o755)
-    desk.put("dos.txt", b"one\r\ntwo\r\n")
+    scene.put("dos.txt", b"one\r\ntwo\r\n")
 
-    answers = desk.says_all(
+    answers = scene.says_all(
         ("edit", {"path": "a.py", "old": "x = 1", "new": "x = 2"}),
         ("edit", {"path": "a.py", "old": "z = 1", "new": "z = 2"}),
         ("edit", {"path": "a.py", "old": "y = 1", "new": "y = 2"}),
@@ -75,20 +75,20 @@ def test_an_edit_replaces_what_is_there_exactly_once(desk: Desk) -> None:
     assert answers[4].startswith("refused: `old` is empty")
     assert path.read_text() == "x = 3\ny = 2\nx = 3\n"
     assert path.stat().st_mode & 0o777 == 0o755
-    assert (desk.workspace / "dos.txt").read_bytes() == b"1\r\n2\r\n"
+    assert (scene.workspace / "dos.txt").read_bytes() == b"1\r\n2\r\n"
 
 
 @pytest.mark.requirement("agent-model.workspace")
-def test_no_file_tool_leaves_the_workspace(desk: Desk) -> None:
-    secret = desk.folder / "secret"
+def test_no_file_tool_leaves_the_workspace(scene: ModelScene) -> None:
+    secret = scene.folder / "secret"
     secret.write_text("a secret\n")
-    (desk.workspace / "link").symlink_to(secret)
-    (desk.workspace / "folder").symlink_to(desk.folder)
-    (desk.workspace / "new").symlink_to(desk.folder / "not-there")
-    desk.put("inside", "in it\n")
-    (desk.workspace / "good").symlink_to("inside")
+    (scene.workspace / "link").symlink_to(secret)
+    (scene.workspace / "folder").symlink_to(scene.folder)
+    (scene.workspace / "new").symlink_to(scene.folder / "not-there")
+    scene.put("inside", "in it\n")
+    (scene.workspace / "good").symlink_to("inside")
 
-    answers = desk.says_all(
+    answers = scene.says_all(
         ("read", {"path": "../secret"}),
         ("read", {"path": str(secret)}),
         ("read", {"path": "link"}),
@@ -105,14 +105,14 @@ def test_no_file_tool_leaves_the_workspace(desk: Desk) -> None:
     assert all(answer.endswith("is outside the workspace") for answer in answers[:9]), answers
     assert answers[9:] == ["[nothing found]", "1\tin it"]
     assert secret.read_text() == "a secret\n"
-    assert not (desk.folder / "not-there").exists()
+    assert not (scene.folder / "not-there").exists()
 
 
 def test_a_judge_that_may_not_be_touched_is_refused_by_every_tool(tmp_path: Path) -> None:
-    desk = Desk(tmp_path, read_only=("tests",))
-    judge = desk.put("tests/test_a.py", "assert right\n")
+    scene = ModelScene(tmp_path, read_only=("tests",))
+    judge = scene.put("tests/test_a.py", "assert right\n")
 
-    edited, written, new, ran = desk.says_all(
+    edited, written, new, ran = scene.says_all(
         ("edit", {"path": "tests/test_a.py", "old": "assert right", "new": "pass"}),
         ("write", {"path": "tests/test_a.py", "content": ""}),
         ("write", {"path": "tests/conftest.py", "content": ""}),
@@ -124,16 +124,16 @@ def test_a_judge_that_may_not_be_touched_is_refused_by_every_tool(tmp_path: Path
     ] * 3
     assert ran.startswith("[exit code 1]")
     assert judge.read_text() == "assert right\n"
-    assert not (desk.workspace / "tests" / "conftest.py").exists()
+    assert not (scene.workspace / "tests" / "conftest.py").exists()
 
 
-def test_files_are_listed_searched_and_written(desk: Desk) -> None:
-    desk.put("src/a.py", "def right():\n    return 1\n")
-    desk.put("src/deep/b.txt", "right\n")
-    desk.put("node_modules/c.py", "right\n")
-    desk.put("image", b"right\0")
+def test_files_are_listed_searched_and_written(scene: ModelScene) -> None:
+    scene.put("src/a.py", "def right():\n    return 1\n")
+    scene.put("src/deep/b.txt", "right\n")
+    scene.put("node_modules/c.py", "right\n")
+    scene.put("image", b"right\0")
 
-    answers = desk.says_all(
+    answers = scene.says_all(
         ("list", {}),
         ("list", {"path": "src", "depth": 2}),
         ("search", {"pattern": r"\bright\b"}),
@@ -150,20 +150,20 @@ def test_files_are_listed_searched_and_written(desk: Desk) -> None:
     assert answers[4].startswith("refused: the pattern is no regular expression")
     assert answers[5] == "made `new/folder/file.txt` (6 bytes)"
     assert answers[6] == "refused: `src` is a folder"
-    assert (desk.workspace / "new/folder/file.txt").read_text() == "grün\n"
+    assert (scene.workspace / "new/folder/file.txt").read_text() == "grün\n"
 
 
-def test_what_is_no_text_does_not_stop_the_model(desk: Desk) -> None:
-    (desk.workspace / os.fsdecode(b"gr\xfcn")).write_text("")
+def test_what_is_no_text_does_not_stop_the_model(scene: ModelScene) -> None:
+    (scene.workspace / os.fsdecode(b"gr\xfcn")).write_text("")
 
-    listed, printed = desk.says_all(("list", {}), ("shell", {"command": "printf 'gr\\374n'"}))
+    listed, printed = scene.says_all(("list", {}), ("shell", {"command": "printf 'gr\\374n'"}))
 
     assert listed == "gr?n (0 bytes)"
     assert printed == "[exit code 0]\ngr\ufffdn"
 
 
-def test_a_command_says_how_it_ended_and_its_output_is_kept_at_both_ends(desk: Desk) -> None:
-    mixed, big, slow, daemon = desk.says_all(
+def test_a_command_says_how_it_ended_and_its_output_is_kept_at_both_ends(scene: ModelScene) -> None:
+    mixed, big, slow, daemon = scene.says_all(
         ("shell", {"command": "echo one; echo two >&2; echo three; exit 3"}),
         ("shell", {"command": "echo first; seq 1 2000000; echo last"}),
         ("shell", {"command": "echo begun; sleep 60", "seconds": 1}),
@@ -180,46 +180,48 @@ def test_a_command_says_how_it_ended_and_its_output_is_kept_at_both_ends(desk: D
 
 
 @pytest.mark.requirement("agent-model.credential")
-def test_no_tool_sees_the_credential(desk: Desk) -> None:
-    worked = desk.works(
+def test_no_tool_sees_the_credential(scene: ModelScene) -> None:
+    worked = scene.works(
         Reply(shell="env"),
         Reply("Seen."),
         env=("SCRIPTED_API_KEY", "PLAIN"),
         environment={"SCRIPTED_API_KEY": KEY, "PLAIN": "passed", "PATH": "/usr/bin:/bin"},
     )
 
-    (answer,) = desk.asked[-1].results
+    (answer,) = scene.asked[-1].results
     assert worked.outcome.exit_code == 0
-    assert desk.asked[0].headers["authorization"] == f"Bearer {KEY}"
+    assert scene.asked[0].headers["authorization"] == f"Bearer {KEY}"
     assert "PLAIN=passed" in answer
     assert KEY not in answer
-    assert all(KEY not in repr(dispatch) for dispatch in desk.launched)
-    assert KEY not in (desk.home / "session.json").read_text()
-    assert desk.home.name not in repr(desk.launched)
+    assert all(KEY not in repr(dispatch) for dispatch in scene.launched)
+    assert KEY not in (scene.home / "session.json").read_text()
+    assert scene.home.name not in repr(scene.launched)
 
 
-def test_a_cell_without_network_reaches_nobody_but_the_model_is_still_asked(desk: Desk) -> None:
+def test_a_cell_without_network_reaches_nobody_but_the_model_is_still_asked(
+    scene: ModelScene,
+) -> None:
     with socket.create_server(("127.0.0.1", 0)) as server:
         port = server.getsockname()[1]
-        desk.works(
+        scene.works(
             Reply(shell=f"exec 3<>/dev/tcp/127.0.0.1/{port} && echo reached"),
             Reply("Seen."),
             network=False,
         )
 
-    (answer,) = desk.asked[-1].results
+    (answer,) = scene.asked[-1].results
     assert answer.startswith("[exit code 1]")
 
 
-def test_only_the_tools_that_are_configured_are_offered(desk: Desk) -> None:
-    desk.works(Reply("Fine."), tools=("read", "search"))
+def test_only_the_tools_that_are_configured_are_offered(scene: ModelScene) -> None:
+    scene.works(Reply("Fine."), tools=("read", "search"))
 
-    assert desk.asked[0].tools == ("read", "search", "blocked")
+    assert scene.asked[0].tools == ("read", "search", "blocked")
 
 
-def test_whoever_looks_on_is_told_what_the_model_does(desk: Desk) -> None:
-    desk.put("a", "1\n")
-    desk.says_all(
+def test_whoever_looks_on_is_told_what_the_model_does(scene: ModelScene) -> None:
+    scene.put("a", "1\n")
+    scene.says_all(
         ("list", {}),
         ("read", {"path": "a"}),
         ("search", {"pattern": "x"}),
@@ -228,6 +230,6 @@ def test_whoever_looks_on_is_told_what_the_model_does(desk: Desk) -> None:
         ("shell", {"command": "pytest -q\n| cat"}),
     )
 
-    assert desk.notes == [
+    assert scene.notes == [
         *("lists .", "reads a", "searches for x", "edits a", "writes b", "runs pytest -q | cat")
     ]

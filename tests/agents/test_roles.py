@@ -9,10 +9,10 @@ from pathlib import Path
 
 import pytest
 
-from tests.agents import acp_agent
 from tests.agents.model_server import ModelServer
-from tests.agents.script import Reply
+from tests.agents.script import ACP_AGENT, Reply
 from tests.run.bench import Bench, Step, plan_text
+from tests.tables import first_always
 
 ABORT = "**on_fail:** abort"
 
@@ -141,11 +141,14 @@ def test_a_step_without_a_target_does_not_escape_the_role_of_a_coder(bench: Benc
 @pytest.mark.requirement("roles.budget")
 @pytest.mark.parametrize(
     ("budget", "work", "said"),
-    [
-        ("100 tokens", "echo 'planbound-usage: {\"tokens\": 101}'; sleep 600", "100 tokens"),
-        ("$0.50", "echo 'planbound-usage: {\"dollars\": 0.6}'; sleep 600", "$0.50"),
-        ("1 second", "sleep 600", "1s wall clock"),
-    ],
+    first_always(
+        [
+            ("100 tokens", "echo 'planbound-usage: {\"tokens\": 101}'; sleep 600", "100 tokens"),
+            ("$0.50", "echo 'planbound-usage: {\"dollars\": 0.6}'; sleep 600", "$0.50"),
+            ("1 second", "sleep 600", "1s wall clock"),
+        ],
+        fields=3,
+    ),
 )
 def test_an_attempt_ends_where_the_budget_of_its_role_does_and_a_person_is_asked(
     bench: Bench, budget: str, work: str, said: str
@@ -209,7 +212,7 @@ def test_a_model_has_the_tools_and_the_commands_that_its_role_may_have(bench: Be
 
 
 @pytest.mark.requirement("roles.commands")
-@pytest.mark.parametrize("permissions", ["policy", "allow"])
+@pytest.mark.parametrize("permissions", first_always(["policy", "allow"]))
 def test_an_agent_that_asks_whether_it_may_run_a_command_is_told_by_its_role(
     bench: Bench, permissions: str
 ) -> None:
@@ -224,7 +227,7 @@ def test_an_agent_that_asks_whether_it_may_run_a_command_is_told_by_its_role(
     script = bench.folder / "agents" / "script.json"
     turns = [[*({"ask": each} for each in asked), {"shell": "echo right > src/one"}]]
     script.write_text(json.dumps({"turns": {"Make one": turns}}))
-    command = [sys.executable, acp_agent.__file__, str(script)]
+    command = [sys.executable, ACP_AGENT, str(script)]
     bench.write(
         "planbound.toml",
         f'[agents.other]\nkind = "acp"\ncommand = {json.dumps(command)}\n'

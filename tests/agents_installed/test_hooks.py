@@ -13,7 +13,7 @@ import pytest
 from tests.agents.install import installed
 from tests.agents.model_server import ModelServer
 from tests.agents.script import Reply
-from tests.hooks.session import Session
+from tests.session.hooks.session import Session
 
 LIES = (Reply("All done!"), Reply("really done, trust me"))
 FIX = (Reply(shell="echo right > one.txt"), Reply("Now it is right."))

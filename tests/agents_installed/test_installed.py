@@ -105,6 +105,34 @@ def test_an_installed_agent_that_lies_is_caught_and_then_does_the_plan(
         assert other != lied
 
 
+class _Everywhere(ModelServer):
+    """Listens on every address of 127.0.0.0/8."""
+
+    address = "0.0.0.0"
+
+
+@pytest.mark.requirement("cell.egress")
+@pytest.mark.parametrize("case", CASES, ids=[case.kind for case in CASES])
+@pytest.mark.parametrize("address", ["127.0.0.1", "127.0.0.2"])
+def test_an_installed_agent_that_reaches_its_model_alone_does_the_plan(
+    bench: Bench, case: Case, address: str
+) -> None:
+    """The first address is excepted from proxies and found in the cell; the other one is not."""
+    program = installed(case.kind)
+    with _Everywhere(case.script, key="dummy") as model:
+        url = model.url.replace("127.0.0.1", address)
+        table = (
+            f'kind = "{case.kind}"\ncommand = ["{program}"]\nmodel = "{case.model}"\n'
+            f'base_url = "{url}{case.path}"\nenv = ["{KEY}"]\nnetwork = []\n'
+        )
+        bench.extra[KEY] = "dummy"
+        ended = caught_and_mended(bench, table)
+    place = url.removeprefix("http://")
+    for event in ended:
+        reached = [line for line in event["network"] if "connection" in line]
+        assert [line.partition(": ")[0] for line in reached] == [place]
+
+
 def caught_and_mended(bench: Bench, table: str, more: str = "") -> Log:
     """Run the plan; return how the attempts ended: the first one was a lie."""
     bench.lay(Step("Make one"), Step("Make two", depends="1"))

@@ -13,9 +13,9 @@ from collections.abc import Iterator
 from concurrent.futures import ProcessPoolExecutor
 from pathlib import Path
 
-from planbound.engine.judging.level import Isolation
-from planbound.engine.judging.verdict import VerdictKind
+from planbound.cells.isolation import Isolation
 from planbound.errors import PlanboundError
+from planbound.journal.event import VerdictKind
 from tests.attacks.arena import fight, is_installed
 from tests.attacks.catalogue import ATTACKS
 

@@ -3,17 +3,23 @@
 from __future__ import annotations
 
 from tests.attacks import (
+    blind_judges,
     compiled_projects,
     doors_left_open,
     edited_tests,
     git_tricks,
+    hidden_places,
+    home_and_network,
     node_projects,
+    not_run,
+    other_process,
     outside_scope,
     processes,
     python_tricks,
     runner_hooks,
     secrets_and_state,
     shell_projects,
+    ways_to_call,
 )
 
 MODULES = (
@@ -22,12 +28,18 @@ MODULES = (
     python_tricks,
     processes,
     secrets_and_state,
+    home_and_network,
     outside_scope,
     git_tricks,
     node_projects,
     shell_projects,
+    blind_judges,
+    not_run,
     compiled_projects,
     doors_left_open,
+    ways_to_call,
+    other_process,
+    hidden_places,
 )
 ATTACKS = tuple(attack for module in MODULES for attack in module.ATTACKS)
 OTHER_LANGUAGES = tuple(

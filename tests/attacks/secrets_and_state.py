@@ -185,7 +185,7 @@ INSIDE: tuple[Attack, ...] = (
         attack=python(
             "import os\n"
             "os.environ['HOME'] = os.environ['REAL_HOME']\n"
-            "import planbound.wiring.judging as judging\n"
+            "import planbound.judging.context as judging\n"
             "judging.refuse_in_cell = lambda: None\n"
             "from planbound.cli.main import main\n"
             "for command in ('baseline', 'judge'):\n"

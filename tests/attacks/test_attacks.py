@@ -6,19 +6,28 @@ from pathlib import Path
 
 import pytest
 
-from planbound.engine.judging.level import Isolation
-from planbound.engine.judging.verdict import VerdictKind
-from tests.attacks import doors_left_open
+from planbound.cells.isolation import Isolation
+from planbound.journal.event import VerdictKind
 from tests.attacks.arena import Attack, fight, is_installed
 from tests.attacks.catalogue import ATTACKS, OTHER_LANGUAGES
 from tests.needs import leave_out
 
-_NEW = doors_left_open.ATTACKS
-OFTEN = (
-    *ATTACKS[: -len(_NEW) : 5],
-    *(attack for attack in _NEW if attack.family != "names"),
-    *[attack for attack in _NEW if attack.family == "names"][::4],
-)
+ALWAYS: dict[str, str] = {}
+for _attack in sorted(ATTACKS, key=lambda attack: "pytest" in repr(attack.project)):
+    if not _attack.project.needs:
+        ALWAYS.setdefault(_attack.family, _attack.name)
+"""The first attack of each family for `make test`; where there is one on a project that is not
+tested by pytest, not even by a script, the first of those: pytest takes a while to start."""
+EVERY = [
+    pytest.param(
+        attack,
+        marks=() if attack.name in ALWAYS.values() else pytest.mark.thorough,
+        id=attack.name,
+    )
+    for attack in ATTACKS
+]
+by_project = pytest.mark.parametrize("attack", EVERY, scope="module")
+"""Attack and twin one after the other, for what is seen of a project is kept for the next."""
 
 
 def _ready(attack: Attack) -> None:
@@ -28,20 +37,15 @@ def _ready(attack: Attack) -> None:
 
 
 @pytest.mark.requirement("judging.attacks", "invariant.only-the-harness-proves", "cell.agent")
-# Every fifth one, which is some of each family; `make attacks` fights all of them.
-@pytest.mark.parametrize("attack", OFTEN, ids=lambda attack: attack.name)
+@by_project
 def test_an_attack_does_not_fool_the_harness(attack: Attack, tmp_path: Path) -> None:
     _ready(attack)
     result = fight(attack, Isolation.I2, tmp_path)
     assert not result.fooled, (result.verdict, result.said)
 
 
-# One twin for each project; `make attacks` lets all of them work.
-TWINS = tuple({repr(attack.project): attack for attack in ATTACKS}.values())
-
-
 @pytest.mark.requirement("judging.attacks")
-@pytest.mark.parametrize("attack", TWINS, ids=lambda attack: attack.name)
+@by_project
 def test_an_honest_twin_passes(attack: Attack, tmp_path: Path) -> None:
     _ready(attack)
     result = fight(attack, Isolation.I2, tmp_path, honest=True)
@@ -54,3 +58,7 @@ def test_the_catalogue_is_as_large_as_promised() -> None:
     names = [attack.name for attack in ATTACKS]
     assert len(set(names)) == len(names) >= 45
     assert len(OTHER_LANGUAGES) >= 10
+
+
+def test_some_attack_of_every_family_is_always_fought() -> None:
+    assert set(ALWAYS) == {attack.family for attack in ATTACKS}

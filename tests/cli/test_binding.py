@@ -9,9 +9,9 @@ from pathlib import Path
 import pytest
 
 from planbound.errors import BindingError, PlanboundError
-from planbound.usecases.locate import locate
-from planbound.usecases.resolve import Binding, BoundBy, resolve_active_plan
-from planbound.workspace.tree import WorkspaceTree, find_root, main_worktree, plans_root
+from planbound.workspace.locate import ActivePlan, BoundBy, locate, resolve_active_plan
+from planbound.workspace.root import find_root, main_worktree, plans_root
+from planbound.workspace.tree import Workspace
 from tests.program import SOUND, Program
 
 pytestmark = pytest.mark.requirement("invariant.bind-loudly")
@@ -40,12 +40,12 @@ def linked(repository: Program) -> Program:
     return Program(repository.workspace.parent / "linked")
 
 
-def tree(program: Program) -> WorkspaceTree:
+def tree(program: Program) -> Workspace:
     root = find_root(str(program.workspace))
-    return WorkspaceTree(root, current=root)
+    return Workspace(root, current=root)
 
 
-def resolve(program: Program, name: str | None = None) -> Binding | None:
+def resolve(program: Program, name: str | None = None) -> ActivePlan | None:
     """Resolve by the function and by the process, and hold the two to one answer."""
     arguments = ["resolve-active-plan", *([f"--plan={name}"] if name is not None else [])]
     before = snapshot(program.workspace)
@@ -57,11 +57,13 @@ def resolve(program: Program, name: str | None = None) -> Binding | None:
         binding = resolve_active_plan(name, tree(program))
     except PlanboundError as error:
         assert isinstance(error, BindingError)
-        assert (done.code, done.out, data.out) == (2, "", ""), done
+        assert (done.code, done.out) == (2, ""), done
         assert error.message in done.err
+        assert data.json["error"]["message"] == error.message
         raise
     if binding is None:
-        assert (done.code, done.out, data.out) == (1, "", ""), done
+        assert (done.code, done.out) == (1, ""), done
+        assert data.json["error"]["code"] == "no-harness"
         assert "there is no `.harness/`" in done.err
         return None
     assert (done.code, done.err) == (0, "")

@@ -8,8 +8,8 @@ from pathlib import Path
 
 import pytest
 
-from tests.program import SOUND, Outcome
-from tests.run.bench import BARE, NOTHING, Bench, Step, until
+from tests.program import SOUND, WITHOUT_WALLS, Outcome
+from tests.run.bench import NOTHING, Bench, Step, until
 
 BAD = SOUND.replace("**target:** reviewer", "**target:** nobody")
 ROLES = "[roles.coder]\n[roles.reviewer]\n"
@@ -37,7 +37,7 @@ def fenced(plan: str) -> str:
 class Study(Bench):
     """A repository with an agent that writes plans."""
 
-    def planner(self, script: str, *, role: str = "planner", settings: str = BARE) -> None:
+    def planner(self, script: str, *, role: str = "planner", settings: str = "") -> None:
         """Let this program answer in a role."""
         path = self.folder / "agents" / role
         path.write_text(script)
@@ -130,7 +130,8 @@ def test_a_contract_that_cannot_be_run_is_named_and_one_that_stays_green_is_open
 
 
 @pytest.mark.requirement("draft.walls")
-def test_what_a_model_wrote_is_not_run_without_a_cell(study: Study) -> None:
+def test_what_a_model_wrote_is_not_run_without_walls(study: Study) -> None:
+    study.program = WITHOUT_WALLS
     marker = study.folder / "was-run"
     plan = SOUND.replace("grep -qx hello hello.txt", f"touch {marker} && grep -qx hello hello.txt")
     study.planner(answers(last=fenced(plan)))
@@ -257,10 +258,9 @@ def test_what_the_agent_writes_into_the_workspace_does_not_stay(study: Study) ->
 
 
 def test_interrupting_leaves_nothing_behind(study: Study) -> None:
-    started = study.folder / "agents" / "started"
-    study.planner(f"#!/bin/bash\ntouch {started}; sleep 600\n")
+    study.planner("#!/bin/bash\nsleep 600\n")
     with study.start("draft", "Say hello") as process:
-        until(started.exists, what="the agent never started")
+        until(lambda: bool(study.agents()), what="the agent never started")
         os.kill(process.pid, signal.SIGINT)
         assert process.wait(timeout=30) == 130
     assert is_untouched(study)
@@ -338,7 +338,7 @@ def test_a_plan_that_stays_the_same_or_gets_worse_does_not_take_its_place(study:
 
 
 def test_drafting_anew_withdraws_an_approval(study: Study) -> None:
-    study.prepare(Step("make a"), Step("make b"), Step("make c"), settings=BARE)
+    study.prepare(Step("make a"), Step("make b"), Step("make c"))
     text = study.plan_file.read_text()
     study.planner(answers(last=fenced(text.replace("make c", "make d"))))
     study.goes("redraft", "--reason", "d, not c")
@@ -356,12 +356,12 @@ def _stopped(study: Study) -> str:
         Step("make a"),
         Step("make b", work=NOTHING, fields="**on_fail:** escalate"),
         Step("make c"),
-        settings=BARE,
     )
     study.goes("run", code=4)
     return study.plan_file.read_text()
 
 
+@pytest.mark.thorough
 @pytest.mark.requirement("command.redraft")
 def test_a_run_that_is_to_be_revised_keeps_what_is_proved(study: Study) -> None:
     text = _stopped(study)
@@ -412,7 +412,7 @@ def test_a_proved_step_that_is_changed_is_not_taken(study: Study) -> None:
 
 
 def test_a_plan_that_is_done_is_not_drafted_anew(study: Study) -> None:
-    study.prepare(Step("make a"), Step("make b"), Step("make c"), settings=BARE)
+    study.prepare(Step("make a"), Step("make b"), Step("make c"))
     study.goes("run")
     study.planner(answers(last=fenced(SOUND)))
     assert "is done" in study.goes("redraft", "--reason", "more", code=2).err

@@ -15,6 +15,7 @@ import pytest
 
 from tests.cli.test_judge import Project, plan_text
 from tests.needs import need
+from tests.tables import first_always
 
 
 @pytest.fixture
@@ -167,7 +168,9 @@ def test_a_person_at_a_terminal_types_the_digest(project: Project) -> None:
 
 
 @pytest.mark.requirement("command.approve", "verdict.tampered")
-@pytest.mark.parametrize("arguments", [[], ["--digest", "0123456789ab", "--as", "mara"]])
+@pytest.mark.parametrize(
+    "arguments", first_always([[], ["--digest", "0123456789ab", "--as", "mara"]])
+)
 def test_who_only_looks_does_not_replace_what_was_frozen(
     project: Project, arguments: list[str]
 ) -> None:
@@ -263,7 +266,9 @@ def test_a_change_of_the_plan_is_shown_and_approves_nothing(project: Project) ->
 
 
 @pytest.mark.requirement("gate.reorder", "gate.modifications")
-@pytest.mark.parametrize("said", ["APPROVED_MODIFIED: reorder Task 2 and 3", "swap steps 2 and 3"])
+@pytest.mark.parametrize(
+    "said", first_always(["APPROVED_MODIFIED: reorder Task 2 and 3", "swap steps 2 and 3"])
+)
 def test_two_steps_change_places_and_the_yes_names_it(project: Project, said: str) -> None:
     before = project.run("show", "it", "--json").json
     given = ["--digest", before["digest"][:12], "--as", "mara"]
@@ -343,7 +348,9 @@ def test_a_change_that_breaks_the_order_is_refused(project: Project) -> None:
 
 
 @pytest.mark.requirement("invariant.only-the-harness-proves")
-@pytest.mark.parametrize("command", ["approve it --as me", "approve it --policy p", "gate it"])
+@pytest.mark.parametrize(
+    "command", first_always(["approve it --as me", "approve it --policy p", "gate it"])
+)
 def test_nothing_is_approved_from_inside_a_cell(project: Project, command: str) -> None:
     inside = f"{sys.executable} -m planbound --workspace . {command} || echo code $?"
     project.plan("it", plan_text(inside))
@@ -509,6 +516,30 @@ def test_a_policy_that_does_not_match_or_cannot_be_meant_is_refused(
 # -- what is shown -----------------------------------------------------------------------------
 
 
+def test_the_sheet_shows_what_is_shown_of_the_home_and_which_hosts_are_reached(
+    project: Project,
+) -> None:
+    project.write(
+        "planbound.toml",
+        '[agents.coder]\nkind = "codex"\nnetwork = ["packages.example.org"]\n'
+        'home = ["pass", "~/.config/mine"]\n',
+    )
+    home = Path(project.environment()["HOME"])
+    for name in (".cargo/bin", ".cache/uv", ".aws"):
+        (home / name).mkdir(parents=True)
+    project.plan("it", plan_text("test -e src/one"))
+    said = project.run("approve", "it").out
+    for line in (
+        (
+            "passed to the agent `coder`: nothing; network to api.openai.com:443, chatgpt.com:443,"
+            " auth.openai.com:443, packages.example.org:443 only; home pass"
+        ),
+        "shown to the agent `coder`: ~/.codex, ~/.config/mine",
+        "shown of the home to contracts and agents: ~/.cache/uv, ~/.cargo",
+    ):
+        assert line in said, said
+
+
 def test_the_sheet_shows_all_that_will_run_and_all_that_is_passed(project: Project) -> None:
     project.write(
         "planbound.toml",
@@ -670,6 +701,24 @@ def test_doubts_come_first_and_the_approval_says_that_they_were_seen(project: Pr
     assert approved["details"]["seen"] == ["PB203", "PB206"]
 
 
+@pytest.mark.thorough
+@pytest.mark.requirement("gate.warnings-seen", "judging.told")
+def test_a_test_that_words_open_is_a_doubt_too(project: Project) -> None:
+    project.write("tests/test_it.py", "def test_it():\n    assert False\n")
+    text = plan_text("python3 -m pytest tests/test_it.py", "test -e src/two", "test -e src/three")
+    asked = "Write what the contract of part 1 asks for, in the files of the project."
+    text = text.replace(asked, "Update `tests/test_it.py` and `src/it.py`.")
+    project.plan("it", text.replace('touches: ["src/**"]\n', ""))
+    project.write("planbound.toml", '[gate.policies.small]\ntargets = ["coder"]\n')
+    refused = project.run("approve", "it", "--policy", "small")
+    assert refused.code == 2
+    assert "step 1 declares no `touches`, so it may change anything" in refused.err
+    assert project.run("approve", "it").out.startswith("warning[PB642]: the step is judged by")
+    given = ["--digest", digest_of(project)[:12], "--as", "mara"]
+    assert project.run("approve", "it", *given).code == 0
+    assert events(project, "GATE_APPROVED")[0]["details"]["seen"] == ["PB642"]
+
+
 @pytest.mark.requirement("gate.warnings-seen")
 def test_under_strict_they_are_errors_and_a_plan_without_them_says_nothing(
     project: Project,
@@ -711,6 +760,7 @@ def test_a_program_that_is_not_there_is_approved_only_with_a_word_about_it(
     assert approved["details"]["missing_tools"] == ["grepp", "grepp-inside"]
 
 
+@pytest.mark.thorough
 @pytest.mark.requirement("gate.missing-tool")
 def test_what_a_step_writes_or_installs_and_what_the_environment_has_is_not_missing(
     project: Project,
@@ -753,3 +803,28 @@ def test_a_sync_brings_what_the_project_declares_or_locks_and_nothing_else(
         assert missing == (["rufff", "tsc", "deeper", "ghh"] if "sync" not in bringing else ["ghh"])
         assert ("`own-script` on" in found) is ("sync" not in bringing)
         assert ("`behind-it` on" in found) is ("sync" not in bringing)
+
+
+def test_the_sheet_says_which_evidence_each_contract_can_reach(tmp_path: Path) -> None:
+    need("node", "a contract calls it")
+    project = Project(tmp_path)
+    project.write("check.mjs", "import './src/one.mjs';\nprocess.exit(0);\n")
+    project.plan("it", plan_text("test -e src/one", "node check.mjs", "python -m pytest tests"))
+    done = project.run("approve", "it", "--json")
+    levels = [(item["reachable"], item["short_of"]) for item in done.json["baseline"]]
+    assert [level for level, _short_of in levels] == ["E3", "E2", "E3"]
+    assert "`check.mjs` can fail" in str(levels[1])
+    shown = project.run("approve", "it")
+    assert "can reach E2: nobody saw that `check.mjs` can fail" in shown.out
+
+
+def test_the_sheet_says_that_a_command_does_not_reach_what_is_held_out_from_the_product(
+    tmp_path: Path,
+) -> None:
+    project = Project(tmp_path)
+    project.write("planbound.toml", '[judging]\nevidence = "E4"\n')
+    project.plan("it", plan_text("test -e src/one"))
+    shown = project.run("approve", "it").out
+    why = "the product's process can read the judges while it runs"
+    assert f"can reach E3: {why}" in shown
+    assert "E4 is demanded: no pass will do" in shown

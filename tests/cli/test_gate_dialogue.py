@@ -10,6 +10,7 @@ import pytest
 
 from tests.cli.test_gate import digest_of, events, status
 from tests.cli.test_judge import Project, plan_text
+from tests.tables import first_always
 from tests.terminal import Typed
 
 pytestmark = pytest.mark.requirement("command.gate")
@@ -122,13 +123,16 @@ def test_an_order_that_makes_a_circle_is_refused_and_the_text_stays(project: Pro
 
 @pytest.mark.parametrize(
     ("said", "expected"),
-    [
-        ("edit 2", ["test -e src/one", "test -e src/new", "test -e src/three"]),
-        (
-            "add after 1",
-            ["test -e src/one", "test -e src/new", "test -e src/two", "test -e src/three"],
-        ),
-    ],
+    first_always(
+        [
+            ("edit 2", ["test -e src/one", "test -e src/new", "test -e src/three"]),
+            (
+                "add after 1",
+                ["test -e src/one", "test -e src/new", "test -e src/two", "test -e src/three"],
+            ),
+        ],
+        fields=2,
+    ),
 )
 def test_a_step_is_written_in_the_editor(project: Project, said: str, expected: list[str]) -> None:
     new = project.home / "new.md"
@@ -190,12 +194,15 @@ def test_a_plan_that_was_changed_meanwhile_is_shown_again(project: Project) -> N
 
 @pytest.mark.parametrize(
     ("typed", "code", "kind"),
-    [
-        ("reject: too broad", 0, "GATE_REJECTED"),
-        ("reject\ntoo broad", 0, "GATE_REJECTED"),
-        ("ask why three files?", 4, "GATE_CLARIFICATION_ASKED"),
-        ("ask\nwhy three files?", 4, "GATE_CLARIFICATION_ASKED"),
-    ],
+    first_always(
+        [
+            ("reject: too broad", 0, "GATE_REJECTED"),
+            ("reject\ntoo broad", 0, "GATE_REJECTED"),
+            ("ask why three files?", 4, "GATE_CLARIFICATION_ASKED"),
+            ("ask\nwhy three files?", 4, "GATE_CLARIFICATION_ASKED"),
+        ],
+        fields=3,
+    ),
 )
 def test_a_refusal_and_a_question_end_the_dialogue(
     project: Project, typed: str, code: int, kind: str
@@ -226,7 +233,7 @@ def test_what_is_not_understood_is_asked_back(project: Project) -> None:
     dialogue = Dialogue(project)
     dialogue.until(QUESTION)
     assert "no step 9" in dialogue.say("skip 9")
-    assert "does not sound sure" in dialogue.say("probably yes")
+    assert "I do not understand `probably yes`" in dialogue.say("probably yes")
     dialogue.say("")
     assert dialogue.end("q")[0] == 4
 

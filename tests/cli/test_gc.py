@@ -11,11 +11,11 @@ from pathlib import Path
 
 import pytest
 
+from planbound.judging.reference import names
 from planbound.plan.parse import parse
-from planbound.store.vault import Vault
-from planbound.usecases.unkept import names
+from planbound.workspace.vault import Vault
 from tests.run.bench import Bench, Step, plan_text
-from tests.store.test_vault import pair
+from tests.workspace.test_vault import pair
 
 MEGABYTE = 1 << 20
 
@@ -146,9 +146,9 @@ def test_nothing_that_is_kept_goes_while_somebody_works(tmp_path: Path) -> None:
 
 DISCARD = """
 import os, signal, sys
-from planbound.store import vault as module
+from planbound.workspace import vault as module
 vault = module.Vault(sys.argv[1])
-with vault._door as connection:
+with vault._handle as connection:
     def stop(statement):
         if statement.startswith(sys.argv[2]):
             os.kill(os.getpid(), signal.SIGKILL)

@@ -11,7 +11,7 @@ import tomllib
 
 import pytest
 
-from planbound.engine.configuration import read_configuration
+from planbound.workspace.configuration_file import read_configuration
 from tests.program import Program
 from tests.project_environment import make_environment
 
@@ -60,6 +60,7 @@ def test_the_first_plan_has_a_contract_that_is_known_to_run_and_is_red_now(
     assert "expected 2 or more" in verdict["reason"]
 
 
+@pytest.mark.thorough
 @pytest.mark.requirement("init.tries")
 def test_a_suite_that_is_red_already_gets_no_new_failures_and_the_names(program: Program) -> None:
     program.write("test_sums.py", CASES + RED)
@@ -72,6 +73,16 @@ def test_a_suite_that_is_red_already_gets_no_new_failures_and_the_names(program:
     verdicts = program.run("baseline", "--json").json["verdicts"]
     colours = {(item["subject"], item["number"]): item["colour"] for item in verdicts}
     assert (colours["step", "1"], colours["postcondition", "1"]) == ("red", "green")
+
+
+@pytest.mark.parametrize(("begins", "advised"), [("import nobody_has_this\n", True), ("", False)])
+def test_only_tests_that_do_not_find_a_package_are_told_to_make_an_environment(
+    program: Program, begins: str, *, advised: bool
+) -> None:
+    program.write("test_sums.py", begins + CASES + RED)
+    done = program.run("init", VIRTUAL_ENV="")
+    assert (done.code, "1 failed" in done.out) == (0, True)
+    assert ("hint: there is no environment of the project; make one: " in done.err) == advised
 
 
 @pytest.mark.requirement("init.tries")
@@ -143,6 +154,7 @@ def test_a_repository_without_tests_gets_a_plan_to_fill_in(program: Program) -> 
     assert "TODO: a command that fails now and passes when the step is done" in written(program)
 
 
+@pytest.mark.thorough
 @pytest.mark.requirement("init.looks")
 def test_a_monorepo_has_each_of_its_suites_as_a_postcondition(program: Program) -> None:
     program.write("api/requirements.txt", "")

@@ -14,6 +14,7 @@ from typing import Any
 
 import pytest
 
+from tests.needs import need
 from tests.program import Outcome, Program
 
 HEAD = """\
@@ -132,6 +133,7 @@ def test_judge_passes_what_is_done_and_changes_nothing(project: Project) -> None
     assert fingerprint(project.workspace) == before
 
 
+@pytest.mark.thorough
 @pytest.mark.requirement("judging.by-name", "judging.counted")
 def test_a_suite_with_failures_is_compared_by_name_with_the_baseline(project: Project) -> None:
     project.write("src/calc.py", "def add(a, b):\n    return a + b\n")
@@ -329,6 +331,7 @@ def test_a_changed_judge_is_named_with_its_difference_and_the_frozen_one_judges(
     assert "-    assert add(1, 2) == 3" in found["tampered"][0]["diff"]
 
 
+@pytest.mark.thorough
 @pytest.mark.requirement("verdict.tampered")
 def test_a_judge_that_touches_covers_may_change_and_the_report_says_so(project: Project) -> None:
     project.pytest_project(touches='"src/**", "tests/**"')
@@ -342,6 +345,7 @@ def test_a_judge_that_touches_covers_may_change_and_the_report_says_so(project: 
     assert "it did edit its own judges: tests/test_calc.py" in found["notes"]
 
 
+@pytest.mark.thorough
 @pytest.mark.requirement("verdict.tampered")
 def test_the_report_says_that_a_step_could_edit_its_judges_even_where_it_did_not(
     project: Project,
@@ -405,6 +409,7 @@ def test_a_pass_after_a_fail_on_the_same_tree_is_flaky(project: Project) -> None
     assert project.first()["verdict"] == "pass"
 
 
+@pytest.mark.thorough
 @pytest.mark.requirement("judging.canary", "verdict.tampered")
 def test_a_runner_that_stays_green_with_a_failing_test_is_subverted(project: Project) -> None:
     project.pytest_project()
@@ -429,6 +434,57 @@ def test_a_runner_that_stays_green_with_a_failing_test_is_subverted(project: Pro
     assert found["canary"] == "green"
 
 
+# What a configuration chooses is run, each file in a world of its own.
+_JEST = """\
+#!/usr/bin/env node
+const fs = require('fs'), path = require('path');
+const { ending } = require(path.resolve('jest.config.js'));
+const failed = [];
+let passed = 0;
+for (const file of fs.readdirSync('.').filter((name) => name.endsWith(ending))) {
+  const tests = [];
+  global.test = (name, body) => tests.push([name, body]);
+  global.expect = (got) => ({ toBe(wanted) { if (got !== wanted) throw new Error('differs'); },
+    toEqual(wanted) { if (String(got) !== String(wanted)) throw new Error('differs'); } });
+  require(path.resolve(file));
+  const before = failed.length;
+  for (const [name, body] of tests) {
+    try { body(); passed += 1; } catch { failed.push(name); }
+  }
+  console.log(`${failed.length > before ? 'FAIL' : 'PASS'} ${file}`);
+}
+failed.forEach((name) => console.log(`  \\u25cf ${name}`));
+const count = failed.length ? `${failed.length} failed, ` : '';
+console.log(`Test Suites: 1 passed, 1 total\\nTests:       ${count}${passed} passed, 9 total`);
+process.exit(failed.length ? 1 : 0);
+"""
+
+
+@pytest.mark.requirement("judging.canary")
+def test_what_the_product_does_to_the_runner_of_a_chosen_file_is_seen(project: Project) -> None:
+    need("node", "a contract calls it")
+    project.write("node_modules/.bin/jest", _JEST)
+    (project.workspace / "node_modules/.bin/jest").chmod(0o755)
+    project.write("jest.config.js", "module.exports = { testMatch: 1, ending: '.check.js' };\n")
+    project.write("src/add.js", "exports.add = () => 0;\n")
+    project.write(
+        "add.check.js",
+        "const { add } = require('./src/add');\n"
+        "test('adds', () => {\n  expect(add(1, 1)).toBe(2);\n});\n",
+    )
+    project.plan("it", plan_text("node_modules/.bin/jest"))
+    project.baseline()
+    project.write("src/add.js", "exports.add = (a, b) => a + b;\n")
+    found = project.first()
+    assert (found["verdict"], found["evidence"], found["canary"]) == ("pass", "E3", "red"), found
+    project.write(
+        "src/add.js",
+        "exports.add = () => 0;\nglobal.expect = () => ({ toBe() {}, toEqual() {} });\n",
+    )
+    found = project.first()
+    assert (found["verdict"], found["canary"]) == ("tampered", "green"), found
+
+
 @pytest.mark.requirement("judging.held-out")
 def test_a_judge_that_is_held_out_catches_what_the_others_cannot(project: Project) -> None:
     hidden = project.home / "judges" / "test_hidden.py"
@@ -437,7 +493,7 @@ def test_a_judge_that_is_held_out_catches_what_the_others_cannot(project: Projec
         "import sys\nsys.path.insert(0, 'src')\nfrom calc import add\n\n\n"
         "def test_hidden():\n    assert add(20, 22) == 42\n"
     )
-    project.write("planbound.toml", f'[judging]\nheld_out = ["{hidden}"]\nevidence = "E4"\n')
+    project.write("planbound.toml", f'[judging]\nheld_out = ["{hidden}"]\n')
     project.pytest_project()
     project.baseline()
     project.write("src/calc.py", "def add(a, b):\n    return {1: 3}.get(a, 1001)\n")
@@ -445,8 +501,48 @@ def test_a_judge_that_is_held_out_catches_what_the_others_cannot(project: Projec
     project.do_the_work()
     found = project.first()
     assert found["verdict"] == "pass", found
-    assert found["evidence"] == "E4"
+    assert found["evidence"] == "E3"
     assert not (project.workspace / "tests/test_hidden.py").exists()
+
+
+@pytest.mark.requirement("judging.held-out", "judging.evidence")
+def test_held_out_tests_that_the_product_can_read_while_it_runs_are_no_e4(project: Project) -> None:
+    hidden = project.home / "judges" / "test_hidden.py"
+    hidden.parent.mkdir()
+    hidden.write_text("def test_hidden():\n    assert True\n")
+    project.write("planbound.toml", f'[judging]\nheld_out = ["{hidden}"]\nevidence = "E4"\n')
+    project.pytest_project()
+    project.baseline()
+    project.do_the_work()
+    found = project.first()
+    assert found["verdict"] == "vacuous", found
+    assert found["reason"] == (
+        "E4 is demanded, E3 reached: the product's process can read the judges while it runs"
+    )
+    assert found["notes"] == ["a `check` with cases that are held out reaches E4"]
+
+
+@pytest.mark.requirement("judging.held-out")
+def test_a_held_out_test_that_was_left_out_is_missed(project: Project) -> None:
+    hidden = project.home / "judges" / "test_hidden.py"
+    hidden.parent.mkdir()
+    hidden.write_text("def test_hidden():\n    assert False\n")
+    project.write("planbound.toml", f'[judging]\nheld_out = ["{hidden}"]\n')
+    project.pytest_project()
+    project.baseline()
+    project.do_the_work()
+    product = (project.workspace / "src/calc.py").read_text()
+    # pytest does not run, and does not report, what is called like the test.
+    project.write(
+        "src/calc.py",
+        product + "from _pytest import runner\nrun = runner.runtestprotocol\n"
+        "def fewer(item, *args, **kwargs):\n"
+        "    return [] if 'hidden' in item.name else run(item, *args, **kwargs)\n"
+        "runner.runtestprotocol = fewer\n",
+    )
+    found = project.first()
+    assert found["verdict"] == "vacuous", found
+    assert found["reason"] == "required tests did not pass: tests/test_hidden.py::test_hidden"
 
 
 @pytest.mark.requirement("cell.fails-closed")
@@ -675,3 +771,19 @@ def test_a_look_without_a_baseline_says_so_once(project: Project) -> None:
     assert done.err.count("no baseline") == 1
     project.baseline()
     assert "no baseline" not in project.judge().err
+
+
+@pytest.mark.thorough
+def test_a_run_with_other_values_that_runs_out_of_time_is_told(project: Project) -> None:
+    """A test that hangs when it fails: nobody can say whether it notices."""
+    project.write("src/calc.py", "def add(a, b):\n    return a + b\n")
+    project.write(
+        "tests/test_calc.py",
+        "import sys, time\nsys.path.insert(0, 'src')\nfrom calc import add\n\nOPEN = []\n\n\n"
+        "def teardown_function(function):\n    time.sleep(600 * len(OPEN))\n\n\n"
+        "def test_add():\n    OPEN.append(1)\n    assert add(1, 2) == 3\n    OPEN.clear()\n",
+    )
+    project.write("planbound.toml", '[contracts]\ntimeout = "8s"\n')
+    project.plan("it", plan_text("python -m pytest -q tests"))
+    done = project.run("judge", "it", "--step", "1")
+    assert "with other expected values it ran out of time" in done.out, (done.out, done.err)

@@ -8,10 +8,11 @@ import pytest
 
 from planbound.plan.markdown import BlockKind, read_blocks
 from planbound.source import Source
-from planbound.verify.rule import Rule
-from planbound.verify.rules import PAGES, RULES
+from planbound.verify.rules import RULES
+from planbound.verify.subject import Rule
 from tests.plan.strategies import FIXTURES
 from tests.program import SOUND, Program
+from tests.tables import one_fact
 
 
 @pytest.mark.requirement("command.show", "cli.anywhere")
@@ -98,9 +99,9 @@ def test_explain_prints_the_page_of_every_rule(program: Program) -> None:
 
 
 @pytest.mark.requirement("verify.explain")
-@pytest.mark.parametrize("rule", RULES, ids=lambda rule: rule.code)
+@one_fact("rule", RULES, ids=lambda rule: rule.code)
 def test_every_page_has_the_fixed_headings_in_order(rule: Rule) -> None:
-    page = Source(path=rule.code, text=PAGES[rule.code])
+    page = Source(path=rule.code, text=rule.page)
     headings = [
         page.slice(page.line_span(block.line))
         for block in read_blocks(page)

@@ -7,11 +7,11 @@ from pathlib import Path
 
 import pytest
 
+from planbound.disk.files import Shelf
 from planbound.errors import AlreadyExists, FileProblem, Refused
-from planbound.ports.files import Shelf
-from planbound.store.files import RealFiles
-from planbound.usecases.archive import archive_plan
-from planbound.workspace.tree import WorkspaceTree
+from planbound.workspace.context import Context
+from planbound.workspace.shelves import archive_plan
+from planbound.workspace.tree import Workspace
 from tests.program import SOUND, Program
 
 
@@ -19,15 +19,15 @@ def harness(program: Program) -> Path:
     return program.workspace / ".harness"
 
 
-def tree(program: Program) -> WorkspaceTree:
+def tree(program: Program) -> Workspace:
     root = str(program.workspace)
-    return WorkspaceTree(root, current=root)
+    return Workspace(root, current=root)
 
 
 def archive(program: Program, name: str, date: str = "20260102") -> list[str]:
     """Archive a plan; return what the archive holds then."""
-    files = RealFiles()
-    archive_plan(name, date, workspace=tree(program), files=files, folders=files)
+    state = str(program.workspace.parent / "archiver")
+    archive_plan(Context(workspace=str(program.workspace), state=state), name, date)
     return sorted(os.listdir(harness(program) / "archive"))
 
 

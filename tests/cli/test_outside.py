@@ -7,7 +7,7 @@ from pathlib import Path
 import pytest
 
 from tests.program import SOUND, Program
-from tests.run.bench import BARE, Bench, Step, plan_text
+from tests.run.bench import Bench, Step, plan_text
 
 ASKED = (
     ("run",),
@@ -65,7 +65,7 @@ def test_a_plan_in_the_queue_a_nameless_one_and_a_link_are_told_as_such(program:
 def test_stage_takes_the_file_in_and_finds_it_again(tmp_path: Path) -> None:
     bench = Bench(tmp_path)
     step = Step("Make a")
-    bench.lay(step, settings=BARE)
+    bench.lay(step)
     bench.plan_file.unlink()
     bench.write("docs/small.md", plan_text(step))
     # It is no way around the gate.

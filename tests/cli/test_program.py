@@ -12,19 +12,62 @@ from pathlib import Path
 import pytest
 
 from planbound import __version__
-from planbound.cli.main import COMMANDS, main
+from planbound.cli.commands import COMMANDS, FIRST_HOUR, GROUPS, commands_in
+from planbound.cli.main import main
 from tests.program import SOUND, Program
 
 
 def test_version_and_help(program: Program) -> None:
     assert program.run("--version").out == f"planbound {__version__}\n"
     overview = program.run("--help")
-    assert overview.code == 0
-    for name in COMMANDS:
-        assert f"\n    {name}" in overview.out
-        page = program.run(name, "--help")
-        assert page.code == 0
-        assert page.out.startswith(f"usage: planbound {name}")
+    assert (overview.code, overview.err) == (0, "")
+    assert program.run().err == overview.out
+
+
+@pytest.mark.requirement("cli.help")
+def test_the_help_is_one_screen_with_every_command_in_its_group(
+    capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("COLUMNS", "80")
+    assert main(["--help"]) == 0
+    page = capsys.readouterr().out
+    lines = page.splitlines()
+    assert len(lines) < 24
+    assert max(map(len, lines)) <= 80
+    words = page.replace(",", " ").split()
+    assert set(COMMANDS) <= set(words)
+    assert [words.count(name) >= 2 for name in FIRST_HOUR] == [True] * 6
+    assert [group for group in GROUPS if f"\n  {group}" in page] == list(GROUPS)
+    assert sorted(name for group in GROUPS for name in commands_in(group)) == sorted(COMMANDS)
+    assert main(["help"]) == 0
+    assert capsys.readouterr().out == page
+
+
+@pytest.mark.requirement("command.help", "cli.help")
+@pytest.mark.parametrize("name", COMMANDS)
+def test_help_of_a_command_is_its_own_help(capsys: pytest.CaptureFixture[str], name: str) -> None:
+    assert main([name, "--help"]) == 0
+    page = capsys.readouterr().out
+    assert page.startswith(f"usage: planbound {name}")
+    assert main(["help", name]) == 0
+    said = capsys.readouterr().out
+    if name in GROUPS:
+        assert f"`planbound {name} --help`" in said
+    else:
+        assert said == page
+
+
+@pytest.mark.requirement("command.help")
+@pytest.mark.parametrize("group", GROUPS)
+def test_help_of_a_group_has_a_sentence_for_each_of_its_commands(
+    capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch, group: str
+) -> None:
+    monkeypatch.setenv("COLUMNS", "200")
+    assert main(["help", group]) == 0
+    page = capsys.readouterr().out
+    for name in commands_in(group):
+        row = next(line for line in page.splitlines() if line.startswith(f"  {name} "))
+        assert row.endswith(COMMANDS[name].sentence)
 
 
 @pytest.mark.requirement("cli.honest-ends")
@@ -36,9 +79,9 @@ def test_version_and_help(program: Program) -> None:
         (["--nonsense"], "unrecognized arguments: --nonsense"),
         (["verify", "--nonsense"], "unrecognized arguments: --nonsense"),
         (["verify", "--form", "json"], "unrecognized arguments: --form"),
-        (["verify", "--format", "xml"], "invalid choice: 'xml'"),
+        (["verify", "--format", "xml"], "`--format` is `xml`, expected one of text, json, "),
         (["show", "a", "b"], "unrecognized arguments: b"),
-        (["--workspace", "/nowhere", "list"], "`/nowhere` is not a directory"),
+        (["--workspace", "/proc/nowhere", "list"], "`/proc/nowhere` is not a directory"),
         (["new"], "the following arguments are required: NAME"),
         (["show", "nothing"], "there is no plan `nothing`"),
         (["show"], "there is no plan here"),
@@ -60,8 +103,8 @@ def test_wrong_usage_is_told_and_ends_with_2(
         ("verfiy", "did you mean `verify`?"),
         ("Aprove", "did you mean `approve`?"),
         ("queuestatus", "did you mean `queue-status`?"),
-        ("sta", "did you mean `status` or `stage` or `standup`?"),
-        ("res", "did you mean `resume` or `resolve-active-plan`?"),
+        ("sta", "did you mean `stage` or `status` or `standup`?"),
+        ("res", "did you mean `resolve-active-plan` or `resume`?"),
         ("\x1b[31m", ""),
         ("", ""),
         ("x" * 5000, ""),
@@ -78,6 +121,31 @@ def test_a_mistyped_command_gets_the_likely_one_and_no_list(
     assert ("did you mean" in said) == bool(meant)
     assert "\x1b" not in said
     assert sum(f"`{name}`" in said for name in COMMANDS) <= 3
+
+
+@pytest.mark.requirement("cli.did-you-mean")
+@pytest.mark.parametrize(
+    ("words", "said"),
+    [
+        (["run", "--jsno"], "did you mean `--json`?"),
+        (["approve", "x", "--diggest", "1"], "did you mean `--digest`?"),
+        (["list", "--worksapce", "x"], "did you mean `--workspace`?"),
+        (["list", "--frobnicate"], "`planbound list --help` tells what it takes"),
+        (["--verison"], "did you mean `--version`?"),
+        (["answer", "x", "retyr"], "did you mean `retry`?"),
+        (["verify", "--format", "jsn"], "did you mean `json`?"),
+        (["help", "aprove"], "did you mean `approve`?"),
+        (["peple"], "did you mean `help people`?"),
+        (["plans"], "it is a group: `planbound help plans` lists its commands"),
+    ],
+)
+def test_a_mistyped_option_or_group_gets_the_likely_one(
+    capsys: pytest.CaptureFixture[str], words: list[str], said: str
+) -> None:
+    assert main(words) == 2
+    got = capsys.readouterr()
+    assert got.out == ""
+    assert f"hint: {said}" in got.err
 
 
 @pytest.mark.requirement("cli.anywhere")
@@ -135,7 +203,7 @@ def test_which_plan_is_meant_is_never_guessed(program: Program) -> None:
         program.write(".harness/active-plan", marker)
         program.write(".harness/PLAN.md", SOUND)
         done = program.run("show", "--json")
-        assert (done.code, done.out) == (2, ""), marker
+        assert (done.code, done.json["error"]["code"]) == (2, "no-plan-bound"), marker
         assert "active-plan" in done.err
     (program.workspace / ".harness/active-plan").unlink()
     assert program.run("show", "--json").json["slug"] == "PLAN"

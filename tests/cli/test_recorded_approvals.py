@@ -8,8 +8,8 @@ from pathlib import Path
 import pytest
 
 from planbound.journal.event import EventKind
-from planbound.journal.record import Draft, Json
-from planbound.store.journal_sqlite import SqliteJournal
+from planbound.journal.record import Details, Draft, Json
+from planbound.journal.sqlite import SqliteJournal
 from tests.run.bench import Bench, Step
 
 FIXTURES = Path(__file__).parent.parent / "fixtures"
@@ -32,7 +32,9 @@ def record_again(bench: Bench, details: dict[str, Json]) -> None:
     """Put an approval into the journal, as an older version may have written it."""
     journal = SqliteJournal(str(bench.folder / "state" / "journal.sqlite"))
     time = "2026-01-01T00:00:00.000000Z"
-    journal.append([Draft("older", time, EventKind.GATE_APPROVED, "PLAN", details=details)])
+    journal.append(
+        [Draft("older", time, EventKind.GATE_APPROVED, "PLAN", details=Details.of(details))]
+    )
 
 
 @pytest.mark.requirement("gate.judge-names")
@@ -65,10 +67,10 @@ def test_an_approval_whose_record_lost_a_digest_names_the_cure_and_the_cure_work
 @pytest.mark.requirement("gate.configuration-form")
 def test_an_approval_that_is_bound_to_the_first_form_of_the_digest_holds(tmp_path: Path) -> None:
     bench = Bench(tmp_path)
-    bench.prepare(Step("Write out"), settings="[judging]\nbare = true\n")
+    bench.prepare(Step("Write out"), settings="[judging]\nbare = false\n")
     details: dict[str, Json] = dict(bench.log().one("GATE_APPROVED").details)
     assert str(details["configuration"]).startswith("v2:")
-    golden = json.loads((FIXTURES / "configuration-digests.json").read_text())["bare"]
+    golden = json.loads((FIXTURES / "configuration-digests.json").read_text())["nothing"]
     record_again(bench, {**details, "nonce": "older", "configuration": golden["v1"]})
     assert "is approved already" in bench.goes("approve", code=3).err
     bench.write("planbound.toml", f"{bench.settings}canary = false\n")

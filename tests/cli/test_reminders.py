@@ -4,19 +4,22 @@ from __future__ import annotations
 
 import json
 import subprocess
+from collections.abc import Sequence
 from pathlib import Path
 
 import pytest
 
-from tests.hooks.session import Session
 from tests.needs import need
 from tests.program import SOUND
-from tests.run.bench import BARE, Bench, Step, until
+from tests.run.bench import Bench, Step, until
+from tests.session.hooks.session import Session
+from tests.tables import first_always
 
 pytestmark = pytest.mark.requirement("gate.told-by-whatever-runs")
 
 TOLD = "`it` still waits for approval: `planbound approve it`"
 HOOKS = ("session-start", "user-prompt-submit", "stop")
+COMMANDS = (["status", "it"], ["notify", "--once"], ["fleet"])
 
 
 @pytest.fixture
@@ -33,7 +36,14 @@ def told(file: Path) -> list[int]:
     return [line["details"]["reminder"] for line in lines]
 
 
-def test_whatever_runs_tells_people_and_receivers_once(session: Session, tmp_path: Path) -> None:
+@pytest.mark.parametrize(
+    "commands",
+    first_always([COMMANDS, (*COMMANDS, ["mcp"], ["worker", "--once"])]),
+    ids=["some", "all"],  # the others load libraries that take a while
+)
+def test_whatever_runs_tells_people_and_receivers_once(
+    session: Session, tmp_path: Path, commands: Sequence[list[str]]
+) -> None:
     need("git", "a fleet works in worktrees")
     subprocess.run(["git", "init", "-q"], cwd=session.workspace, check=True)
     file = tmp_path / "told"
@@ -48,7 +58,7 @@ def test_whatever_runs_tells_people_and_receivers_once(session: Session, tmp_pat
         assert TOLD in session.ask(moment, "codex")["systemMessage"]
         assert told(file) == list(range(1, number + 1))
     number = len(HOOKS)
-    for words in (["status", "it"], ["notify", "--once"], ["fleet"], ["mcp"], ["worker", "--once"]):
+    for words in commands:
         done = session.run(*words)
         assert done.err.count(TOLD) == 1, (words, done)
         number += 1
@@ -61,11 +71,14 @@ def test_whatever_runs_tells_people_and_receivers_once(session: Session, tmp_pat
 
 def test_a_run_that_goes_on_tells_of_it_meanwhile(tmp_path: Path) -> None:
     bench = Bench(tmp_path)
-    going = bench.folder / "home" / "going"
-    slow = Step("Make a", work=f"until test -e {going}; do sleep 0.05; done; echo right > src/a")
+    slow = Step(
+        "Make a",
+        work="until test -e src/going; do sleep 0.05; done; echo right > src/a",
+        touches="src/a src/going",
+    )
     bench.plan("it", SOUND)
     bench.run("approve", "it")
-    bench.prepare(slow, settings=f'{BARE}\n[gate]\nremind = "1s"\n')
+    bench.prepare(slow, settings='[gate]\nremind = "1s"\n')
 
     def reminders() -> int:
         asked = bench.log().of("GATE_APPROVAL_REQUESTED")
@@ -73,8 +86,7 @@ def test_a_run_that_goes_on_tells_of_it_meanwhile(tmp_path: Path) -> None:
 
     with bench.start("run", "PLAN") as process:
         until(lambda: reminders() >= 2, what="nobody was asked again")
-        going.parent.mkdir(exist_ok=True)
-        going.touch()
+        bench.write("src/going", "")
         _, err = process.communicate(timeout=60)
     assert process.returncode == 0, err
     assert err.decode().count(TOLD) == reminders()

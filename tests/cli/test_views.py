@@ -8,25 +8,32 @@ from pathlib import Path
 
 import pytest
 
-from planbound.engine.readiness import HeldBack
+from planbound.disk.files import Files
+from planbound.doctor.doctor import (
+    Check,
+    Health,
+    StateFolder,
+    doctor,
+    is_well,
+    journal_checks,
+    plan_checks,
+    state_check,
+    tool_checks,
+)
 from planbound.errors import JournalProblem
-from planbound.journal.anchor import Anchor
+from planbound.journal.chain import Anchor
 from planbound.journal.event import EventKind
-from planbound.journal.record import Draft, Json
+from planbound.journal.record import Draft, Journal, Json
+from planbound.journal.sqlite import SqliteJournal
 from planbound.plan.model import PlanStatus
 from planbound.plan.parse import parse
-from planbound.ports.journal import Journal
-from planbound.store.files import RealFiles
-from planbound.store.journal_sqlite import SqliteJournal
-from planbound.store.progress import last_line
+from planbound.team.standup import find_merge_order, find_standup, queue_status
 from planbound.testing.journal import MemoryJournal
-from planbound.usecases.doctor import Check, Health, Probes, StateFolder, doctor, is_well
-from planbound.usecases.merge_order import merge_order
-from planbound.usecases.overview import NO_JOURNAL, overview
-from planbound.usecases.queue_status import queue_status
-from planbound.usecases.ready import ready
-from planbound.usecases.standup import standup
-from planbound.workspace.tree import WorkspaceTree
+from planbound.workspace.context import Context
+from planbound.workspace.overview import NO_JOURNAL, overview, ready
+from planbound.workspace.readiness import HeldBack
+from planbound.workspace.tree import Workspace
+from tests.journal import told
 from tests.program import SOUND, Program
 
 E = EventKind
@@ -62,7 +69,7 @@ class Events:
         at: str = "2026-11-15T09:00:00.000000Z",
     ) -> Events:
         self.number += 1
-        draft = Draft(f"e{self.number}", at, kind, plan, task, None, details or {})
+        draft = Draft(f"e{self.number}", at, kind, plan, task, None, told(kind, details))
         self.journal.append([draft])
         return self
 
@@ -84,9 +91,9 @@ def broken() -> Journal | None:
     raise JournalProblem("the journal is not a database")
 
 
-def tree(program: Program) -> WorkspaceTree:
+def tree(program: Program) -> Workspace:
     root = str(program.workspace)
-    return WorkspaceTree(root, current=root)
+    return Workspace(root, current=root)
 
 
 def snapshot(folder: Path) -> dict[str, tuple[int, int, str]]:
@@ -244,19 +251,19 @@ def test_where_file_and_journal_disagree_the_journal_wins(program: Program) -> N
     program.plan("a", SOUND.replace("### 1. Say", "### 1. ✅ Say"))
     events = Events().add("a", E.PLAN_CREATED)
     events.add("a", E.TASK_STARTED, STEPS[1], {"attempt": 1})
-    (line,) = overview(tree(program), RealFiles(), events.open).lines
+    (line,) = overview(tree(program), Files(), events.open).lines
     assert (line.status, line.done) == (PlanStatus.IN_PROGRESS, 0)
     events.add("a", E.TASK_COMPLETED, STEPS[1], {"result": "proved"})
-    (line,) = overview(tree(program), RealFiles(), events.open).lines
+    (line,) = overview(tree(program), Files(), events.open).lines
     assert (line.done, line.steps) == (1, 3)
-    (line,) = overview(tree(program), RealFiles(), nothing).lines
+    (line,) = overview(tree(program), Files(), nothing).lines
     assert (line.status, line.done) == (PlanStatus.DRAFT, 1)
 
 
 @pytest.mark.requirement("command.list")
 def test_a_broken_journal_is_a_warning(program: Program) -> None:
     program.plan("a")
-    seen = overview(tree(program), RealFiles(), broken)
+    seen = overview(tree(program), Files(), broken)
     assert not seen.has_journal
     assert "not a database" in seen.warnings[0]
 
@@ -288,10 +295,10 @@ def test_with_a_journal_a_done_mark_in_a_file_counts_for_nothing(program: Progra
     program.plan("base", text(status="done"))
     program.plan("a", text(depends_on="base", touches="src/**"))
     events = Events().add("a", E.PLAN_CREATED)
-    found = ready(overview(tree(program), RealFiles(), events.open))
+    found = ready(overview(tree(program), Files(), events.open))
     assert found.held_back == (HeldBack("a", "waits for `base` (claimed)"),)
     assert "`base` is done by its file" in found.warnings[0]
-    found = ready(overview(tree(program), RealFiles(), events.done("base").open))
+    found = ready(overview(tree(program), Files(), events.done("base").open))
     assert (found.safe_together, found.warnings) == (("a",), ())
 
 
@@ -301,7 +308,7 @@ def test_an_archived_plan_that_the_journal_saw_done_satisfies_a_dependency(
     program.write(".harness/archive/PLAN.archive.20261101-base.md", text())
     program.write(".harness/queued-plans/PLAN-a.md", text(depends_on="base", touches="src/**"))
     events = Events().done("base").add("base", E.PLAN_ARCHIVED)
-    assert ready(overview(tree(program), RealFiles(), events.open)).safe_together == ("a",)
+    assert ready(overview(tree(program), Files(), events.open)).safe_together == ("a",)
 
 
 def test_a_started_plan_holds_back_who_touches_the_same(program: Program) -> None:
@@ -309,7 +316,7 @@ def test_a_started_plan_holds_back_who_touches_the_same(program: Program) -> Non
     program.plan("a", text(touches="src/main.py"))
     program.plan("b", text(touches="docs/"))
     events = Events().add("busy", E.TASK_STARTED, STEPS[0], {"attempt": 1})
-    found = ready(overview(tree(program), RealFiles(), events.open))
+    found = ready(overview(tree(program), Files(), events.open))
     assert (found.ready, found.safe_together) == (("a", "b"), ("b",))
     assert found.held_back[0].reason.startswith("waits for `busy`, which is in progress")
 
@@ -318,7 +325,7 @@ def test_what_a_step_touches_beyond_its_plan_counts(program: Program) -> None:
     own = SOUND.replace("owner: orchestrator\n", "owner: orchestrator\ntouches: [docs/a]\n")
     program.plan("a", own)
     program.plan("b", text(touches="hello.txt"))
-    assert len(ready(overview(tree(program), RealFiles(), nothing)).safe_together) == 1
+    assert len(ready(overview(tree(program), Files(), nothing)).safe_together) == 1
 
 
 def test_a_staged_copy_of_an_active_or_finished_plan_is_no_second_one(program: Program) -> None:
@@ -326,7 +333,7 @@ def test_a_staged_copy_of_an_active_or_finished_plan_is_no_second_one(program: P
         program.write(f".harness/queued-plans/PLAN-{name}.md", text(touches="src/**"))
     program.plan("active", text(status="in-progress", touches="src/**"))
     program.write(".harness/archive/PLAN.archive.20261101-over.md", text(status="done"))
-    found = ready(overview(tree(program), RealFiles(), nothing))
+    found = ready(overview(tree(program), Files(), nothing))
     assert found.ready == ()
     assert [held.slug for held in found.held_back] == ["over"]
 
@@ -344,7 +351,7 @@ def test_merge_order_gives_each_plan_its_reason(program: Program) -> None:
     assert [turn["slug"] for turn in data["order"]] == ["b", "z", "a"]
     assert all("not known" in turn["reason"] for turn in data["order"])
     assert "3. a  level 1, after `z`" in program.run("merge-order").out
-    order, _ = merge_order(tree(program), RealFiles(), nothing, {"b": 9, "z": 3})
+    order, _ = find_merge_order(overview(tree(program), Files(), nothing), {}, {"b": 9, "z": 3})
     assert [turn.slug for turn in order.turns] == ["z", "b", "a"]
 
 
@@ -359,7 +366,7 @@ def test_merge_order_refuses_a_cycle(program: Program) -> None:
 
 def test_a_plan_that_is_done_by_its_file_alone_is_not_merged(program: Program) -> None:
     program.plan("a", text(status="done"))
-    order, warnings = merge_order(tree(program), RealFiles(), Events().open, {})
+    order, warnings = find_merge_order(overview(tree(program), Files(), Events().open), {}, {})
     assert order.turns == ()
     assert len(warnings) == 1
 
@@ -407,7 +414,7 @@ def test_queue_status_reads_only_the_end_of_the_progress(program: Program) -> No
         file.truncate(5_000_000_000)  # sparse
         file.seek(0, os.SEEK_END)
         file.write(b"\nthe last line\n")
-    (line,) = queue_status(tree(program), RealFiles(), nothing, last_line).lines
+    (line,) = queue_status(overview(tree(program), Files(), nothing), tree(program)).lines
     assert line.progress == "the last line"
 
 
@@ -424,8 +431,8 @@ def test_standup_puts_each_plan_where_it_belongs(program: Program) -> None:
     request: dict[str, Json] = {"plan_id": "asking", "digest": "d"}
     events.add("asking", E.GATE_APPROVAL_REQUESTED, None, request)
     events.done("over")
-    found, warnings = standup(
-        overview(tree(program), RealFiles(), events.open), "2026-11-15T12:00:00.000000Z"
+    found, warnings = find_standup(
+        overview(tree(program), Files(), events.open), "2026-11-15T12:00:00.000000Z"
     )
     assert [[each.slug for each in group] for group in found] == [
         ["quick"],
@@ -449,11 +456,9 @@ def test_standup_shows_its_four_groups(program: Program) -> None:
 # doctor
 
 
-def examine(
-    program: Program, journal: Journal | None = None, probes: Probes | None = None
-) -> dict[str, list[Check]]:
+def examine(program: Program, journal: Journal | None = None) -> dict[str, list[Check]]:
     found: dict[str, list[Check]] = {}
-    for check in doctor(tree(program), RealFiles(), lambda: journal, probes or Probes()):
+    for check in plan_checks(tree(program), Files(), journal)[0]:
         assert (check.cure is None) == (check.health is Health.OK)
         found.setdefault(check.name, []).append(check)
     return found
@@ -471,8 +476,10 @@ def test_doctor_of_a_sound_workspace_finds_nothing_and_says_where_it_looked(
     assert all(healths(checks) == {Health.OK} for checks in found.values())
     assert str(program.workspace / ".harness") in found["plans"][0].message
     assert "found nothing" in found["plans"][0].message
-    assert found["hooks"][0].message == "none installed"
-    assert found["journal anchor"][0].message == "not checked"
+    done = program.run("doctor")
+    assert "OK    hooks: none installed\n" in done.out
+    assert "OK    journal anchor: nothing was noted yet\n" in done.out
+    assert done.code == 0
 
 
 @pytest.mark.requirement("doctor.plans")
@@ -588,31 +595,28 @@ def test_doctor_sees_marks_that_the_journal_does_not_know(program: Program) -> N
     assert found[0].message == "`c`: the file says `draft`, and its status is `approved`"
 
 
-class Noted:
-    """An anchor that is handed in."""
-
-    def __init__(self, anchor: Anchor | None) -> None:
-        self.anchor = anchor
-
-    def read(self) -> Anchor | None:
-        return self.anchor
+def anchor_check(journal: Journal | None, noted: Anchor) -> Check:
+    return list(journal_checks(journal, noted, lambda: None))[-1]
 
 
-def test_doctor_compares_the_journal_with_its_anchor(program: Program) -> None:
-    events = Events().done("a")
-    head = events.journal.head()
-    stamp = "2026-11-15T09:00:00.000000Z"
-    intact = Probes(anchors=lambda: Noted(Anchor(head.seq, head.hash, stamp, "p")))
-    assert healths(examine(program, events.journal, intact)["journal anchor"]) == {Health.OK}
-    gone = examine(program, None, intact)["journal anchor"]
-    assert (healths(gone), gone[0].message) == ({Health.FAIL}, "the journal was deleted")
-    other = Probes(anchors=lambda: Noted(Anchor(head.seq, "f" * 64, stamp, "p")))
-    found = examine(program, events.journal, other)["journal anchor"]
-    assert (healths(found), found[0].message) == ({Health.FAIL}, "the journal was rewritten")
+def test_doctor_compares_the_journal_with_its_anchor() -> None:
+    journal = Events().done("a").journal
+    head = journal.head()
+    intact = Anchor(head.seq, head.hash, "2026-11-15T09:00:00.000000Z", "p")
+    assert anchor_check(journal, intact).health is Health.OK
+    gone = anchor_check(None, intact)
+    assert (gone.name, gone.health) == ("journal anchor", Health.FAIL)
+    assert gone.message == "the journal was deleted"
+    found = anchor_check(journal, intact._replace(hash="f" * 64))
+    assert (found.health, found.message) == (Health.FAIL, "the journal was rewritten")
 
 
-def test_doctor_says_that_the_database_cannot_be_reached(program: Program) -> None:
-    checks = doctor(tree(program), RealFiles(), broken, Probes())
+def test_doctor_says_that_the_database_cannot_be_reached(
+    program: Program, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    context = Context(workspace=str(program.workspace), state=str(program.workspace / "state"))
+    monkeypatch.setattr(context, "existing_journal", broken)
+    checks = doctor(context)
     assert not is_well(checks)
     database = next(check for check in checks if check.name == "database")
     assert (database.health, database.message) == (Health.FAIL, "the journal is not a database")
@@ -629,17 +633,15 @@ def test_doctor_says_that_the_database_cannot_be_reached(program: Program) -> No
     ],
 )
 def test_doctor_looks_at_who_can_reach_the_state_home(
-    program: Program, mode: int | None, health: Health, *, own: bool
+    mode: int | None, health: Health, *, own: bool
 ) -> None:
-    probes = Probes(state=lambda: StateFolder("/state", mode, own))
-    (check,) = examine(program, None, probes)["state home"]
+    check = state_check(StateFolder("/state", mode, own))
     assert check.health is health
     assert "/state" in check.message
 
 
 def test_doctor_warns_of_tools_that_are_not_there(program: Program) -> None:
-    probes = Probes(tools={"git": True, "bwrap": False})
-    found = examine(program, None, probes)["tools"]
+    found = list(tool_checks({"git": True, "bwrap": False}))
     assert [check.health for check in found] == [Health.OK, Health.WARN]
     assert "sandbox" in found[1].message
     done = program.run("doctor", PATH="/nowhere")

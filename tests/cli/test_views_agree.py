@@ -25,7 +25,7 @@ def told(bench: Bench) -> dict[str, Any]:
 @pytest.mark.requirement("views.agree")
 def test_an_approval_that_waits_is_told_by_every_view_until_it_is_decided(tmp_path: Path) -> None:
     bench = Bench(tmp_path)
-    bench.lay(Step("Write out"), settings="[judging]\nbare = true\n")
+    bench.lay(Step("Write out"))
     before = bench.plan_file.read_text()
     bench.goes("approve", code=4)
     bench.goes("verify")

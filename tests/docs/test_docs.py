@@ -8,13 +8,35 @@ from pathlib import Path
 
 import pytest
 
+from tests.forked import lay_program
+from tests.tables import first_always
 from tools.console import PAGES, ROOT, Laid, Session, Shell, difference, fences, matches
+
+_LONG = {"docs/how-to/share-a-repository.md", "docs/how-to/run-with-workers.md"}
+"""Pages whose commands take many seconds, and do what tests/team and tests/run/dbos do, too."""
+
+
+_PROCESSES = {"README.md", "docs/concepts/run.md"}
+"""Pages whose commands are processes: the first one, and one on which a run is killed."""
+
+
+class ForkingShell(Shell):
+    """A workspace in which the program is run in forks, as in most tests."""
+
+    def __init__(self, folder: Path) -> None:
+        super().__init__(folder)
+        program = self.bin / "planbound"
+        program.unlink()
+        self.inherited = (lay_program(program),)
 
 
 @pytest.mark.requirement("docs.readme")
-@pytest.mark.parametrize("page", PAGES)
+@pytest.mark.parametrize(
+    "page",
+    [pytest.param(page, marks=[pytest.mark.thorough] if page in _LONG else []) for page in PAGES],
+)
 def test_console_blocks_show_what_the_program_prints(page: str, tmp_path: Path) -> None:
-    shell = Shell(tmp_path)
+    shell = Shell(tmp_path) if page in _PROCESSES else ForkingShell(tmp_path)
     wrong = []
     for part in fences(page):
         if isinstance(part, Laid):
@@ -38,7 +60,12 @@ def test_first_pages_show_the_program_at_work(page: str) -> None:
 
 
 @pytest.mark.requirement("docs.reference")
-@pytest.mark.parametrize("arguments", [["tools.reference", "--check"], ["tools.repository"]])
+@pytest.mark.parametrize(
+    "arguments",
+    first_always(
+        [["tools.reference", "--check"], ["benchmarks.table", "--check"], ["tools.repository"]]
+    ),
+)
 def test_repository_checks_pass(arguments: list[str]) -> None:
     done = subprocess.run(
         [sys.executable, "-m", *arguments],

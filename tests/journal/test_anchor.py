@@ -6,10 +6,15 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from planbound.journal.anchor import Anchor, AnchorState, compare, format_anchor, parse_anchor
-from planbound.journal.chain import verify
-from planbound.journal.codec import CodecError
-from planbound.journal.record import GENESIS, Head, Record
+from planbound.journal.chain import (
+    Anchor,
+    AnchorState,
+    compare,
+    format_anchor,
+    parse_anchor,
+    verify,
+)
+from planbound.journal.record import GENESIS, CodecError, Head, Record
 from tests.journal import CHAINS, TEXT, chained, started
 
 ANCHOR = Anchor(3, "a" * 64, "2026-11-15T09:10:11.123456Z", "billing")

@@ -12,9 +12,18 @@ from hypothesis import assume, given
 from hypothesis import strategies as st
 
 from planbound.journal.chain import ChainFaultKind, link, verify
-from planbound.journal.codec import CodecError, Details, compose, decode, details_text, encode
 from planbound.journal.event import EventKind
-from planbound.journal.record import GENESIS, Head, Provenance, Record
+from planbound.journal.record import (
+    GENESIS,
+    CodecError,
+    Details,
+    Head,
+    Provenance,
+    Record,
+    compose,
+    decode,
+    encode,
+)
 from tests.journal import CHAINS, TIMESTAMPS, chained, started
 
 TEXTS = ["id", "timestamp", "plan", "task_id", "task_name"]
@@ -30,8 +39,7 @@ def journal(length: int = 5) -> list[Record]:
 
 def stored(record: Record) -> Record:
     """Return the record as a store hands it out."""
-    text = details_text(record.draft.details)
-    return record._replace(draft=record.draft._replace(details=Details(text)))
+    return record._replace(draft=record.draft._replace(details=Details(record.draft.details.text)))
 
 
 @given(CHAINS)
@@ -148,10 +156,8 @@ def test_an_empty_journal_has_no_fault() -> None:
 
 def test_details_that_cannot_be_hashed_are_a_wrong_hash() -> None:
     records = journal()
-    deep: Any = []
-    deep.append(deep)
-    for details in ({"a": float("nan")}, {"a": object()}, {"a": deep}, {"a": 1, 2: 3}):
-        broken: Any = details
+    for text in ('{"a":NaN}', '{"a":"é"}', '{"a":"\ud800"}', "{"):
+        broken = Details(text)
         changed = records[0]._replace(draft=records[0].draft._replace(details=broken))
         assert kinds([changed, *records[1:]]) == [ChainFaultKind.WRONG_HASH]
 
@@ -188,9 +194,9 @@ def tampered(record: Record, data: st.DataObject) -> Record:
         case "kind":
             event = data.draw(st.sampled_from(EventKind))
             provenance = data.draw(st.sampled_from(Provenance))
-            return record._replace(draft=draft._replace(event=event, provenance=provenance))
+            return record._replace(draft=draft._replace(kind=event, provenance=provenance))
         case _:
-            text = flip(details_text(draft.details), data)
+            text = flip(draft.details.text, data)
             return record._replace(draft=draft._replace(details=Details(text)))
 
 
@@ -287,7 +293,9 @@ def test_memory_does_not_grow_with_the_journal() -> None:
         return most
 
     peak(10)
-    assert peak(5000) < peak(500) + 20_000
+    # Other threads of this process are counted, too: what is least is what `verify` needs.
+    most = peak(500) + 20_000
+    assert any(peak(5000) < most for _ in range(5))
 
 
 def test_what_is_shown_is_enough_to_verify() -> None:

@@ -1,6 +1,7 @@
 """Secrets are taken out, and nothing else is."""
 
 import json
+import time
 from base64 import b64encode
 from typing import Any
 
@@ -9,11 +10,11 @@ from hypothesis import assume, example, given
 from hypothesis import strategies as st
 
 from planbound.errors import ConfigurationError
+from planbound.journal.fields import SecretKind
 from planbound.journal.record import Json
-from planbound.journal.redact import Redactor
-from planbound.journal.secret_environment import is_credential
-from planbound.journal.secret_shape import SecretKind
+from planbound.journal.redact import Redactor, is_credential
 from tests.journal import JSON
+from tests.tables import one_fact
 
 PLAIN = Redactor({})
 
@@ -258,8 +259,8 @@ def in_context(template: str) -> tuple[str, list[str]]:
 # -- shapes ------------------------------------------------------------------------------------
 
 
-@pytest.mark.parametrize(("kind", "secret"), SAMPLES)
-@pytest.mark.parametrize(
+@one_fact(("kind", "secret"), SAMPLES)
+@one_fact(
     ("before", "after"),
     [
         ("", ""),
@@ -279,7 +280,7 @@ def test_a_well_known_secret_is_taken_out_wherever_it_stands(
     assert PLAIN.redact(before + secret + after) == (f"{before}[redacted:{kind}]{after}", 1)
 
 
-@pytest.mark.parametrize(("template", "kind"), IN_CONTEXT)
+@one_fact(("template", "kind"), IN_CONTEXT)
 def test_a_secret_that_its_surroundings_give_away_is_taken_out_alone(
     template: str, kind: str
 ) -> None:
@@ -294,7 +295,7 @@ def test_a_secret_that_its_surroundings_give_away_is_taken_out_alone(
     assert redacted.redactions >= len(secrets)
 
 
-@pytest.mark.parametrize("text", HARMLESS)
+@one_fact("text", HARMLESS)
 def test_what_only_looks_like_a_secret_stays(text: str) -> None:
     assert PLAIN.redact(text) == (text, 0)
 
@@ -304,7 +305,7 @@ def test_harmless_lines_stay_in_company_too() -> None:
     assert PLAIN.redact(text) == (text, 0)
 
 
-@pytest.mark.parametrize(("kind", "secret"), SAMPLES)
+@one_fact(("kind", "secret"), SAMPLES)
 def test_the_more_telling_kind_wins(kind: str, secret: str) -> None:
     if "\n" not in secret:
         assert PLAIN.redact(f"password={secret}") == (f"password=[redacted:{kind}]", 1)
@@ -347,7 +348,7 @@ def test_two_keys_are_two_secrets_and_what_is_between_stays() -> None:
 # -- environment -------------------------------------------------------------------------------
 
 
-@pytest.mark.parametrize(
+@one_fact(
     ("name", "value"),
     [
         *(
@@ -376,7 +377,7 @@ def test_a_value_is_a_credential_by_its_name(name: str, value: str) -> None:
     assert redactor.redact(f"x{value}y") == ("x[redacted:environment]y", 1)
 
 
-@pytest.mark.parametrize(
+@one_fact(
     ("name", "value"),
     [
         ("PATH", "/usr/bin:/bin"),
@@ -510,7 +511,7 @@ def test_keys_that_become_the_same_are_all_kept() -> None:
     assert redactor.redact_json(once.value) == (once.value, 0)
 
 
-@pytest.mark.parametrize(
+@one_fact(
     ("key", "value", "redacted"),
     [
         ("password", "hunter2", True),
@@ -526,7 +527,7 @@ def test_keys_that_become_the_same_are_all_kept() -> None:
         ("credential", "GITHUB_TOKEN", False),
     ],
 )
-@pytest.mark.parametrize("patterns", [(), ("never",)])
+@one_fact("patterns", [(), ("never",)])
 def test_a_key_gives_its_value_away(
     key: str, value: str, *, redacted: bool, patterns: tuple[str, ...]
 ) -> None:
@@ -598,7 +599,18 @@ authorization:~bearer~ secret_access_key~ [redacted:jwt] [redacted: a A {
 """.split()
 
 
-@pytest.mark.parametrize("unit", HOSTILE)
+@one_fact("unit", HOSTILE)
+def test_hostile_text_takes_no_longer_than_its_length_allows(unit: str) -> None:
+    # Processor time, with a wide margin: what backtracks without bounds takes minutes.
+    unit = unit.replace("~", " ")
+    text = unit * (100_000 // len(unit))
+    began = time.process_time()
+    assert Redactor({"A_TOKEN": "aaaaaaaa"}, [r"internal-\w+"]).redact(text).text
+    assert time.process_time() - began < 1
+
+
+@pytest.mark.thorough
+@one_fact("unit", HOSTILE)
 def test_a_megabyte_of_hostile_text_is_read_to_its_end(unit: str) -> None:
     unit = unit.replace("~", " ")
     text = unit * (1_000_000 // len(unit))

@@ -9,26 +9,23 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from planbound.engine.judging.by_name import Compared, compare, decode, encode
-from planbound.engine.judging.canary.model import Canary
-from planbound.engine.judging.declared import declared_tests
-from planbound.engine.judging.outcome import Captured, Ending, Outcome
-from planbound.engine.judging.reporters import Reporter, reporter_for
-from planbound.engine.judging.summary import Case
-from planbound.plan.command import read_script
+from planbound.cells.cell import Captured, CommandEnding, Outcome, Request
+from planbound.judging.canary import Reporter, reporter_for
+from planbound.judging.corroborate import run_named
+from planbound.judging.meaning import Compared, compare, declared_tests, decode, encode
 from planbound.plan.model import MinimumTests, NoNewFailures
-from planbound.ports.cell import Request
-from planbound.usecases.named_tests import run_named
+from planbound.script import read_script
+from planbound.script.runners.runner import Canary, ReportedTest
 from tests.judging.test_canary import outcome
 from tests.needs import need, need_working
 
 pytestmark = pytest.mark.requirement("judging.by-name")
 
 
-def cases(text: str) -> list[Case]:
+def cases(text: str) -> list[ReportedTest]:
     """Return tests of `name=outcome` words."""
     ends = {"+": "passed", "-": "failed", "/": "skipped"}
-    return [Case(word[1:], ends[word[0]]) for word in text.split()]
+    return [ReportedTest(word[1:], ends[word[0]]) for word in text.split()]
 
 
 @pytest.mark.parametrize(
@@ -68,7 +65,7 @@ def test_which_tests_fail_is_said_before_how_many_pass(now: str, reason: str) ->
     ends = {"passed": "ok", "failed": "FAILED"}
     printed = "".join(f"test {case.id} ... {ends[case.outcome]}\n" for case in cases(now)).encode()
     code = 101 if "-" in now else 0
-    ended = Outcome(Ending.EXITED, code, stdout=Captured(printed, length=len(printed)))
+    ended = Outcome(CommandEnding.EXITED, code, stdout=Captured(printed, length=len(printed)))
     run = run_named(
         lambda _request: ended,
         Request((), "", {}),
@@ -80,13 +77,13 @@ def test_which_tests_fail_is_said_before_how_many_pass(now: str, reason: str) ->
 
 
 _CASES = st.lists(
-    st.builds(Case, st.text(max_size=5), st.sampled_from(["passed", "failed", "skipped"]))
+    st.builds(ReportedTest, st.text(max_size=5), st.sampled_from(["passed", "failed", "skipped"]))
 )
 
 
 @given(_CASES, _CASES)
 def test_a_list_that_is_kept_is_compared_like_the_tests_themselves(
-    before: list[Case], now: list[Case]
+    before: list[ReportedTest], now: list[ReportedTest]
 ) -> None:
     kept = decode(encode(before))
     assert encode(kept) == encode(before)
@@ -199,7 +196,9 @@ def test_a_runner_names_every_test_with_its_end(
         (tmp_path / name).parent.mkdir(parents=True, exist_ok=True)
         (tmp_path / name).write_bytes(content)
         (tmp_path / name).chmod(0o755)
-    added = {name: value.format(workspace=tmp_path) for name, value in reporter.added.environment}
+    added = {
+        name: value.format(workspace=tmp_path) for name, value, _ in reporter.added.environment
+    }
     if "PATH" in added:
         import os  # noqa: PLC0415 - for this one
 
@@ -210,7 +209,9 @@ def test_a_runner_names_every_test_with_its_end(
     report = reporter.added.reports
     collected = {report: (tmp_path / report).read_bytes()} if report else {}
     data = text.encode()
-    seen = Outcome(ending=Ending.EXITED, stdout=Captured(data, b"", len(data)), collected=collected)
+    seen = Outcome(
+        ending=CommandEnding.EXITED, stdout=Captured(data, b"", len(data)), collected=collected
+    )
     found = reporter.cases(seen)
     assert found is not None, text
     assert sorted(found) == sorted(cases(expected))

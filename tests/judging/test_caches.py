@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from planbound.engine.judging.caches import CACHE_NAMES, is_cache
+from planbound.judging.case import CACHE_NAMES, is_cache
 
 
 @pytest.mark.parametrize(

@@ -5,24 +5,24 @@ from __future__ import annotations
 import os
 import re
 import subprocess
-import sys
 from collections.abc import Mapping
 from pathlib import Path
 
 import pytest
 
-from planbound.engine.judging.canary import Canary, canary_for
-from planbound.engine.judging.canary.model import Project
-from planbound.engine.judging.outcome import Captured, Ending, Outcome
-from planbound.engine.judging.summary import read_junit
-from planbound.engine.judging.verdict import CanaryRun
-from planbound.plan.command import read_script
-from planbound.ports.cell import Request
-from planbound.usecases.corroborate import corroborate
+from planbound.cells.cell import Captured, CommandEnding, Outcome, Request
+from planbound.judging.canary import canary_for
+from planbound.judging.corroborate import corroborate
+from planbound.judging.verdict import CanaryRun
+from planbound.script import read_script
+from planbound.script.runners.runner import Canary, JudgedTree, read_junit
 from tests.needs import need, need_working
+from tests.project_environment import active_environment
+from tests.tables import first_always, one_fact
 
 NONCE = "ab12cd"
-PROJECT = Project((), lambda _path: None, NONCE)
+BINARIES = f"{active_environment()}/bin"
+PROJECT = JudgedTree((), lambda _path: None, NONCE)
 NAME = PROJECT.name
 Tree = Mapping[str, str]
 
@@ -44,22 +44,39 @@ PHPUNIT = """<phpunit><testsuites><testsuite name="a">
 <directory>./tests</directory></testsuite></testsuites></phpunit>"""
 
 
-def canary(runner: str, command: str, tree: Tree, taken: str = "") -> Canary | None:
+def canary(
+    runner: str, command: str, tree: Tree, taken: str = "", said: str | None = None
+) -> Canary | None:
     def read(path: str) -> bytes | None:
         return tree[path].encode() if path in tree else None
 
     script = read_script(command)
-    return canary_for(runner, script, list(tree), read, NONCE, lambda path: path == taken)
+    return canary_for(
+        runner, script, list(tree), read, NONCE, lambda path: path == taken, said=said
+    )
 
 
 def outcome(root: Path, command: str, added: Mapping[str, str]) -> tuple[int, str]:
     clean = {key: value for key, value in os.environ.items() if not key.startswith("PYTEST")}
     clean.pop("PYTHONPATH", None)
-    path = f"{Path(sys.executable).parent}:{clean['PATH']}"
-    done = subprocess.run(
+    path = f"{BINARIES}:{clean['PATH']}"
+    try:
+        done = _ended(root, command, {**clean, "PATH": path, **added})
+    except subprocess.TimeoutExpired:
+        if "-n 2" not in command:
+            raise
+        # On a busy machine the workers of xdist were once seen not to come up.
+        done = _ended(root, command, {**clean, "PATH": path, **added})
+    return done.returncode, done.stdout
+
+
+def _ended(
+    root: Path, command: str, environment: Mapping[str, str]
+) -> subprocess.CompletedProcess[str]:
+    return subprocess.run(
         ["bash", "-e", "-c", command],
         cwd=root,
-        env={**clean, "PATH": path, **added},
+        env=environment,
         stdin=subprocess.DEVNULL,
         stdout=subprocess.PIPE,
         stderr=subprocess.STDOUT,
@@ -67,7 +84,6 @@ def outcome(root: Path, command: str, added: Mapping[str, str]) -> tuple[int, st
         timeout=120,
         check=False,
     )
-    return done.returncode, done.stdout
 
 
 def run(root: Path, runner: str, command: str, tree: Tree) -> tuple[int, int, Canary]:
@@ -89,9 +105,9 @@ def told(root: Path, runner: str, command: str, tree: Tree) -> tuple[int, tuple[
         (root / path).write_bytes(content)
     for path, _content in made.programs:
         (root / path).chmod(0o755)
-    added = {key: value.replace("{workspace}", str(root)) for key, value in made.environment}
+    added = {key: value.replace("{workspace}", str(root)) for key, value, _ in made.environment}
     if "PATH" in added:
-        added["PATH"] += f":{Path(sys.executable).parent}:{os.environ['PATH']}"
+        added["PATH"] += f":{BINARIES}:{os.environ['PATH']}"
     return before, outcome(root, command, added), made
 
 
@@ -105,16 +121,18 @@ def all_failed(made: Canary, text: str) -> bool:
 
 @pytest.mark.parametrize(
     "command",
-    [
-        "pytest",
-        "pytest -q -k one",
-        "pytest tests/test_a.py::test_one",
-        "pytest -x --deselect tests/test_a.py::test_one",
-        "pytest -n 2",
-        "python -m pytest -m 'not slow' -W error -p no:cacheprovider",
-        "PYTHONPATH=tests pytest --strict-config --import-mode=importlib",
-        "cd tests && pytest",
-    ],
+    first_always(
+        [
+            "pytest",
+            "pytest -q -k one",
+            "pytest tests/test_a.py::test_one",
+            "pytest -x --deselect tests/test_a.py::test_one",
+            "pytest -n 2",
+            "python -m pytest -m 'not slow' -W error -p no:cacheprovider",
+            "PYTHONPATH=tests pytest --strict-config --import-mode=importlib",
+            "cd tests && pytest",
+        ]
+    ),
 )
 def test_an_honest_pytest_run_goes_red_and_reports_every_test(tmp_path: Path, command: str) -> None:
     before, after, made = run(tmp_path, "pytest", command, PYTEST)
@@ -126,6 +144,13 @@ def test_an_honest_pytest_run_goes_red_and_reports_every_test(tmp_path: Path, co
     assert {ids.pop(name) for name in made.names} == {"failed"}
     assert ids
     assert set(ids.values()) == {"passed"}
+
+
+@pytest.mark.parametrize(
+    "command", ["python -I -m pytest", "cd tests && python3 -E -m pytest -q test_a.py::test_one"]
+)
+def test_a_python_that_is_kept_apart_goes_red_too(tmp_path: Path, command: str) -> None:
+    test_an_honest_pytest_run_goes_red_and_reports_every_test(tmp_path / "a b", command)
 
 
 @pytest.mark.parametrize(
@@ -154,7 +179,7 @@ SUBVERTED = {
 }
 
 
-@pytest.mark.parametrize("conftest", SUBVERTED.values(), ids=SUBVERTED)
+@pytest.mark.parametrize("conftest", first_always(list(SUBVERTED.values())), ids=SUBVERTED)
 def test_a_subverted_pytest_run_stays_green(tmp_path: Path, conftest: str) -> None:
     tree = {**PYTEST, "conftest.py": conftest}
     assert run(tmp_path, "pytest", "pytest", tree)[:2] == (0, 0)
@@ -164,6 +189,7 @@ def test_a_run_that_only_lists_the_tests_stays_green(tmp_path: Path) -> None:
     assert run(tmp_path, "pytest", "pytest --collect-only", PYTEST)[:2] == (0, 0)
 
 
+@pytest.mark.thorough
 def test_a_run_of_pytest_inside_of_a_test_is_left_alone(tmp_path: Path) -> None:
     inner = "import subprocess, sys\ndef test_inner():\n    subprocess.run([sys.executable, '-m', "
     tree = {
@@ -204,14 +230,16 @@ def test_a_unittest_run_that_ends_itself_stays_green(tmp_path: Path) -> None:
 
 @pytest.mark.parametrize(
     "command",
-    [
-        "node --test",
-        "node --test test/*.mjs",
-        "node --test test/*.test.mjs test/*.mjs",
-        "node --test test/a.test.mjs",
-        "node --test --test-force-exit",
-        "node --test --test-reporter=spec",
-    ],
+    first_always(
+        [
+            "node --test",
+            "node --test test/*.mjs",
+            "node --test test/*.test.mjs test/*.mjs",
+            "node --test test/a.test.mjs",
+            "node --test --test-force-exit",
+            "node --test --test-reporter=spec",
+        ]
+    ),
 )
 def test_an_honest_node_run_goes_red(tmp_path: Path, command: str) -> None:
     need("node", "its test runner is looked at")
@@ -220,7 +248,7 @@ def test_an_honest_node_run_goes_red(tmp_path: Path, command: str) -> None:
     assert all_failed(made, text)
 
 
-@pytest.mark.parametrize("kind", ["", '"type": "module", '])
+@pytest.mark.parametrize("kind", first_always(["", '"type": "module", ']))
 def test_test_files_of_both_kinds_are_added_to(tmp_path: Path, kind: str) -> None:
     need("node", "its test runner is looked at")
     imports = "import test from 'node:test'" if kind else "const test = require('node:test')"
@@ -243,7 +271,7 @@ PATCHED = {
 }
 
 
-@pytest.mark.parametrize("text", PATCHED.values(), ids=PATCHED)
+@pytest.mark.parametrize("text", first_always(list(PATCHED.values())), ids=PATCHED)
 def test_what_a_product_undoes_in_one_process_of_node_is_seen(tmp_path: Path, text: str) -> None:
     need("node", "its test runner is looked at")
     tree = {**NODE, "test/b.test.mjs": "import test from 'node:test'; test('b', () => {});"}
@@ -259,7 +287,9 @@ def test_a_node_run_that_ends_itself_while_it_loads_stays_green(tmp_path: Path) 
     assert run(tmp_path, "node --test", "node --test", tree)[:2] == (0, 0)
 
 
-@pytest.mark.parametrize("command", ["cargo test --offline", "cargo test --no-fail-fast"])
+@pytest.mark.parametrize(
+    "command", first_always(["cargo test --offline", "cargo test --no-fail-fast"])
+)
 def test_an_honest_cargo_run_goes_red(tmp_path: Path, command: str) -> None:
     need_working("cargo", "--version")
     tree = {**CARGO, "tests/b.rs": "#[test]\nfn b() {}", "tests/c.rs": "#[test]\nfn c() {}\n"}
@@ -269,6 +299,7 @@ def test_an_honest_cargo_run_goes_red(tmp_path: Path, command: str) -> None:
     assert all_failed(made, text)
 
 
+@pytest.mark.thorough
 def test_every_package_of_a_workspace_goes_red(tmp_path: Path) -> None:
     need_working("cargo", "--version")
     tree = {
@@ -285,6 +316,7 @@ def test_every_package_of_a_workspace_goes_red(tmp_path: Path) -> None:
     assert all_failed(made, text), text
 
 
+@pytest.mark.thorough
 def test_a_program_of_cargo_that_ends_itself_is_seen_beside_others(tmp_path: Path) -> None:
     need_working("cargo", "--version")
     tree = {**CARGO, "tests/b.rs": "#[test]\nfn b() { std::process::exit(0) }\n"}
@@ -293,6 +325,7 @@ def test_a_program_of_cargo_that_ends_itself_is_seen_beside_others(tmp_path: Pat
     assert not all_failed(made, text)
 
 
+@pytest.mark.thorough
 def test_a_cargo_run_whose_tests_are_not_started_stays_green(tmp_path: Path) -> None:
     need_working("cargo", "--version")
     configuration = "[target.'cfg(all())']\nrunner = \"true\"\n"
@@ -316,6 +349,7 @@ def test_an_honest_go_run_goes_red_in_every_package(tmp_path: Path) -> None:
     assert all_failed(made, text)
 
 
+@pytest.mark.thorough
 def test_a_package_of_go_that_ends_itself_is_seen_beside_others(tmp_path: Path) -> None:
     need_working("go", "version")
     leaves = 'package b\n\nimport "syscall"\n\nfunc init() { syscall.Exit(0) }\n'
@@ -417,7 +451,7 @@ def test_a_canary_is_laid_where_the_runner_looks(
     assert made.names
 
 
-@pytest.mark.parametrize(
+@one_fact(
     ("runner", "command", "tree"),
     [
         ("unittest", "python -m unittest discover -p 'a_?'", {"a_1": ""}),
@@ -426,7 +460,10 @@ def test_a_canary_is_laid_where_the_runner_looks(
         ("pytest", "! pytest", PYTEST),
         ("pytest", "tox", PYTEST),
         ("pytest", "env -i pytest", PYTEST),
-        ("pytest", "python -I -m pytest", PYTEST),
+        ("pytest", "python -I -m pytest -x", PYTEST),
+        ("pytest", "python -I -m pytest", {**PYTEST, "pytest.ini": "[pytest]\naddopts = -x\n"}),
+        ("pytest", "env -i python -I -m pytest", PYTEST),
+        ("pytest", "sudo python3 -E -m pytest", PYTEST),
         ("pytest", "export PYTHONPATH=x; pytest", PYTEST),
         ("pytest", "pytest --lf", PYTEST),
         ("pytest", "cd $X && pytest", PYTEST),
@@ -458,6 +495,96 @@ def test_where_an_honest_run_might_stay_green_there_is_no_canary(
     assert canary(runner, command, tree) is None
 
 
+JEST = (
+    "const { add } = require('./add');\ntest('adds', () => {\n  expect(add(1, 1)).toBe(2);\n});\n"
+)
+IMPORTED = f"import {{ expect, test }} from '@jest/globals';\n{JEST}"
+CHOOSES = {"jest.config.js": "module.exports = { testMatch: ['**/*.check.js'] };"}
+
+
+@pytest.mark.parametrize(
+    ("runner", "command", "tree", "said", "grown"),
+    [
+        ("jest", "npx jest", {"a.test.js": JEST, "b.test.js": JEST}, None, "a.test.js b.test.js"),
+        ("jest", "jest a.test.js", {"a.test.js": JEST, "b.test.js": JEST}, None, "a.test.js"),
+        (
+            "jest",
+            "jest",
+            {**CHOOSES, "x/a.check.js": JEST, "a.test.js": JEST},
+            "\x1b[32mPASS\x1b[0m x/a.check.js (1.2 s)\nTests: 1 passed",
+            "x/a.check.js",
+        ),
+        (
+            "jest",
+            "jest -c other.js add",
+            {"a.test.js": JEST, "b.test.js": IMPORTED},
+            "PASS my project b.test.js\n",
+            "b.test.js",
+        ),
+        (
+            "jest",
+            "jest --bail",
+            {"a.test.js": JEST, "b.test.js": JEST},
+            "PASS b.test.js\nPASS a.test.js\n",
+            "b.test.js",
+        ),
+        (
+            "vitest",
+            "vitest run",
+            {"a.it.ts": IMPORTED.replace("@jest/globals", "vitest"), "vite.config.ts": "include"},
+            " ✓ |unit| a.it.ts (1 test) 2ms\n",
+            "a.it.ts",
+        ),
+        ("mocha", "mocha it.js b.js", {"b.js": "it('adds', () => {});"}, "", "b.js"),
+    ],
+)
+def test_more_tests_stand_at_the_end_of_the_files_that_run(
+    runner: str, command: str, tree: Tree, said: str | None, grown: str
+) -> None:
+    made = canary(runner, command, tree, said=said)
+    assert made is not None
+    assert sorted(path for path, _content in made.files) == sorted(grown.split())
+    for path, content in made.files:
+        assert content.startswith(tree[path].encode())
+    assert all(any(name.encode() in content for _, content in made.files) for name in made.names)
+
+
+@pytest.mark.parametrize(
+    "source",
+    [
+        JEST.replace("test(", "test.only("),
+        JEST.replace("test(", "fit("),
+        "import { test } from './fixtures';\n" + JEST,
+        "const test = require('./fixtures').extended;\n" + JEST,
+        "require('./shared').runs('adds');\n",
+    ],
+)
+def test_a_file_grows_only_where_what_is_added_surely_runs(source: str) -> None:
+    assert canary("jest", "jest", {**CHOOSES, "a.check.js": source}, said="PASS a.check.js") is None
+    beside = canary("jest", "jest", {"a.test.js": source}, said="PASS a.test.js")
+    assert beside is not None
+    assert [path for path, _content in beside.files] == [f"{NAME}.test.js"]
+
+
+@pytest.mark.parametrize("said", ["", "PASS gone.check.js", "Tests: 1 passed"])
+def test_what_a_configuration_chose_is_not_guessed(said: str) -> None:
+    tree = {**CHOOSES, "a.check.js": JEST, "a.test.js": JEST}
+    assert canary("jest", "jest", tree, said=said) is None
+    assert canary("jest", "jest -t adds", tree, said="PASS a.check.js") is None
+
+
+def test_an_added_test_looks_for_what_the_others_of_its_file_look_for() -> None:
+    made = canary("jest", "jest", {"a.test.js": JEST.replace("toBe(2)", "not.toBeNull()")})
+    assert made is not None
+    ((_path, content),) = made.files
+    assert re.findall(rb"\.(to\w+)", content) == [
+        b"toBeNull",
+        b"toBe",
+        b"toEqual",
+        b"toBeNull",
+    ]
+
+
 def judged(names: Mapping[str, str], stdout: str = "", code: int = 1) -> CanaryRun:
     """Return what comes of a run whose report says how the added tests ended."""
 
@@ -471,14 +598,14 @@ def judged(names: Mapping[str, str], stdout: str = "", code: int = 1) -> CanaryR
         ]
         report = f"<testsuite>{''.join(cases)}</testsuite>".encode()
         return Outcome(
-            Ending.EXITED,
+            CommandEnding.EXITED,
             exit_code=code,
             stdout=Captured(head=stdout.encode(), length=len(stdout)),
             collected=dict.fromkeys(request.collect, report),
         )
 
     tree = {path: text.encode() for path, text in PYTEST.items()}
-    return corroborate(
+    found = corroborate(
         run=ran,
         request=Request(command=("bash",), workspace="/w", environment={}),
         expectations=(),
@@ -489,7 +616,9 @@ def judged(names: Mapping[str, str], stdout: str = "", code: int = 1) -> CanaryR
         required=(),
         held_out=(),
         held_out_tests=(),
-    ).canary
+    )
+    assert found is not None
+    return found.canary
 
 
 def test_only_where_every_added_test_failed_the_run_is_red() -> None:

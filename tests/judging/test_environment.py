@@ -4,26 +4,27 @@ from __future__ import annotations
 
 import os
 import sys
+from collections.abc import Callable
 from pathlib import Path
 
 import pytest
 
 from planbound.agents.program import Program as AgentProgram
-from planbound.engine.agents import AgentRules
-from planbound.engine.judging.case import cases
-from planbound.engine.judging.verdict import Verdict
+from planbound.cells.cell import Cell
+from planbound.cells.choose import PROGRAM, BubblewrapCell, CopyCell, LandlockCell, NamespaceCell
+from planbound.cells.scratch import Scratch
+from planbound.judging.case import cases
+from planbound.judging.context import judging_context, scratch
+from planbound.judging.judge import observe
+from planbound.judging.verdict import Verdict
 from planbound.plan.parse import parse
-from planbound.shell.cell.bare import BareCell
-from planbound.shell.cell.bubblewrap import PROGRAM, BubblewrapCell
-from planbound.shell.cell.copied import CopyCell, LandlockCell
-from planbound.shell.cell.namespaces import NamespaceCell
-from planbound.usecases.baseline import observe
-from planbound.wiring.judging import make_bench, scratch
-from planbound.wiring.parts import Parts
+from planbound.workspace.agents import AgentRules
+from planbound.workspace.context import Context
+from tests.cells.cell_bench import by_strength
 from tests.needs import need
 from tests.program import Program
 from tests.project_environment import make_environment
-from tests.run.bench import BARE, Bench, Step
+from tests.run.bench import Bench, Step
 
 PLAN = """\
 ---
@@ -49,12 +50,11 @@ owner: tester
 {contract}
 ```
 """
-KINDS = {
+KINDS: dict[str, Callable[[Scratch], Cell]] = {
     "namespaces": NamespaceCell,
     "bubblewrap": BubblewrapCell,
     "landlock": LandlockCell,
     "copy": CopyCell,
-    "bare": BareCell,
 }
 
 
@@ -65,17 +65,14 @@ def observed(folder: Path, kind: str, contract: str) -> Verdict:
     root, state = folder / "workspace", folder / "state"
     (root / ".harness").mkdir(parents=True, exist_ok=True)
     state.mkdir(exist_ok=True)
-    parts = Parts(workspace=str(root), state=str(state))
-    cell = BareCell() if kind == "bare" else KINDS[kind](scratch(parts))
-    bench = make_bench(parts, cell)
-    if kind == "bare":
-        bench = bench._replace(bare=True)
+    context = Context(workspace=str(root), state=str(state))
+    bench = judging_context(context, KINDS[kind](scratch(context)))
     plan = parse(PLAN.format(contract=contract).encode(), path="PLAN-it.md")
     return next(observe(bench, cases(plan)))
 
 
 @pytest.mark.requirement("environment.found", "environment.none-of-ours")
-@pytest.mark.parametrize("kind", KINDS)
+@pytest.mark.parametrize("kind", by_strength(tuple(KINDS)))
 def test_an_environment_outside_is_shown_whole(
     kind: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -104,7 +101,7 @@ def test_an_environment_outside_is_shown_whole(
 
 
 @pytest.mark.requirement("environment.broken")
-@pytest.mark.parametrize("kind", ["namespaces", "bare"])
+@pytest.mark.parametrize("kind", by_strength(["namespaces", "copy"]))
 def test_a_broken_environment_judges_nothing_that_could_need_it(kind: str, tmp_path: Path) -> None:
     prefix = make_environment(tmp_path / "workspace" / ".venv", packages=False)
     (prefix / "bin" / "python").unlink()
@@ -134,7 +131,7 @@ def test_a_package_of_ours_does_not_stand_in_for_the_projects(program: Program) 
 
 @pytest.mark.requirement("environment.none-of-ours", "environment.found")
 def test_an_agent_works_with_the_projects_programs(tmp_path: Path) -> None:
-    bench = Bench(tmp_path, settings=BARE)
+    bench = Bench(tmp_path)
     prefix = make_environment(bench.workspace / ".venv", packages=False)
     work = 'printf "%s\\n" "$PATH" "$VIRTUAL_ENV" "$(command -v planbound || echo none)" > src/a'
     step = Step("make a", work=work, contract="test -s src/a")

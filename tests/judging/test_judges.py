@@ -6,10 +6,10 @@ import json
 
 import pytest
 
-from planbound.engine.judging.judges import Judges, judge_paths
-from planbound.engine.judging.runners import runner_named
-from planbound.plan.command import read_script
+from planbound.judging.canary import runner_named
+from planbound.judging.judges import Judges, judge_paths
 from planbound.plan.glob import parse_glob
+from planbound.script import read_script
 
 Tree = dict[str, str]
 

@@ -2,12 +2,11 @@
 
 from __future__ import annotations
 
-import pytest
+from planbound.judging.protection import runs_by_itself
+from tests.tables import one_fact
 
-from planbound.engine.judging.planted import runs_by_itself
 
-
-@pytest.mark.parametrize(
+@one_fact(
     ("path", "word"),
     [
         ("conftest.py", "before the tests"),
@@ -52,7 +51,7 @@ def test_a_file_that_runs_by_itself_is_told_with_a_reason(path: str, word: str) 
     assert word in (runs_by_itself(path) or "")
 
 
-@pytest.mark.parametrize(
+@one_fact(
     "path",
     [
         "src/app/types.py",

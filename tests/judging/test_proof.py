@@ -4,15 +4,15 @@ from __future__ import annotations
 
 import pytest
 
-from planbound.engine.judging.case import demands_red
-from planbound.engine.judging.proof import Before, Look, Result, held, proof_of, tally
-from planbound.engine.judging.verdict import VerdictKind
+from planbound.journal.event import Result, VerdictKind
+from planbound.judging.case import demands_red
 from planbound.plan.model import Baseline
+from planbound.state.step import Before, Look, held, proof_of, tally
 
 NOW = "the tree that was judged"
 UNCHANGED = "before, and no file changed since"
-GREEN = Look("pass", "earlier")
-RED = Look("fail", "earlier")
+GREEN = Look(VerdictKind.PASS, "earlier")
+RED = Look(VerdictKind.FAIL, "earlier")
 
 
 @pytest.mark.requirement("run.holds")
@@ -27,11 +27,11 @@ RED = Look("fail", "earlier")
         (None, RED, Result.PROVED, "it was red when the plan was approved"),
         (None, GREEN, Result.HOLDS, "it was green before the work"),
         (None, None, Result.HOLDS, "nobody saw it red"),
-        (Look("tampered", "earlier"), None, Result.HOLDS, "nobody saw it red"),
-        (Look("tampered"), RED, Result.PROVED, "it was red when the plan was approved"),
-        (Look("fail", NOW), RED, Result.HOLDS, "it was `fail` before, and no file changed since"),
-        (Look("killed", NOW), None, Result.HOLDS, f"it was `killed` {UNCHANGED}"),
-        (Look("fail", ""), None, Result.PROVED, "it was red before the work"),
+        (Look(VerdictKind.TAMPERED, "earlier"), None, Result.HOLDS, "nobody saw it red"),
+        (Look(VerdictKind.TAMPERED), RED, Result.PROVED, "it was red when the plan was approved"),
+        (Look(VerdictKind.FAIL, NOW), RED, Result.HOLDS, f"it was `fail` {UNCHANGED}"),
+        (Look(VerdictKind.KILLED, NOW), None, Result.HOLDS, f"it was `killed` {UNCHANGED}"),
+        (Look(VerdictKind.FAIL, ""), None, Result.PROVED, "it was red before the work"),
     ],
 )  # fmt: skip
 def test_a_pass_is_proved_by_a_red_that_was_seen_on_other_files(
@@ -44,7 +44,7 @@ def test_a_pass_is_proved_by_a_red_that_was_seen_on_other_files(
 @pytest.mark.requirement("run.holds")
 @pytest.mark.parametrize("kind", ["fail", "vacuous", "unrunnable", "timeout", "killed", "flaky"])
 def test_whatever_did_not_pass_was_not_green(kind: str) -> None:
-    assert proof_of(Before(Look(VerdictKind(kind).value, "earlier")), NOW).result is Result.PROVED
+    assert proof_of(Before(Look(VerdictKind(kind), "earlier")), NOW).result is Result.PROVED
 
 
 @pytest.mark.requirement("run.holds-red")

@@ -4,24 +4,24 @@ from __future__ import annotations
 
 import pytest
 
-from planbound.engine.judging.caches import CACHE_NAMES
-from planbound.engine.judging.judges import Judges
-from planbound.engine.judging.protection import protect
-from planbound.engine.judging.scope import Scope
-from planbound.engine.manifest import Change, ChangeKind, Entry, EntryType
+from planbound.judging.case import CACHE_NAMES, Scope
+from planbound.judging.judges import Judges
+from planbound.judging.protection import protect
 from planbound.plan.glob import parse_glob
+from planbound.workspace.manifest import ChangeKind, Entry, EntryType, TreeChange
+from tests.tables import one_fact
 
 pytestmark = pytest.mark.requirement("judging.caches")
 NO_JUDGES = Judges(frozenset(), frozenset(), frozenset())
 SCOPE = Scope((parse_glob("src/**"),))
 
 
-def added(path: str, kind: EntryType) -> Change:
-    return Change(path, ChangeKind.ADDED, None, Entry(kind, 0o777, 0, b"somewhere"))
+def added(path: str, kind: EntryType) -> TreeChange:
+    return TreeChange(path, ChangeKind.ADDED, None, Entry(kind, 0o777, 0, b"somewhere"))
 
 
-@pytest.mark.parametrize("name", sorted(CACHE_NAMES))
-@pytest.mark.parametrize("kind", [EntryType.LINK, EntryType.FILE, EntryType.OTHER])
+@one_fact("name", sorted(CACHE_NAMES))
+@one_fact("kind", [EntryType.LINK, EntryType.FILE, EntryType.OTHER])
 def test_a_cache_that_is_no_folder_is_removed_and_named(name: str, kind: EntryType) -> None:
     outside = protect([added(name, kind)], NO_JUDGES, SCOPE)
     assert outside.removed == (name,)

@@ -4,9 +4,9 @@ from __future__ import annotations
 
 import pytest
 
-from planbound.engine.judging.reproduction import wants_failures
-from planbound.plan.command import read_script
+from planbound.judging.reproduction import wants_failures
 from planbound.plan.model import Contains, ExitCodeIs, Stream
+from planbound.script import read_script
 
 PASS = [ExitCodeIs(0)]
 

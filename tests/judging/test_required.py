@@ -4,9 +4,10 @@ from __future__ import annotations
 
 import pytest
 
-from planbound.engine.judging.required import missing_tests, required_tests
-from planbound.engine.judging.required_names import missing_names, required_names
-from planbound.plan.command import read_script
+from planbound.judging.meaning import missing_names, required_names
+from planbound.script import read_script
+from planbound.script.runners.pytest import missing_tests, required_tests
+from tests.tables import one_fact
 
 PLAIN = b"""
 import pytest
@@ -35,7 +36,7 @@ ALL = ("test_a", "test_b", "test_c", "TestX::test_y", "TestX::TestInner::test_z"
 
 
 def names(command: str, judges: dict[str, bytes]) -> tuple[str, ...]:
-    return required_tests(read_script(command), judges)
+    return required_tests(read_script(command).calls, judges)
 
 
 @pytest.mark.parametrize(
@@ -94,7 +95,7 @@ def test_where_tests_are_selected_none_is_required(command: str) -> None:
     assert names(command, {"tests/test_a.py": PLAIN}) == ()
 
 
-@pytest.mark.parametrize(
+@one_fact(
     "text",
     [
         "@pytest.mark.skip\ndef test_x(): ...",

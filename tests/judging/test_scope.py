@@ -4,9 +4,9 @@ from __future__ import annotations
 
 import pytest
 
-from planbound.engine.judging.scope import Scope, outside
-from planbound.engine.manifest import Change, ChangeKind, Entry, EntryType
+from planbound.judging.case import Scope, outside
 from planbound.plan.glob import parse_glob
+from planbound.workspace.manifest import ChangeKind, Entry, EntryType, TreeChange
 
 FILE = EntryType.FILE
 FOLDER = EntryType.DIRECTORY
@@ -15,13 +15,13 @@ SUMMARY = EntryType.SUMMARY
 
 def change(
     path: str, kind: ChangeKind = ChangeKind.ADDED, type_: EntryType = EntryType.FILE
-) -> Change:
+) -> TreeChange:
     entry = Entry(type_, 0o644, 1, b"x")
     before = None if kind is ChangeKind.ADDED else entry._replace(content=b"w")
-    return Change(path, kind, before, None if kind is ChangeKind.REMOVED else entry)
+    return TreeChange(path, kind, before, None if kind is ChangeKind.REMOVED else entry)
 
 
-def is_outside(item: Change, *patterns: str) -> bool:
+def is_outside(item: TreeChange, *patterns: str) -> bool:
     return bool(outside([item], Scope(tuple(parse_glob(each) for each in patterns))))
 
 

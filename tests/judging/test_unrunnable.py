@@ -4,14 +4,15 @@ from __future__ import annotations
 
 import pytest
 
-from planbound.engine.judging.meaning import meaning
-from planbound.engine.judging.outcome import Captured, Ending, Outcome
-from planbound.engine.judging.scope import Scope
-from planbound.engine.judging.summary import read_summary
-from planbound.engine.judging.unrunnable import Surroundings, examined, may_use_python
-from planbound.engine.judging.verdict import Finding, VerdictKind
-from planbound.plan.command import read_script
+from planbound.cells.cell import Captured, CommandEnding, Outcome
+from planbound.journal.event import VerdictKind
+from planbound.judging.case import Scope
+from planbound.judging.meaning import meaning
+from planbound.judging.unrunnable import WhereItRan, examined, may_use_python
+from planbound.judging.verdict import VerdictReason
 from planbound.plan.glob import parse_glob
+from planbound.script import read_script
+from planbound.script.runners import read_summary
 
 PYPROJECT = """\
 [project]
@@ -34,16 +35,16 @@ def judged(
     touches: tuple[str, ...] | None = ("src/**",),
     files: tuple[str, ...] = (),
     network: bool = False,
-) -> Finding:
+) -> VerdictReason:
     kept = {"pyproject.toml": PYPROJECT.encode(), "package.json": PACKAGE.encode()}
     data = said.encode()
     outcome = Outcome(
-        ending=Ending.EXITED,
+        ending=CommandEnding.EXITED,
         exit_code=code,
         stderr=Captured(head=data, tail=b"", length=len(data), sha256=""),
     )
     scope = Scope(None if touches is None else tuple(map(parse_glob, touches)))
-    around = Surroundings(network, "do something", scope, frozenset(files), kept.get)
+    around = WhereItRan(network, "do something", scope, frozenset(files), kept.get)
     summary = read_summary(said)
     return examined(meaning(outcome, [], summary), outcome, summary, around)
 
@@ -57,6 +58,20 @@ def judged(
         ("/usr/bin/python3: No module named respx", 1, "Python has no module `respx`"),
         ("bash: line 1: pytest: command not found", 127, "`pytest` was not found"),
         ("sh: 1: jest: not found", 127, "`jest` was not found"),
+        (
+            "bash: line 1: /x/.venv/bin/pytest: cannot execute: required file not found",
+            127,
+            "`pytest` is there, and the interpreter in its first line is not",
+        ),
+        (
+            "bash: /x/bin/pytest: /old/bin/python: bad interpreter: No such file or directory",
+            127,
+            "`pytest` is there, and `/old/bin/python` is not",
+        ),
+        ("tests/run.sh: line 8: ./tools/sum: No such file or directory", 127, "was not found"),
+        ("tests/run.sh: line 8: /opt/sum: No such file or directory", 127, "was not found"),
+        ("tests/run.sh: line 8: ../sum: No such file or directory", 127, "was not found"),
+        ("/usr/bin/env: 'node': No such file or directory", 127, "was not found"),
         ("E   ModuleNotFoundError: No module named 'httpx'", 2, "`httpx` is declared"),
         ("ModuleNotFoundError: No module named 'yaml'", 1, "`pyyaml` is declared"),
         ("Error: Cannot find module 'vite'\nRequire stack:", 1, "`vite` is declared"),
@@ -148,3 +163,14 @@ def test_a_service_that_cannot_be_asked_is_unrunnable(said: str, code: int, reas
     assert found.kind is VerdictKind.UNRUNNABLE
     assert reason in found.reason
     assert "[contracts]" in found.reason
+
+
+@pytest.mark.requirement("verdict.unrunnable", "verdict.fail")
+@pytest.mark.parametrize("touches", [None, ("bin/sum",), ("bin/**",)])
+def test_a_program_that_the_work_may_write_is_not_there_yet(
+    touches: tuple[str, ...] | None,
+) -> None:
+    said = "tests/run.sh: line 8: ./bin/sum: No such file or directory"
+    found = judged(said, 127, touches=touches)
+    assert (found.kind.value, found.reason) == ("fail", "exit 127: there is no `./bin/sum` yet")
+    assert judged(said, 127, touches=touches, files=("bin/sum",)).kind.value == "unrunnable"

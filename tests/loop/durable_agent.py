@@ -1,4 +1,4 @@
-"""An agent of pydantic-ai in a DBOS workflow: `python durable_agent.py FOLDER [crash]`.
+"""An agent of pydantic-ai in a DBOS workflow: `python -m tests.loop.durable_agent FOLDER [crash]`.
 
 It says twice that it is done before it is; with `crash` the process dies in the fourth request.
 """

@@ -53,6 +53,7 @@ def test_three_files_shows_who_is_sent_back_and_what_a_plan_costs(tmp_path: Path
     assert tokens > int(careful[4])
 
 
+@pytest.mark.thorough
 @pytest.mark.parametrize(
     ("example", "last"),
     [

@@ -5,8 +5,6 @@ from __future__ import annotations
 import asyncio
 import os
 import pickle
-import subprocess
-import sys
 from collections import Counter
 from collections.abc import AsyncIterator, Callable
 from pathlib import Path
@@ -28,6 +26,8 @@ from pydantic_ai.models.function import AgentInfo, FunctionModel
 
 import planbound
 from planbound.loop.pydantic_ai import PlanCapability
+from tests.forked import Place, Started
+from tests.program import Outcome, outcome
 
 HELD = "holds (it was green before the work)"
 STEP = {"title": "Write the greeting", "check": {"file_exists": {"path": "hello.txt"}}}
@@ -329,22 +329,18 @@ def test_incomplete_plans_can_be_stored() -> None:
 def test_a_crashed_workflow_goes_on_and_the_gate_is_not_asked_twice(
     folder: Path, tmp_path: Path
 ) -> None:
-    def run(*arguments: str) -> subprocess.CompletedProcess[str]:
-        script = Path(__file__).with_name("durable_agent.py")
-        return subprocess.run(
-            [sys.executable, str(script), str(tmp_path), *arguments],
-            capture_output=True,
-            text=True,
-            timeout=120,
-            check=False,
-            env=dict(os.environ),
-        )
+    def run(*arguments: str) -> Outcome:
+        words = ["tests.loop.durable_agent", str(tmp_path), *arguments]
+        place = Place(tmp_path, os.environ, libraries="models")
+        with Started(words, place, module=True) as process:
+            out, err = process.communicate(timeout=120)
+        return outcome(process.wait(), out, err)
 
-    assert run("crash").returncode == 9
+    assert run("crash").code == 9
     done = run()
-    assert done.returncode == 0, done.stdout + done.stderr
-    assert done.stdout.splitlines()[0] == "done 3"
-    assert done.stdout.count("planbound.check") == 3
+    assert done.code == 0, done.out + done.err
+    assert done.out.splitlines()[0] == "done 3"
+    assert done.out.count("planbound.check") == 3
     assert (tmp_path / "requests").read_text().split() == ["0", "1", "2", "3", "3"]
     session = planbound.open_session(str(folder), session="durable", plan="say-hello")
     assert decided(session) == (2, 1, 0)

@@ -6,14 +6,15 @@ import subprocess
 from pathlib import Path
 
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
-from planbound.plan.command import Call, FileUse, Script, read_script
-from planbound.plan.command.call import MAXIMUM_DEPTH, MAXIMUM_LENGTH
-from planbound.plan.command.prompt import find_prefixes, without_prefixes
-from planbound.plan.command.runner import may_run_tests
-from planbound.plan.command.status import Reason, deciding_calls, why_unfailing
+from planbound.script import Call, FileUse, Script, read_script
+from planbound.script.call import MAXIMUM_DEPTH, MAXIMUM_LENGTH, find_prefixes, without_prefixes
+from planbound.script.runners import may_run_tests
+from planbound.script.status import Reason, deciding_calls, why_unfailing
+from tests.examples import examples
+from tests.tables import one_fact
 
 COMMANDS = [
     "pytest tests/billing -x",
@@ -70,7 +71,7 @@ def test_a_command_has_a_name_arguments_and_its_place() -> None:
     assert [text[word.start : word.end] for word in call.arguments] == ["-q", "tests/a.py"]
 
 
-@pytest.mark.parametrize(
+@one_fact(
     ("written", "value"),
     [
         ("a.txt", "a.txt"),
@@ -179,7 +180,7 @@ def test_a_command_in_a_substitution_is_nested_and_not_negated() -> None:
     assert (inner.negated, inner.nested) == (False, True)
 
 
-@pytest.mark.parametrize(
+@one_fact(
     ("text", "name", "wrappers"),
     [
         ("env X=1 Y=2 pytest", "pytest", ["env"]),
@@ -268,7 +269,7 @@ def test_places_are_characters_not_bytes() -> None:
 # -- files -------------------------------------------------------------------------------------
 
 
-@pytest.mark.parametrize(
+@one_fact(
     ("text", "expected"),
     [
         (
@@ -542,7 +543,7 @@ def check_places(script: Script) -> None:
     deciding_calls(script)
 
 
-@settings(max_examples=300, deadline=None)
+@examples(300)
 @given(st.text(max_size=200))
 def test_any_text_is_read(text: str) -> None:
     check_places(read_script(text))
@@ -555,13 +556,13 @@ TOKENS = st.sampled_from(
 )
 
 
-@settings(max_examples=500, deadline=None)
+@examples(500)
 @given(st.lists(TOKENS, max_size=40).map(" ".join))
 def test_any_mixture_of_shell_is_read(text: str) -> None:
     check_places(read_script(text))
 
 
-@settings(max_examples=500, deadline=None)
+@examples(500)
 @given(
     st.sampled_from(COMMANDS),
     st.lists(

@@ -2,16 +2,16 @@
 
 from __future__ import annotations
 
-import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from planbound.plan.conflict_copy import conflict_of, is_left_by_editor
+from planbound.plan.slug import conflict_of, is_left_by_editor
+from tests.tables import one_fact
 
 NAMES = frozenset({"PLAN.md", "PLAN-foo.md", "progress-foo.md", "active-plan"})
 
 
-@pytest.mark.parametrize(
+@one_fact(
     ("name", "original"),
     [
         ("PLAN-foo (conflicted copy 2026-01-02).md", "PLAN-foo.md"),
@@ -53,7 +53,7 @@ def test_a_copy_is_known_with_its_original(name: str, original: str) -> None:
     assert conflict_of(name, NAMES | {name}) == original
 
 
-@pytest.mark.parametrize(
+@one_fact(
     "name",
     [
         *sorted(NAMES),

@@ -8,13 +8,14 @@ import re
 from pathlib import Path
 
 import pytest
-from hypothesis import assume, given, settings
+from hypothesis import assume, given
 from hypothesis import strategies as st
 
 from planbound.plan.digest import canonical, digest
 from planbound.plan.edit import set_plan_status, set_step_status
 from planbound.plan.model import Command, PlanStatus, StepStatus
 from planbound.plan.parse import parse
+from tests.examples import examples
 from tests.plan.strategies import FIXTURES, REAL, plan_texts
 
 GOLDEN = Path(__file__).parents[1] / "fixtures" / "digests.json"
@@ -44,14 +45,14 @@ def reflow(text: str, seed: int) -> str:
 
 
 @pytest.mark.requirement("language.digest")
-@settings(max_examples=150, deadline=None)
+@examples(150)
 @given(TEXTS, st.integers())
 def test_white_space_outside_code_is_not_meaning(text: str, seed: int) -> None:
     assert digest(parse(reflow(text, seed))) == digest(parse(text))
 
 
 @pytest.mark.requirement("language.digest")
-@settings(max_examples=100, deadline=None)
+@examples(100)
 @given(TEXTS)
 def test_line_ends_and_byte_order_mark_are_not_meaning(text: str) -> None:
     expected = digest(parse(text))
@@ -61,7 +62,7 @@ def test_line_ends_and_byte_order_mark_are_not_meaning(text: str) -> None:
 
 
 @pytest.mark.requirement("language.digest")
-@settings(max_examples=100, deadline=None)
+@examples(100)
 @given(TEXTS, st.data())
 def test_ticking_statuses_is_not_meaning(text: str, data: st.DataObject) -> None:
     plan = parse(text)
@@ -91,7 +92,7 @@ WORDS = re.compile(r"[A-Za-z]{3,}")
 
 
 @pytest.mark.requirement("language.digest")
-@settings(max_examples=300, deadline=None)
+@examples(300)
 @given(st.sampled_from(REAL), st.data())
 def test_any_changed_word_of_the_meaning_is_another_digest(text: str, data: st.DataObject) -> None:
     body = text.index("# ")
@@ -103,7 +104,7 @@ def test_any_changed_word_of_the_meaning_is_another_digest(text: str, data: st.D
 
 
 @pytest.mark.requirement("language.digest")
-@settings(max_examples=300, deadline=None)
+@examples(300)
 @given(st.sampled_from(REAL), st.data())
 def test_any_changed_byte_of_a_contract_is_another_digest(text: str, data: st.DataObject) -> None:
     plan = parse(text)

@@ -3,19 +3,20 @@
 from __future__ import annotations
 
 import pytest
-from hypothesis import assume, given, settings
+from hypothesis import assume, given
 from hypothesis import strategies as st
 
 from planbound.plan.edit import set_plan_status, set_step_status
 from planbound.plan.model import PlanStatus, StepStatus
 from planbound.plan.parse import parse
+from tests.examples import examples
 from tests.plan.strategies import ANY_TEXT, REAL, plan_texts
 
 TEXTS = st.one_of(st.sampled_from(REAL), plan_texts(), ANY_TEXT)
 
 
 @pytest.mark.requirement("language.edit")
-@settings(max_examples=200, deadline=None)
+@examples(200)
 @given(TEXTS, st.sampled_from(StepStatus), st.data())
 def test_setting_a_step_status_changes_only_its_own_lines(
     text: str, status: StepStatus, data: st.DataObject
@@ -40,7 +41,7 @@ def test_setting_a_step_status_changes_only_its_own_lines(
 
 
 @pytest.mark.requirement("language.edit")
-@settings(max_examples=150, deadline=None)
+@examples(150)
 @given(st.one_of(st.sampled_from(REAL), plan_texts()), st.sampled_from(StepStatus), st.data())
 def test_a_status_that_was_set_is_read_back(
     text: str, status: StepStatus, data: st.DataObject
@@ -49,12 +50,12 @@ def test_a_status_that_was_set_is_read_back(
     place = data.draw(st.integers(0, len(plan.steps) - 1))
     after = set_step_status(plan, plan.steps[place], status)
     found = after.steps[place].status
-    assert (found.value if found else StepStatus.PENDING) is status
+    assert (found.value if found else StepStatus.PENDING) is status.in_file
     assert after.steps[place].title == plan.steps[place].title
 
 
 @pytest.mark.requirement("language.edit")
-@settings(max_examples=150, deadline=None)
+@examples(150)
 @given(st.one_of(st.sampled_from(REAL), plan_texts()), st.sampled_from(PlanStatus))
 def test_setting_the_plan_status_changes_one_line(text: str, status: PlanStatus) -> None:
     plan = parse(text.replace("\n", "\r\n"))

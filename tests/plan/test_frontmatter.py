@@ -5,9 +5,8 @@ from __future__ import annotations
 from hypothesis import example, given
 from hypothesis import strategies as st
 
-from planbound.plan.frontmatter.plain import read_plain
-from planbound.plan.frontmatter.value import Other, Pairs, Sequence
-from planbound.plan.frontmatter.yaml import FrontmatterError, read_yaml
+from planbound.plan.frontmatter import Other, Pairs, WordList, read_plain
+from planbound.plan.frontmatter_yaml import FrontmatterError, read_yaml
 from planbound.source import Located, Source
 
 SCALAR = st.sampled_from(
@@ -33,7 +32,7 @@ def plain(pairs: Pairs) -> list[object]:
     found: list[object] = []
     for key, value in pairs:
         match value:
-            case Sequence():
+            case WordList():
                 found.append((key.value, [item.value for item in value.items]))
             case Located():
                 found.append((key.value, value.value))

@@ -10,6 +10,8 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from planbound.plan.glob import Glob, GlobError, GlobProblem, meeting_pairs, parse_glob
+from tests.examples import examples
+from tests.tables import one_fact
 
 # --- An independent reading of the rules: naive, exponential, over text. ---
 
@@ -113,7 +115,7 @@ SOME_PATHS = st.lists(
     max_size=5,
 ).map("/".join)
 
-thorough = settings(deadline=None, max_examples=400)
+thorough = examples(400)
 
 
 def intersect(left: str, right: str) -> bool:
@@ -123,7 +125,7 @@ def intersect(left: str, right: str) -> bool:
 # --- Examples. ---
 
 
-@pytest.mark.parametrize(
+@one_fact(
     ("pattern", "matched", "unmatched"),
     [
         ("a.py", ["a.py", "./a.py"], ["A.py", "aXpy", "b/a.py", "a.py/b", "a.py/"]),
@@ -170,7 +172,7 @@ def test_a_pattern_matches_what_its_wildcards_say(
     assert [path for path in unmatched if glob.matches(path)] == []
 
 
-@pytest.mark.parametrize(
+@one_fact(
     ("text", "problem"),
     [
         ("", GlobProblem.INVALID),

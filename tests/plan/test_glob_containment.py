@@ -6,8 +6,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from planbound.plan.glob import parse_glob
-from planbound.plan.glob.containment import within
+from planbound.plan.glob import parse_glob, within
 from tests.plan.test_glob import DEEP, PATHS, SHALLOW, SOME_PATHS, thorough
 
 

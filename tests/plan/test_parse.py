@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable
 
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 
 from planbound.plan.model import (
     Attest,
@@ -22,7 +22,9 @@ from planbound.plan.model import (
     Stream,
 )
 from planbound.plan.parse import parse, write
+from tests.examples import examples
 from tests.plan.strategies import ANY_BYTES, FIXTURES, plan_texts
+from tests.tables import one_fact
 
 
 def faults(plan: Plan) -> list[str]:
@@ -37,14 +39,14 @@ def step_plan(body: str) -> Plan:
 
 
 @pytest.mark.requirement("language.lossless")
-@settings(max_examples=400, deadline=None)
+@examples(400)
 @given(ANY_BYTES)
 def test_write_of_parse_is_the_identity_for_any_bytes(data: bytes) -> None:
     assert write(parse(data)) == data
 
 
 @pytest.mark.requirement("language.lossless")
-@pytest.mark.parametrize(
+@one_fact(
     "change",
     [
         lambda data: data,
@@ -57,7 +59,7 @@ def test_write_of_parse_is_the_identity_for_any_bytes(data: bytes) -> None:
         lambda data: data.replace(b"  ", b"\t"),
     ],
 )
-@pytest.mark.parametrize("name", ["bug-fix", "extraction", "migration"])
+@one_fact("name", ["bug-fix", "extraction", "migration"])
 def test_real_plans_survive_in_every_encoding_of_their_lines(
     name: str, change: Callable[[bytes], bytes]
 ) -> None:
@@ -65,7 +67,7 @@ def test_real_plans_survive_in_every_encoding_of_their_lines(
     assert write(parse(data)) == data
 
 
-@settings(max_examples=200, deadline=None)
+@examples(200)
 @given(ANY_BYTES)
 def test_every_span_lies_within_the_text(data: bytes) -> None:
     plan = parse(data)
@@ -91,7 +93,7 @@ def test_bytes_that_are_not_utf8_are_a_fault_at_their_place() -> None:
     assert "0xe9" in fault.finding.message
 
 
-@settings(max_examples=100, deadline=None)
+@examples(100)
 @given(plan_texts())
 def test_sound_plans_have_no_faults_whatever_their_tasks_hold(text: str) -> None:
     assert faults(parse(text)) == []

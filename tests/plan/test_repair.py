@@ -3,12 +3,13 @@
 from __future__ import annotations
 
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 
 from planbound.plan.digest import digest
 from planbound.plan.model import Plan
 from planbound.plan.parse import parse
 from planbound.plan.repair import repair
+from tests.examples import examples
 from tests.plan.strategies import ANY_TEXT, REAL, plan_texts
 
 FRONT = "---\ntype: plan\nstatus: draft\nowner: orchestrator\n---\n\n"
@@ -23,7 +24,7 @@ def only_step(text: str) -> str:
 
 
 @pytest.mark.requirement("language.repair")
-@settings(max_examples=250, deadline=None)
+@examples(250)
 @given(ANY_TEXT)
 def test_what_was_mended_needs_no_mending_again(text: str) -> None:
     once = repair(parse(text)).plan
@@ -31,7 +32,7 @@ def test_what_was_mended_needs_no_mending_again(text: str) -> None:
 
 
 @pytest.mark.requirement("language.repair")
-@settings(max_examples=100, deadline=None)
+@examples(100)
 @given(plan_texts())
 def test_mending_a_sound_plan_does_not_change_its_meaning(text: str) -> None:
     assert digest(repair(parse(text)).plan) == digest(parse(text))

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable
 
 import pytest
-from hypothesis import HealthCheck, assume, given, settings
+from hypothesis import assume, given
 from hypothesis import strategies as st
 
 from planbound.plan.digest import step_digest
@@ -16,7 +16,6 @@ from planbound.plan.revise import (
     MoveStep,
     RemoveStep,
     ReorderSteps,
-    RevisionError,
     SwapSteps,
     move_step,
     remove_step,
@@ -24,8 +23,11 @@ from planbound.plan.revise import (
     revise,
     swap_steps,
 )
-from planbound.verify.graph import Graph
+from planbound.plan.rewrite import RevisionError
+from planbound.verify.subject import StepGraph
+from tests.examples import examples
 from tests.plan.strategies import ANY_TEXT, FIXTURES, REAL, SENTENCE, plan_texts
+from tests.tables import one_fact
 
 pytestmark = pytest.mark.requirement("language.revise")
 
@@ -52,8 +54,8 @@ def headings_of(text: str) -> list[str]:
 DIAMOND = ("1. A", "2. B (depends on 1)", "3. C (depends on 1)", "4. D (depends on 2, 3)")
 
 
-@pytest.mark.parametrize("newline", ["\n", "\r\n"])
-@pytest.mark.parametrize(
+@one_fact("newline", ["\n", "\r\n"])
+@one_fact(
     ("before", "change", "after"),
     [
         # a removal
@@ -178,7 +180,7 @@ def test_a_title_and_a_field_together() -> None:
     assert changed == "## Steps\n### 1. A\n### 2. C (depends on none)\n**depends:** 1\n"
 
 
-@pytest.mark.parametrize(
+@one_fact(
     ("headings", "change", "reason"),
     [
         (DIAMOND, RemoveStep("7"), "no step `7`: its steps are 1, 2, 3, 4"),
@@ -347,7 +349,7 @@ def check(plan: Plan, after: Plan, order: list[int]) -> None:
         step.status and step.status.value for step in old
     ]
     assert len(after.faults) <= len(plan.faults)
-    assert not Graph.of(after).cycles
+    assert not StepGraph.of(after).cycles
     text, new = plan.source.text, after.source.text
     first, last = plan.steps[0].span.start, plan.steps[-1].span.end
     assert new.startswith(text[:first])
@@ -388,7 +390,7 @@ def unique(plan: Plan) -> bool:
 NEWLINES = st.sampled_from(["\n", "\r\n"])
 
 
-@settings(max_examples=120, deadline=None, suppress_health_check=[HealthCheck.too_slow])
+@examples(120)
 @given(st.one_of(linked_plans(), plan_texts()), NEWLINES, st.data())
 def test_an_order_and_its_inverse_give_the_same_bytes(
     text: str, newline: str, data: st.DataObject
@@ -418,7 +420,7 @@ def test_an_order_and_its_inverse_give_the_same_bytes(
     assert reorder_steps(after, back) == text
 
 
-@settings(max_examples=120, deadline=None, suppress_health_check=[HealthCheck.too_slow])
+@examples(120)
 @given(linked_plans(), NEWLINES, st.data())
 def test_a_removed_step_hands_on_what_it_waited_for(
     text: str, newline: str, data: st.DataObject
@@ -428,7 +430,7 @@ def test_a_removed_step_hands_on_what_it_waited_for(
     after = parse(remove_step(plan, plan.steps[place].label))
     order = [other for other in range(len(plan.steps)) if other != place]
     check(plan, after, order)
-    edges, new_edges = Graph.of(plan).edges, Graph.of(after).edges
+    edges, new_edges = StepGraph.of(plan).edges, StepGraph.of(after).edges
     for new, old in enumerate(order):
         wanted = set(edges[old])
         if place in wanted:
@@ -446,7 +448,7 @@ CHANGES: list[Callable[[Plan, str, str], str]] = [
 ]
 
 
-@settings(max_examples=250, deadline=None, suppress_health_check=[HealthCheck.too_slow])
+@examples(250)
 @given(ANY_TEXT, st.sampled_from(CHANGES), st.data())
 def test_any_text_is_changed_as_meant_or_refused(
     text: str, change: Callable[[Plan, str, str], str], data: st.DataObject
@@ -462,5 +464,5 @@ def test_any_text_is_changed_as_meant_or_refused(
         return
     assert unique(plan) or any(not step.label for step in plan.steps)
     assert {step.id for step in after.steps} <= {step.id for step in plan.steps}
-    assert not Graph.of(after).cycles
+    assert not StepGraph.of(after).cycles
     assert len(after.steps) >= len(plan.steps) - 1

@@ -16,6 +16,7 @@ from planbound.plan.slug import (
     progress_name,
     slug_of,
 )
+from tests.tables import one_fact
 
 
 @pytest.mark.parametrize("name", ["Foo", "Foo.md", "PLAN-Foo.md", "PLAN-Foo", " Foo\r\n", "\tFoo"])
@@ -30,7 +31,7 @@ def test_the_plan_without_a_name_has_its_own() -> None:
     assert (file_name(UNNAMED), progress_name(UNNAMED)) == ("PLAN.md", "progress.md")
 
 
-@pytest.mark.parametrize(
+@one_fact(
     "name",
     [
         "", " ", "\n", ".md", "PLAN-", "PLAN-.md", ".", "..", "...", ".md.md", "PLAN-..",

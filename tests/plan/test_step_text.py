@@ -3,15 +3,16 @@
 from __future__ import annotations
 
 import pytest
-from hypothesis import HealthCheck, given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
 from planbound.plan.digest import step_digest
 from planbound.plan.model import Plan
 from planbound.plan.parse import parse
-from planbound.plan.revise import RevisionError, add_step, replace_step
-from planbound.plan.revise.step_text import step_text
-from planbound.verify.graph import Graph
+from planbound.plan.revise import add_step, replace_step, step_text
+from planbound.plan.rewrite import RevisionError
+from planbound.verify.subject import StepGraph
+from tests.examples import examples
 from tests.plan.test_revise import headings_of, linked_plans, steps_text
 
 pytestmark = pytest.mark.requirement("language.revise")
@@ -110,7 +111,7 @@ def test_a_step_is_not_added_before_what_it_needs_or_beside_a_template() -> None
         add_step(parse("# T\n\n## Steps\n"), NEW, after="1")
 
 
-@settings(max_examples=80, deadline=None, suppress_health_check=[HealthCheck.too_slow])
+@examples(80)
 @given(linked_plans(), st.sampled_from(["\n", "\r\n"]), st.data())
 def test_the_other_steps_say_what_they_said(text: str, newline: str, data: st.DataObject) -> None:
     plan = parse(text.replace("\n", newline))
@@ -134,4 +135,4 @@ def test_the_other_steps_say_what_they_said(text: str, newline: str, data: st.Da
     assert {title: waits(added)[title] for title in declared} == {
         title: waits(plan)[title] for title in declared
     }
-    assert not Graph.of(added).cycles
+    assert not StepGraph.of(added).cycles

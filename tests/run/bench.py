@@ -14,6 +14,11 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
+from planbound.journal.record import Journal, Query
+from planbound.journal.sqlite import SqliteJournal
+from planbound.plan.digest import digest
+from planbound.plan.parse import parse
+from tests.forked import Started
 from tests.program import Outcome, Program, caller
 
 HEAD = """\
@@ -59,7 +64,6 @@ esac
 work
 """
 PATIENCE = 30.0
-BARE = "[judging]\nbare = true\n"
 
 
 @dataclass(frozen=True)
@@ -71,6 +75,7 @@ class Step:
     """For bash; several: by attempt, the last one also for all that follow."""
     contract: str = ""
     expect: str = ""
+    fence: str = "shell"
     touches: str | None = None
     depends: str | None = None
     fields: str = ""
@@ -85,7 +90,7 @@ class Step:
     def text(self, number: int) -> str:
         """Return it as it stands in a plan."""
         command = self.contract or f"grep -qx right {self.file}"
-        contract = f"\n```shell\n{command}\n```\n{self.expect}"
+        contract = f"\n```{self.fence}\n{command}\n```\n{self.expect}"
         if self.attest:
             contract = f'attest "{self.attest}"'
         touches = self.touches if self.touches is not None else self.file
@@ -197,6 +202,21 @@ class Log(list[Event]):
         return self[-1]
 
 
+def read_log(journal: Journal, plan: str | None = None) -> Log:
+    """Return what `log --json` prints."""
+    return Log(
+        Event(
+            record.seq,
+            record.kind.value,
+            record.draft.plan,
+            record.draft.task_id,
+            record.draft.details.json(),
+            record.draft.id,
+        )
+        for record in journal.read(Query(plan=plan))
+    )
+
+
 class Bench(Program):
     """A repository, its agents, and the program."""
 
@@ -237,7 +257,7 @@ class Bench(Program):
         agent = self.agent("coder" if name is None else f"coder-{name}", *steps)
         target = "coder" if name is None else f"coder-{name}"
         table = f'[agents.{target}]\nkind = "command"\ncommand = ["{agent}"]\n'
-        self.settings = table + (settings or self.settings)
+        self.settings = table + (settings or self.settings).replace(table, "")
         self.write("planbound.toml", self.settings)
         file = "PLAN.md" if name is None else f"PLAN-{name}.md"
         self.write(f".harness/{file}", plan_text(*steps, **plan))
@@ -252,9 +272,18 @@ class Bench(Program):
 
     def approve(self, slug: str = "PLAN", *terms: str) -> None:
         """Approve the plan as it is."""
-        digest = self.run("show", slug, "--json").json["digest"]
-        done = self.run("approve", slug, "--digest", digest[:16], "--as", "tester", *terms)
-        assert done.code == 0, done.out + done.err
+        seen = self.digest(slug)
+        done = self.run("approve", slug, "--digest", seen[:16], "--as", "tester", *terms)
+        assert done.code == 0, f"exit {done.code}\n{done.out}\n{done.err}"
+
+    def digest(self, slug: str = "PLAN") -> str:
+        """Return the digest of the plan as it is."""
+        name = "PLAN.md" if slug == "PLAN" else f"PLAN-{slug}.md"
+        file = self.workspace / ".harness" / name
+        if file.exists():
+            return digest(parse(file.read_bytes(), path=name))
+        found: str = self.run("show", slug, "--json").json["digest"]  # by a name of its own
+        return found
 
     @property
     def plan_file(self) -> Path:
@@ -266,15 +295,8 @@ class Bench(Program):
     @contextlib.contextmanager
     def start(self, *arguments: str, **extra: str) -> Iterator[subprocess.Popen[bytes]]:
         """Start the program in a process group of its own; it does not outlive the block."""
-        with subprocess.Popen(
-            [sys.executable, "-m", "planbound", *arguments],
-            cwd=self.workspace,
-            stdin=subprocess.DEVNULL,
-            stdout=subprocess.PIPE,
-            stderr=subprocess.PIPE,
-            env=self.environment(**extra),
-            start_new_session=True,
-        ) as process:
+        environment = self.environment(**extra)
+        with self._started(arguments, environment) as process:
             try:
                 yield process
             finally:
@@ -282,14 +304,40 @@ class Bench(Program):
                     os.kill(process.pid, signal.SIGCONT)
                 process.kill()
 
-    def goes(self, *arguments: str, code: int = 0, **extra: str) -> Outcome:
+    def _started(
+        self, arguments: Sequence[str], environment: dict[str, str]
+    ) -> subprocess.Popen[bytes]:
+        if self.forks(environment):
+            return Started(arguments, self.place(self.workspace, environment), session=True)
+        return subprocess.Popen(
+            [sys.executable, *self.program, *arguments],
+            cwd=self.workspace,
+            stdin=subprocess.DEVNULL,
+            stdout=subprocess.PIPE,
+            stderr=subprocess.PIPE,
+            env=environment,
+            start_new_session=True,
+        )
+
+    def goes(self, *arguments: str, code: int = 0, process: bool = False, **extra: str) -> Outcome:
         """Run the program, which ends with this code."""
-        done = self.run(*arguments, stdin=b"", cwd=None, obeys_permissions=False, **extra)
+        done = self.run(
+            *arguments, stdin=b"", cwd=None, obeys_permissions=False, process=process, **extra
+        )
         assert done.code == code, f"exit {done.code}\n{done.out}\n{done.err}"
         return done
 
     def log(self, plan: str | None = None) -> Log:
-        """Return the journal."""
+        """Return the journal; without a process where it is a file, for it is done often."""
+        file = self.folder / "state" / "journal.sqlite"
+        environment = self.environment()
+        elsewhere = environment.get("PLANBOUND_STATE") != str(file.parent)
+        if not elsewhere and "PLANBOUND_DATABASE_URL" not in environment and file.exists():
+            journal = SqliteJournal(str(file))
+            try:
+                return read_log(journal, plan)
+            finally:
+                journal.close()
         done = self.run("log", "--json", *([] if plan is None else [plan]))
         assert done.code == 0, done.err
         return Log(
@@ -356,8 +404,9 @@ def until(
     condition: Callable[[], bool], *, what: Callable[[], str] | str = "", seconds: float = PATIENCE
 ) -> None:
     """Wait until something is so."""
-    deadline = time.monotonic() + seconds
+    began = time.monotonic()
     while not condition():
-        if time.monotonic() > deadline:
+        if time.monotonic() > began + seconds:
             raise AssertionError(what() if callable(what) else what or "it never came to be")
-        time.sleep(0.01)
+        # Who waits for long looks less often: a look may be a command.
+        time.sleep(min(0.01 + (time.monotonic() - began) / 20, 0.1))

@@ -6,8 +6,8 @@ from pathlib import Path
 
 import pytest
 
+from tests.journal.conftest import postgres
 from tests.run.bench import Bench
-from tests.store.conftest import postgres
 
 __all__ = ["postgres"]
 

@@ -23,22 +23,12 @@ import psycopg
 from psycopg.conninfo import make_conninfo
 
 from planbound.plan.parse import parse
-from planbound.ports.journal import Query
+from tests.journal.child import Place
 from tests.program import Outcome
-from tests.run.bench import BARE, Bench, Event, Log, Step
-from tests.store.child import Place
+from tests.run.bench import Bench, Log, Step, read_log
 
-CELLS = {"bare": BARE, "cell": ""}
-"""The settings by the kind of cell."""
-APPENDS = {
-    ("bare", "run"): 14,
-    ("bare", "answer"): 1,
-    ("bare", "resume"): 5,
-    ("cell", "run"): 18,
-    ("cell", "answer"): 1,
-    ("cell", "resume"): 5,
-}
-"""How often each command appends, by the kind of cell; tests check that it is exactly so often."""
+APPENDS = {"run": 18, "answer": 1, "resume": 5}
+"""How often each command appends; tests check that it is exactly so often."""
 _UNTIL_TOLD = 'if told "{words}"; then echo right > {file}; else echo wrong > {file}; fi'
 STEPS = (
     Step("Make a"),
@@ -83,32 +73,31 @@ class Point:
         return f"{self.command}-{self.when}-{self.append}"
 
 
-def points(cell: str) -> list[Point]:
+def points() -> list[Point]:
     """Return every point."""
     return [
         Point(command, when, append)
-        for (kind, command), most in APPENDS.items()
-        if kind == cell
+        for command, most in APPENDS.items()
         for append in range(1, most + 1)
         for when in ("before", "after")
     ]
 
 
 class Rig:
-    """An approved plan that can be had again and again, at the same place."""
+    """A plan that can be had again and again, at the same place, as it is before a command."""
 
-    def __init__(self, folder: Path, cell: str, server: str | None = None) -> None:
-        self.cell = cell
+    def __init__(self, folder: Path, server: str | None = None) -> None:
         self.server = server
         self._name = f"crash_{uuid4().hex[:12]}"
         self._live = folder / "live"
-        self._kept = folder / "kept"
+        self._kept = folder
         self._live.mkdir()
         self._address: str | None = None
         if server is not None:
-            self._address = self._database(f"{self._name}_kept")
-        self._bench().prepare(*STEPS, after=AFTER, settings=CELLS[cell])
-        shutil.copytree(self._live, self._kept, symlinks=True)
+            self._address = self._database(f"{self._name}_live")
+        self._bench().prepare(*STEPS, after=AFTER)
+        self._keep("run")
+        self._drop()
 
     def _database(self, name: str, template: str = "template0") -> str:
         assert self.server is not None
@@ -117,26 +106,46 @@ class Rig:
         return make_conninfo(self.server, dbname=name)
 
     def _bench(self) -> Bench:
-        bench = Bench(self._live, settings=CELLS[self.cell])
+        bench = Bench(self._live)
         if self._address is not None:
             bench.extra["PLANBOUND_DATABASE_URL"] = self._address
         return bench
 
-    @contextlib.contextmanager
-    def approved(self) -> Iterator[Bench]:
+    def approved(self) -> contextlib.AbstractContextManager[Bench]:
         """Give the plan as it is right after its approval."""
+        return self.before("run")
+
+    @contextlib.contextmanager
+    def before(self, command: str) -> Iterator[Bench]:
+        """Give the plan as it is when a command is called, and nobody has disturbed any before."""
+        self._reach(command)
         shutil.rmtree(self._live)
-        shutil.copytree(self._kept, self._live, symlinks=True)
-        if self.server is None:
-            yield self._bench()
-            return
-        name = f"{self._name}_live"
-        self._address = self._database(name, f"{self._name}_kept")
+        shutil.copytree(self._kept / command, self._live, symlinks=True)
+        if self.server is not None:
+            self._address = self._database(f"{self._name}_live", f"{self._name}_{command}")
         try:
             yield self._bench()
         finally:
+            self._drop()
+
+    def _reach(self, command: str) -> None:
+        """Call what comes before a command, once."""
+        if (self._kept / command).exists():
+            return
+        earlier = list(APPENDS)[list(APPENDS).index(command) - 1]
+        with self.before(earlier) as bench:
+            assert call(bench, earlier).code in {0, 4}
+            self._keep(command)
+
+    def _keep(self, command: str) -> None:
+        shutil.copytree(self._live, self._kept / command, symlinks=True)
+        if self.server is not None:
+            self._database(f"{self._name}_{command}", f"{self._name}_live")
+
+    def _drop(self) -> None:
+        if self.server is not None:
             with psycopg.connect(self.server, autocommit=True) as connection:
-                connection.execute(f"DROP DATABASE {name} WITH (FORCE)")
+                connection.execute(f"DROP DATABASE {self._name}_live WITH (FORCE)")
 
     def place(self) -> Place:
         """Return where the journal is."""
@@ -180,17 +189,7 @@ class Ordeal:
         """Return the journal; without a process, for it is done often."""
         journal = self.rig.place().open()
         try:
-            return Log(
-                Event(
-                    record.seq,
-                    record.draft.event.value,
-                    record.draft.plan,
-                    record.draft.task_id,
-                    dict(record.draft.details),
-                    record.draft.id,
-                )
-                for record in journal.read(Query())
-            )
+            return read_log(journal)
         finally:
             journal.close()
 
@@ -254,33 +253,31 @@ def check_recoveries(log: Log) -> None:
 
 def survive(rig: Rig, point: Point) -> None:
     """Kill a process at a point, go on, and look whether all is well."""
-    with rig.approved() as bench:
+    with rig.before(point.command) as bench:
         ordeal = Ordeal(rig, bench)
-        failpoint = f"{point.when}:{point.append}"
-        commands: dict[str, Callable[[dict[str, str]], Outcome]] = {
-            "run": lambda extra: _process(bench, extra, "run", "PLAN", "--jobs", "2"),
-            "answer": lambda extra: _process(
-                bench, extra, "answer", bench.question()["id"], "retry", "--as", "tester", *GUIDANCE
-            ),
-            "resume": lambda extra: _process(bench, extra, "resume", "PLAN", "--jobs", "2"),
-        }
-        for name, command in commands.items():
-            if name == point.command:
-                killed = command({"PLANBOUND_FAILPOINT": failpoint})
-                assert killed.code == -signal.SIGKILL, (
-                    f"was not killed: does {point.command} append as often as `APPENDS` says?\n"
-                    f"exit {killed.code}\n{killed.out}{killed.err}"
-                )
-                ordeal.was_killed()
-                break
-            assert command({}).code in {0, 4}
-            ordeal.keeps()
+        ordeal.keeps()
+        killed = call(bench, point.command, PLANBOUND_FAILPOINT=f"{point.when}:{point.append}")
+        assert killed.code == -signal.SIGKILL, (
+            f"was not killed: does {point.command} append as often as `APPENDS` says?\n"
+            f"exit {killed.code}\n{killed.out}{killed.err}"
+        )
+        ordeal.was_killed()
         ordeal.to_the_end()
         ordeal.is_sound()
 
 
+def call(bench: Bench, command: str, **extra: str) -> Outcome:
+    """Call one of the commands that may be killed."""
+    words: tuple[str, ...] = ("PLAN", "--jobs", "2")
+    if command == "answer":
+        words = (bench.question()["id"], "retry", "--as", "tester", *GUIDANCE)
+    return _process(bench, extra, command, *words)
+
+
 def _process(bench: Bench, extra: dict[str, str], *arguments: str) -> Outcome:
-    return bench.run(*arguments, stdin=b"", cwd=None, obeys_permissions=False, **extra)
+    return bench.run(
+        *arguments, stdin=b"", cwd=None, obeys_permissions=False, process=False, **extra
+    )
 
 
 def survive_random(rig: Rig, seed: int, kills: int = 3) -> None:
@@ -327,24 +324,23 @@ def main() -> int:
         if arguments.all:
             servers.append(stack.enter_context(_server()))
         for server in servers:
-            for cell in CELLS:
-                folder = Path(stack.enter_context(tempfile.TemporaryDirectory(prefix="crash-")))
-                failed += _all_points(Rig(folder, cell, server), arguments.seeds)
+            folder = Path(stack.enter_context(tempfile.TemporaryDirectory(prefix="crash-")))
+            failed += _all_points(Rig(folder, server), arguments.seeds)
     return 1 if failed else 0
 
 
 @contextlib.contextmanager
 def _server() -> Iterator[str]:
-    from tests.store.conftest import serve_postgres  # noqa: PLC0415 - only with --all
+    from tests.journal.conftest import serve_postgres  # noqa: PLC0415 - only with --all
 
     with serve_postgres() as address:
         yield address
 
 
 def _all_points(rig: Rig, seeds: int) -> int:
-    where = f"{rig.cell}, {'SQLite' if rig.server is None else 'PostgreSQL'}"
+    where = "SQLite" if rig.server is None else "PostgreSQL"
     failed = 0
-    for point in points(rig.cell):
+    for point in points():
         failed += _reported(f"{where}: {point}", partial(survive, rig, point))
     for seed in range(seeds):
         failed += _reported(f"{where}: chance {seed}", partial(survive_random, rig, seed))

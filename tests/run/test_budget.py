@@ -4,15 +4,16 @@ from __future__ import annotations
 
 import pytest
 
-from tests.run.bench import BARE, Bench, Step
+from tests.run.bench import Bench, Step
 
 USAGE = """echo 'planbound-usage: {"tokens": 900, "dollars": 0.09}'; echo right > src/"""
 
 
+@pytest.mark.thorough
 @pytest.mark.requirement("budget.before")
 def test_too_little_for_the_next_step_is_asked_about_before_it_begins(bench: Bench) -> None:
     steps = [Step(f"make {name}", work=USAGE + name) for name in "abc"]
-    bench.prepare(*steps, settings=BARE, fields="**Budget:** 1,000 tokens")
+    bench.prepare(*steps, fields="**Budget:** 1,000 tokens")
     bench.goes("run", "PLAN", code=4)
     bench.goes("resume", "PLAN", code=4)
 
@@ -41,7 +42,7 @@ def test_too_little_for_the_next_step_is_asked_about_before_it_begins(bench: Ben
 
 @pytest.mark.requirement("budget.before")
 def test_attempts_of_a_role_in_another_plan_say_what_one_needs(bench: Bench) -> None:
-    bench.prepare(Step("make a", work=USAGE + "a"), settings=BARE)
+    bench.prepare(Step("make a", work=USAGE + "a"))
     bench.goes("run", "PLAN")
     bench.prepare(Step("make b"), name="next", fields="**Budget:** $0.05")
     bench.goes("run", "next", code=4)

@@ -20,6 +20,7 @@ class Values(unittest.TestCase):
 """
 
 
+@pytest.mark.thorough
 @pytest.mark.requirement("judging.by-name")
 def test_a_run_goes_on_beside_tests_that_failed_before_and_names_a_new_failure(
     bench: Bench,

@@ -7,15 +7,15 @@ import sys
 
 import pytest
 
-from planbound.engine.gate.approval import Approval, Standing, mismatch
-from planbound.engine.judging.programs import (
-    Wanted,
+from planbound.judging.unrunnable import (
+    CalledProgram,
     called_programs,
     read_version,
     runs_files,
     version_words,
 )
-from planbound.plan.command import read_script
+from planbound.script import read_script
+from planbound.state.approval import Approval, Method, Standing, mismatch
 from tests.project_environment import make_environment
 from tests.run.bench import Bench, Step
 
@@ -51,7 +51,7 @@ def test_programs_are_found_also_in_recipes_and_scripts() -> None:
 
 @pytest.mark.requirement("environment.tools")
 def test_a_version_is_read_from_what_a_program_says() -> None:
-    assert version_words(Wanted("go")) == ("go", "version")
+    assert version_words(CalledProgram("go")) == ("go", "version")
     assert read_version("go version go1.22.1 linux/amd64") == "1.22.1"
     assert read_version("v20.11.0\n") == "20.11.0"
     assert read_version("Python 3.13.0rc1+") == "3.13.0rc1+"
@@ -61,7 +61,7 @@ def test_a_version_is_read_from_what_a_program_says() -> None:
 @pytest.mark.requirement("environment.tools")
 def test_a_changed_program_voids_an_approval_by_name() -> None:
     approval = Approval(
-        "n", "d", {}, "c", "Ann", "digest", tools={"python": "3.11.7 .venv/bin/python"}
+        "n", "d", {}, "c", "Ann", Method.DIGEST, tools={"python": "3.11.7 .venv/bin/python"}
     )
     standing = Standing("d", {}, "c", "")
     assert mismatch(approval, standing) is None
@@ -75,6 +75,7 @@ def test_a_changed_program_voids_an_approval_by_name() -> None:
     assert mismatch(approval._replace(tools=None), other) is None
 
 
+@pytest.mark.thorough
 @pytest.mark.requirement("environment.tools", "environment.unset")
 def test_what_contracts_use_is_shown_and_approved(bench: Bench) -> None:
     make_environment(bench.workspace / ".venv")

@@ -7,9 +7,10 @@ from pathlib import Path
 
 import pytest
 
-from tests.run.bench import BARE, Bench, Step
-from tests.shell import git_scene
-from tests.shell.git_scene import facts, sh
+from tests.git import git_scene
+from tests.git.git_scene import facts, sh
+from tests.program import WITHOUT_WALLS
+from tests.run.bench import Bench, Step
 
 pytestmark = pytest.mark.requirement("run.repository")
 
@@ -61,12 +62,17 @@ def test_the_repository_comes_back_and_a_person_is_asked_although_the_contract_p
     assert not list((tmp_path / "state" / "gits").iterdir())
 
 
+@pytest.mark.thorough
 def test_a_run_that_is_killed_before_it_could_put_things_back_is_healed_by_the_next(
     scene: Path, tmp_path: Path
 ) -> None:
-    # Without a cell an agent can kill the harness, and remove everything of it in the workspace.
-    work = f"{DONE}; rm -rf .git .harness planbound.toml; kill -9 $PPID; exec sleep 60"
-    bench = _bench(scene, tmp_path, work, settings=BARE)
+    # Without walls an agent can kill the harness, and remove everything of it in the workspace.
+    # Above its keeper is the harness, or a launcher between the two.
+    find = "p=$(ps -o ppid= -p $PPID); case $(ps -o args= -p $p) in *cells.inside.warm*)"
+    find += " p=$(ps -o ppid= -p $p);; esac"
+    work = f"{DONE}; rm -rf .git .harness planbound.toml; {find}; kill -9 $p; exec sleep 60"
+    bench = _bench(scene, tmp_path, work)
+    bench.program = WITHOUT_WALLS
     before = facts(bench.workspace)
     bench.goes("run", code=-9)
     assert not (bench.workspace / ".git").exists()
@@ -123,3 +129,34 @@ def test_an_agent_works_with_git_and_what_is_put_back_is_not_left_in_the_index(
     # What the user had staged is staged, and nothing of the agent's stray file is.
     kept = [line for line in facts(bench.workspace)["index"].splitlines() if "a.txt" not in line]
     assert kept == staged.splitlines()
+
+
+@pytest.mark.requirement("verdict.out-of-scope")
+def test_another_branch_that_an_agent_moves_is_out_of_scope_and_tried_again(
+    scene: Path, tmp_path: Path
+) -> None:
+    bench = _bench(scene, tmp_path, f"git branch -f other main; {DONE}", DONE)
+    before = facts(bench.workspace)["refs"]
+    bench.goes("run")
+    assert bench.phases() == ["done"]
+    assert facts(bench.workspace)["refs"] == before
+    violated = bench.log().one("SCOPE_VIOLATED")
+    assert violated["files"] == [".git/refs/heads/other"]
+    assert violated["restored"] is True
+
+
+def test_a_branch_that_is_deleted_with_its_commits_comes_back_with_them(
+    scene: Path, tmp_path: Path
+) -> None:
+    pruned = "git branch -D other; git reflog expire --expire=now --all; git gc -q --prune=now"
+    bench = _bench(scene, tmp_path, f"{pruned}; {DONE}")
+    sh(
+        bench.workspace,
+        "git checkout -q other; git commit -q --allow-empty -m alone; git checkout -q main",
+    )
+    before = facts(bench.workspace)
+    done = bench.goes("run", code=4)
+    assert "`other` at" in done.out
+    after = facts(bench.workspace)
+    assert (after["refs"], after["commits"]) == (before["refs"], before["commits"])
+    assert after["fsck"] == ""

@@ -189,6 +189,7 @@ IN_THE_TEST_FILE = (
 )
 
 
+@pytest.mark.thorough
 @pytest.mark.requirement("language.examples")
 @pytest.mark.parametrize(
     ("changes", "file"),
@@ -244,6 +245,7 @@ def test_the_extraction_is_made_tested_documented_and_reviewed(bench: Bench) -> 
     assert not bench.log().of("FAILURE_DETECTED")
 
 
+@pytest.mark.thorough
 @pytest.mark.requirement("language.examples")
 def test_the_migration_is_expanded_and_every_batch_is_done(bench: Bench) -> None:
     for number in range(7):

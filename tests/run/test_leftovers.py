@@ -6,25 +6,27 @@ import os
 import subprocess
 import sys
 from pathlib import Path
+from typing import Any
 
 import pytest
 
-from planbound.engine.run.runs import runs_that_are_over
+from planbound.cells.scratch import held, is_abandoned, mark
+from planbound.doctor.gc import runs_that_are_over
 from planbound.journal.event import EventKind
 from planbound.journal.record import Record
-from planbound.shell.cell.holding import held, is_abandoned, mark
+from tests.journal.child import draft
 from tests.run.bench import Bench
 from tests.run.matrix import GUIDANCE, RUN, Rig, left_in
-from tests.store.child import draft
 
 pytestmark = pytest.mark.requirement("state.swept")
 
 
 @pytest.fixture(scope="module")
 def cell(tmp_path_factory: pytest.TempPathFactory) -> Rig:
-    return Rig(tmp_path_factory.mktemp("cell"), "cell")
+    return Rig(tmp_path_factory.mktemp("cell"))
 
 
+@pytest.mark.thorough
 def test_what_a_killed_run_can_go_on_with_stays_and_the_rest_goes(cell: Rig) -> None:
     # Where a copy is half made another step has its own already; which change that is, varies.
     for number in sorted(range(90, 140, 2), key=lambda each: abs(each - 114)):
@@ -77,12 +79,12 @@ def test_a_folder_is_abandoned_only_when_nobody_can_have_it(tmp_path: Path) -> N
 def test_a_folder_of_another_container_is_told_by_its_lock(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr("planbound.shell.cell.holding._YOUNG", -1.0)
+    monkeypatch.setattr("planbound.cells.scratch._YOUNG", -1.0)
     folder = str(tmp_path)
     assert is_abandoned(folder, "1.1")
     with held(folder):
         assert not is_abandoned(folder, "1.1")
-    script = f"import os; from planbound.shell.cell.holding import held\nwith held({folder!r}): "
+    script = f"import os; from planbound.cells.scratch import held\nwith held({folder!r}): "
     with subprocess.Popen(
         [sys.executable, "-c", f"{script}os.write(1, b'x'); os.read(0, 1)"],
         stdin=subprocess.PIPE,
@@ -97,10 +99,18 @@ def test_a_folder_of_another_container_is_told_by_its_lock(
     assert os.path.isdir(folder)
 
 
+COUNTS = dict.fromkeys(("completed", "failed", "skipped", "waived", "recoveries", "tokens"), 0)
+DETAILS: dict[EventKind, dict[str, Any]] = {
+    EventKind.PLAN_CREATED: {"task_count": 1, "dependencies": {}},
+    EventKind.EXECUTION_STARTED: {"nonce": "n"},
+    EventKind.EXECUTION_COMPLETE: {**COUNTS, "duration": 1},
+}
+
+
 def events(*said: tuple[EventKind, str, str, str | None]) -> list[Record]:
     return [
         Record(number, number, draft(
-            str(number), event=kind, plan=plan, run=run, status=status), 1, "", "")
+            str(number), event=kind, plan=plan, run=run, status=status, **DETAILS[kind]), 1, "", "")
         for number, (kind, plan, run, status) in enumerate(said, 1)
     ]  # fmt: skip
 

@@ -10,16 +10,17 @@ from dataclasses import replace
 
 import pytest
 
-from planbound.wiring.loop import open_loop
-from tests.run.bench import BARE, NOTHING, Bench, Step, until
+from planbound.session.tools import open_tools
+from tests.run.bench import NOTHING, Bench, Step, until
+from tests.tables import first_always
 
 
+@pytest.mark.thorough
 @pytest.mark.requirement("command.inbox", "command.answer")
 def test_a_question_is_in_the_inbox_until_it_is_answered_once(bench: Bench) -> None:
     bench.prepare(
         Step("make a"),
         Step("make b", work=(NOTHING, "told 'try harder' && echo right > src/b")),
-        settings=BARE,
         fields="",
     )
     text = bench.plan_file.read_text().replace(
@@ -46,10 +47,10 @@ def test_a_question_is_in_the_inbox_until_it_is_answered_once(bench: Bench) -> N
 
 @pytest.mark.requirement("loop.undone")
 def test_a_question_stays_while_an_agent_looks_at_a_file_that_was_changed(bench: Bench) -> None:
-    bench.prepare(Step("make a", work="exit 3", fields="**on_fail:** escalate"), settings=BARE)
+    bench.prepare(Step("make a", work="exit 3", fields="**on_fail:** escalate"))
     bench.goes("run", code=4)
     question, text = bench.question(), bench.plan_file.read_text()
-    loop = open_loop(
+    loop = open_tools(
         workspace=str(bench.workspace), state=str(bench.folder / "state"), session="s", name="PLAN"
     )
     for words in ("# Do other work", "# Do the work"):
@@ -67,7 +68,6 @@ def test_an_answer_that_is_not_among_the_choices_is_refused(bench: Bench) -> Non
     bench.prepare(
         Step("make a", work=NOTHING, fields="**on_fail:** escalate"),
         Step("make b"),
-        settings=BARE,
     )
     bench.goes("run", code=4)
     assert bench.question()["choices"] == ["retry", "skip", "abort", "revise"]
@@ -80,7 +80,6 @@ def test_an_amendment_keeps_what_is_proved_and_goes_through_the_gate(bench: Benc
     bench.prepare(
         Step("make a"),
         Step("make b", work=NOTHING, fields="**on_fail:** escalate"),
-        settings=BARE,
     )
     bench.goes("run", code=4)
     assert "as it was approved" in bench.goes("amend", "--as", "tester", code=3).err
@@ -111,9 +110,7 @@ def test_an_amendment_keeps_what_is_proved_and_goes_through_the_gate(bench: Benc
 
 @pytest.mark.requirement("run.amended")
 def test_ids_of_steps_that_are_gone_are_not_used_again(bench: Bench) -> None:
-    bench.prepare(
-        Step("make a"), Step("make b", work=NOTHING, fields="**on_fail:** escalate"), settings=BARE
-    )
+    bench.prepare(Step("make a"), Step("make b", work=NOTHING, fields="**on_fail:** escalate"))
     bench.goes("run", code=4)
     first = bench.plan_file.read_text()
     bench.write(".harness/PLAN.md", first.replace("make b", "make c").replace("src/b", "src/c"))
@@ -126,11 +123,10 @@ def test_ids_of_steps_that_are_gone_are_not_used_again(bench: Bench) -> None:
     assert "ids are not used again" in bench.goes("amend", "--as", "tester", code=2).err
 
 
+@pytest.mark.thorough
 @pytest.mark.requirement("run.amended")
 def test_who_approves_a_changed_plan_under_way_keeps_what_is_proved(bench: Bench) -> None:
-    bench.prepare(
-        Step("make a"), Step("make b", work=NOTHING, fields="**on_fail:** escalate"), settings=BARE
-    )
+    bench.prepare(Step("make a"), Step("make b", work=NOTHING, fields="**on_fail:** escalate"))
     bench.goes("run", code=4)
     assert "is under way" in bench.goes("approve", "PLAN", "--as", "me", code=3).err
     text = bench.plan_file.read_text()
@@ -142,9 +138,10 @@ def test_who_approves_a_changed_plan_under_way_keeps_what_is_proved(bench: Bench
     assert len(bench.log().of("TASK_STARTED", number="1")) == 1
 
 
+@pytest.mark.thorough
 @pytest.mark.requirement("command.cancel")
 def test_a_cancelled_run_stops_its_agent_and_is_over(bench: Bench) -> None:
-    bench.prepare(Step("make a", work="touch src/a; sleep 60"), Step("make b"), settings=BARE)
+    bench.prepare(Step("make a", work="touch src/a; sleep 60"), Step("make b"))
     with bench.start("run") as process:
         until((bench.workspace / "src" / "a").exists)
         said = bench.goes("cancel", "--as", "tester", "--json").json
@@ -162,7 +159,7 @@ def test_a_cancelled_run_stops_its_agent_and_is_over(bench: Bench) -> None:
 
 @pytest.mark.requirement("command.cancel")
 def test_a_run_that_nobody_drives_is_cancelled_too(bench: Bench) -> None:
-    bench.prepare(Step("make a", work=NOTHING, fields="**on_fail:** escalate"), settings=BARE)
+    bench.prepare(Step("make a", work=NOTHING, fields="**on_fail:** escalate"))
     bench.goes("run", code=4)
     bench.goes("cancel", "--as", "tester")
     log = bench.log()
@@ -173,7 +170,7 @@ def test_a_run_that_nobody_drives_is_cancelled_too(bench: Bench) -> None:
 @pytest.mark.requirement("command.attach")
 def test_a_run_goes_to_the_background_and_is_followed(bench: Bench) -> None:
     waits = "until [ -e src/go ]; do sleep 0.05; done; echo right > src/a"
-    bench.prepare(Step("make a", work=waits), Step("make b"), settings=BARE)
+    bench.prepare(Step("make a", work=waits, touches="src/a src/go"), Step("make b"))
     pid = bench.goes("run", "--detach", "--json").json["pid"]
     assert bench.status()["holder"].startswith(f"process {pid} ")
     bench.write("src/go", "")
@@ -185,11 +182,11 @@ def test_a_run_goes_to_the_background_and_is_followed(bench: Bench) -> None:
     assert events[-1] == "EXECUTION_COMPLETE"
 
 
+@pytest.mark.thorough
 @pytest.mark.requirement("command.attach")
 def test_a_run_in_the_background_waits_for_its_answer(bench: Bench) -> None:
     bench.prepare(
         Step("make a", work=(NOTHING, "echo right > src/a"), fields="**on_fail:** escalate"),
-        settings=BARE,
     )
     bench.goes("run", "--detach")
     until(lambda: bool(bench.status()["waiting"]))
@@ -201,13 +198,14 @@ def test_a_run_in_the_background_waits_for_its_answer(bench: Bench) -> None:
 
 
 def test_a_refusal_of_a_run_in_the_background_is_told(bench: Bench) -> None:
-    bench.lay(Step("make a"), settings=BARE)
+    bench.lay(Step("make a"))
     assert "is not approved" in bench.goes("run", "--detach", code=2).err
 
 
+@pytest.mark.thorough
 @pytest.mark.requirement("command.attach")
 def test_leaving_a_run_that_is_followed_does_not_end_it(bench: Bench) -> None:
-    bench.prepare(Step("make a", work="sleep 1.5; echo right > src/a"), settings=BARE)
+    bench.prepare(Step("make a", work="sleep 1.5; echo right > src/a"))
     bench.goes("run", "--detach")
     with bench.start("attach") as process:
         assert process.stdout is not None
@@ -222,7 +220,6 @@ def test_waivers_and_attestations_are_peoples_and_named(bench: Bench) -> None:
     bench.prepare(
         Step("make a", work=NOTHING, fields="**on_fail:** escalate"),
         Step("ask b", work=NOTHING, attest="the numbers are right"),
-        settings=BARE,
     )
     bench.goes("run", code=4)
     assert "no step" in bench.goes("waive", "PLAN", "7", "--reason", "r", "--as", "x", code=2).err
@@ -251,11 +248,12 @@ def test_waivers_and_attestations_are_peoples_and_named(bench: Bench) -> None:
     assert "1 attested" in bench.read(".harness/progress.md")
 
 
+@pytest.mark.thorough
 @pytest.mark.requirement("command.status", "command.resume")
 def test_status_and_resume_find_what_was_stopped(bench: Bench) -> None:
     assert bench.goes("resume", code=3).err.startswith("nothing to do")
     slow = Step("make a", work="touch src/x; sleep 60", target="coder-one")
-    bench.prepare(slow, name="one", settings=BARE)
+    bench.prepare(slow, name="one")
     bench.prepare(Step("make b", target="coder-two"), name="two")
     with bench.start("run", "one") as process:
         until((bench.workspace / "src" / "x").exists)
@@ -273,9 +271,7 @@ def test_status_and_resume_find_what_was_stopped(bench: Bench) -> None:
 
 @pytest.mark.requirement("command.run")
 def test_lines_on_a_pipe_are_plain_and_have_the_promised_form(bench: Bench) -> None:
-    bench.prepare(
-        Step("make a"), Step("make b", work=(NOTHING, "echo right > src/b")), settings=BARE
-    )
+    bench.prepare(Step("make a"), Step("make b", work=(NOTHING, "echo right > src/b")))
     out = bench.goes("run").out
     form = re.compile(r"\[(?:Task \d+/2|Postcondition \d+)\] [✓✗↻…] .+")
     *lines, last = out.splitlines()
@@ -288,13 +284,13 @@ def test_lines_on_a_pipe_are_plain_and_have_the_promised_form(bench: Bench) -> N
 
 @pytest.mark.requirement("command.run")
 def test_run_for_programs_says_where_the_plan_is(bench: Bench) -> None:
-    bench.prepare(Step("make a"), settings=BARE)
+    bench.prepare(Step("make a"))
     said = bench.goes("run", "--json").json
     assert (said["status"], said["exit_code"]) == ("done", 0)
 
 
 def test_a_step_without_an_agent_is_refused_before_anything_runs(bench: Bench) -> None:
-    bench.lay(Step("make a"), Step("make b", target="reviewer"), settings=BARE)
+    bench.lay(Step("make a"), Step("make b", target="reviewer"))
     bench.write("planbound.toml", bench.settings + "[roles.reviewer]\n")
     bench.approve()
     done = bench.goes("run", code=2)
@@ -302,10 +298,10 @@ def test_a_step_without_an_agent_is_refused_before_anything_runs(bench: Bench) -
     assert "EXECUTION_STARTED" not in bench.log().kinds
 
 
-@pytest.mark.parametrize("jobs", ["0", "-1", "65", "many"])
-def test_a_number_of_jobs_that_cannot_be_is_refused(bench: Bench, jobs: str) -> None:
-    bench.prepare(Step("make a"), settings=BARE)
-    bench.goes("run", "--jobs", jobs, code=2)
+def test_a_number_of_jobs_that_cannot_be_is_refused(bench: Bench) -> None:
+    bench.prepare(Step("make a"))
+    for jobs in ("0", "-1", "65", "many"):
+        bench.goes("run", "--jobs", jobs, code=2)
 
 
 @pytest.mark.requirement("inbox.agent-output")
@@ -315,7 +311,6 @@ def test_what_an_agent_printed_is_live_on_demand_and_its_end_in_the_inbox(bench:
     bench.prepare(
         Step("make a", work=says, contract="echo judged; grep -qx right src/a",
              fields="**on_fail:** escalate"),
-        settings=BARE,
     )  # fmt: skip
     done = bench.goes("run", "--verbose", code=4)
     assert "step 1:     I  look at it" in done.err, "code can be read"
@@ -330,12 +325,11 @@ def test_what_an_agent_printed_is_live_on_demand_and_its_end_in_the_inbox(bench:
 
 
 @pytest.mark.requirement("dispatch.blocked")
-@pytest.mark.parametrize("settings", [BARE, ""], ids=["bare", "cell"])
 def test_an_agent_that_says_it_is_blocked_has_to_try_once_and_then_a_person_is_asked(
-    bench: Bench, settings: str
+    bench: Bench,
 ) -> None:
     says = "echo 'BLOCKED: the price list is not in the repository'"
-    bench.prepare(Step("make a", work=says, fields="**on_fail:** retry(5)"), settings=settings)
+    bench.prepare(Step("make a", work=says, fields="**on_fail:** retry(5)"))
     shown = bench.goes("run", code=4).out
     assert "is blocked: the price list is not in the repository, retry 1 of" in shown
     question = bench.question()
@@ -351,11 +345,11 @@ def test_an_agent_that_says_it_is_blocked_has_to_try_once_and_then_a_person_is_a
     assert len(bench.log().of("TASK_STARTED")) == 4, "counted anew after an answer"
 
 
+@pytest.mark.thorough
 def test_an_agent_that_gave_up_may_still_do_it_and_work_that_fails_is_work(bench: Bench) -> None:
     bench.prepare(
         Step("make a", work=("echo BLOCKED: the test fails", "echo right > src/a")),
         Step("make b", work="echo $attempt > src/b; echo BLOCKED: it fails"),
-        settings=BARE,
     )
     bench.goes("run", code=4)
     log = bench.log()
@@ -366,17 +360,19 @@ def test_an_agent_that_gave_up_may_still_do_it_and_work_that_fails_is_work(bench
 
 
 def test_a_pass_counts_whatever_the_agent_says(bench: Bench) -> None:
-    bench.prepare(Step("make a", work="echo right > src/a; echo BLOCKED; exit 7"), settings=BARE)
+    bench.prepare(Step("make a", work="echo right > src/a; echo BLOCKED; exit 7"))
     bench.goes("run")
 
 
 @pytest.mark.parametrize(
-    ("choice", "status"), [("abort", "failed"), ("revise", "draft")], ids=["abort", "revise"]
+    ("choice", "status"),
+    first_always([("abort", "failed"), ("revise", "draft")], fields=2),
+    ids=["abort", "revise"],
 )
 def test_a_decision_that_ends_a_run_needs_nobody_to_drive_it(
     bench: Bench, choice: str, status: str
 ) -> None:
-    bench.prepare(Step("make a", work=NOTHING, fields="**on_fail:** escalate"), settings=BARE)
+    bench.prepare(Step("make a", work=NOTHING, fields="**on_fail:** escalate"))
     bench.goes("run", code=4)
     bench.answer(choice)
     assert bench.log().last.kind == "EXECUTION_COMPLETE"
@@ -384,6 +380,7 @@ def test_a_decision_that_ends_a_run_needs_nobody_to_drive_it(
     assert f"status: {status}" in bench.plan_file.read_text()
 
 
+@pytest.mark.thorough
 @pytest.mark.requirement("run.amended")
 def test_a_judge_that_a_person_changed_is_approved_anew_and_proofs_stay(bench: Bench) -> None:
     bench.write("check.sh", "grep -qx right src/a\n")
@@ -404,11 +401,11 @@ def test_a_judge_that_a_person_changed_is_approved_anew_and_proofs_stay(bench: B
     assert log.of("CONTRACT_EVALUATED", number="1", final=True)[-1]["verdict"] == "pass"
 
 
+@pytest.mark.thorough
 def test_an_answer_to_a_question_that_was_settled_otherwise_changes_nothing(bench: Bench) -> None:
     bench.prepare(
         Step("make a", work=NOTHING, fields="**on_fail:** escalate"),
         Step("make b", depends="none"),
-        settings=BARE,
     )
     bench.goes("run", code=4)
     asked = bench.question()["id"]
@@ -430,7 +427,7 @@ def test_an_agent_decides_nothing(bench: Bench) -> None:
         f"{program} run",
     )
     work = "; ".join(f"{each} 2>&1 | head -1" for each in tries)
-    bench.prepare(Step("make a", work=f"{work}; echo right > src/a"), settings=BARE)
+    bench.prepare(Step("make a", work=f"{work}; echo right > src/a"))
     bench.goes("run")
     said = bench.log().one("ATTEMPT_ENDED")["output_tail"]
     assert said.count("this is the inside of a cell") == len(tries), said
@@ -438,9 +435,7 @@ def test_an_agent_decides_nothing(bench: Bench) -> None:
 
 @pytest.mark.requirement("status.cancelled")
 def test_a_cancelled_plan_is_not_listed_as_failed(bench: Bench) -> None:
-    bench.prepare(
-        Step("make a", work="true", fields="**on_fail:** escalate"), settings=BARE, after=()
-    )
+    bench.prepare(Step("make a", work="true", fields="**on_fail:** escalate"), after=())
     bench.goes("run", code=4)
     bench.goes("cancel", "--as", "tester")
     (listed,) = bench.goes("list", "--json").json
@@ -453,18 +448,19 @@ def test_a_cancelled_plan_is_not_listed_as_failed(bench: Bench) -> None:
     assert bench.goes("list", "--json").json[0]["status"] == "approved"
 
 
+@pytest.mark.thorough
 def test_other_runs_are_told_by_what_they_wait_for_and_by_a_name_that_can_be_copied(
     bench: Bench,
 ) -> None:
     for name, end in (("asks", "escalate"), ("cut off", "abort")):
         step = Step("Make it", work=NOTHING, fields=f"**on_fail:** {end}")
-        bench.lay(step, settings=BARE)
+        bench.lay(step)
         bench.plan_file.rename(bench.workspace / f".harness/PLAN-{name}.md")
         bench.approve(name)
     bench.goes("run", "asks", code=4)
     bench.goes("run", "cut off", PLANBOUND_FAILPOINT="before:TASK_STARTED:1", code=-9)
     question = bench.question("asks")["id"]
-    bench.prepare(Step("Make a"), settings=BARE)
+    bench.prepare(Step("Make a"))
     said = bench.goes("run").err
     assert (
         f"note: a run of `asks` waits for a person (question {question}): `planbound inbox`" in said

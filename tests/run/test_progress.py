@@ -7,8 +7,8 @@ from pathlib import Path
 
 import pytest
 
-from tests.loop.scratch import SHOWN, A, B, Scratch
-from tests.run.bench import BARE, NOTHING, Bench, Step
+from tests.run.bench import NOTHING, Bench, Step
+from tests.session.scratch import SHOWN, A, B, Scratch
 
 STAMP = re.compile(r"\d{4}-\d\d-\d\d \d\d:\d\d planbound — ")
 TOKEN = "ghp_" + "q7Xk2Lm9Zt4Rw8Nc5Vb1Hj6Pd3Sf0Ga2Ye4U"
@@ -27,7 +27,6 @@ def test_failures_questions_answers_and_skips_of_a_run_are_read(bench: Bench) ->
         Step("Make a", work=NOTHING, fields="**on_fail:** retry(1), then escalate"),
         Step("Make b", contract=words, work=NOTHING, fields="**on_fail:** escalate"),
         Step("Make c"),
-        settings=BARE,
     )
     bench.goes("run", code=4)
     bench.answer("skip", "--guidance", f"never mind {TOKEN}")

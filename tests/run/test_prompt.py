@@ -2,14 +2,18 @@
 
 from __future__ import annotations
 
+import re
+
 import pytest
 
-from planbound.engine.run.layout import lay_out
-from planbound.engine.run.state import RunState
 from planbound.journal.event import EventKind
 from planbound.journal.record import Draft, Json, Record
 from planbound.plan.parse import parse
-from tests.run.bench import BARE, NOTHING, Bench, Step, plan_text
+from planbound.state.plan import PlanState
+from planbound.state.run import RunState, lay_out
+from tests.journal import told
+from tests.run.bench import NOTHING, Bench, Step, plan_text
+from tests.tables import first_always
 from tests.terminal import Typed
 
 LATER = "later? "
@@ -29,7 +33,6 @@ def test_every_answer_works_at_the_prompt_and_an_unknown_word_says_so(bench: Ben
             fields=FAILING,
         ),
         Step("look at b", attest="b looks good"),
-        settings=BARE,
     )
     terminal = typed(bench, "run")
     terminal.until(LATER)
@@ -52,7 +55,6 @@ def test_a_budget_is_raised_at_the_prompt(bench: Bench) -> None:
     bench.prepare(
         Step("make a", work=usage + "a"),
         Step("make b", work=usage + "b"),
-        settings=BARE,
         fields="**Budget:** max 500 tokens",
     )
     terminal = typed(bench, "run")
@@ -66,7 +68,7 @@ def test_a_budget_is_raised_at_the_prompt(bench: Bench) -> None:
 
 @pytest.mark.requirement("run.prompt")
 def test_ctrl_c_at_the_prompt_leaves_the_question_for_later(bench: Bench) -> None:
-    bench.prepare(Step("make a", work=NOTHING, fields=FAILING), settings=BARE)
+    bench.prepare(Step("make a", work=NOTHING, fields=FAILING))
     terminal = typed(bench, "run")
     terminal.until(LATER)
     terminal.interrupt()
@@ -76,10 +78,10 @@ def test_ctrl_c_at_the_prompt_leaves_the_question_for_later(bench: Bench) -> Non
 
 
 @pytest.mark.requirement("run.prompt")
-@pytest.mark.parametrize("by", ["answer", "cancel"])
+@pytest.mark.parametrize("by", first_always(["answer", "cancel"]))
 def test_a_prompt_gives_way_to_what_is_decided_elsewhere(bench: Bench, by: str) -> None:
     work = (NOTHING, "echo right > src/a")
-    bench.prepare(Step("make a", work=work, fields=FAILING), settings=BARE)
+    bench.prepare(Step("make a", work=work, fields=FAILING))
     terminal = typed(bench, "run")
     terminal.until(LATER)
     if by == "answer":
@@ -94,7 +96,7 @@ def test_a_prompt_gives_way_to_what_is_decided_elsewhere(bench: Bench, by: str) 
 @pytest.mark.requirement("budget.waiting")
 def test_waiting_for_a_person_is_not_charged_to_the_budget() -> None:
     plan = parse(plan_text(Step("make a"), Step("make b")).encode(), path="PLAN.md")
-    state = RunState(lay_out(plan))
+    state = RunState(lay_out(plan), PlanState("PLAN"))
     run: dict[str, Json] = {"run": "r1"}
     asked: dict[str, Json] = {"escalation": "q1", "kind": "failure", "user_decision": None}
     events: list[tuple[int, EventKind, str | None, dict[str, Json]]] = [
@@ -112,7 +114,7 @@ def test_waiting_for_a_person_is_not_charged_to_the_budget() -> None:
     ]
     for seq, (second, kind, task, details) in enumerate(events, 1):
         stamp = f"2026-11-16T10:00:{second:02}.000000Z"
-        draft = Draft(f"e{seq}", stamp, kind, "PLAN", task, task, details)
+        draft = Draft(f"e{seq}", stamp, kind, "PLAN", task, task, told(kind, details))
         state.apply(Record(seq, seq, draft, 1, "", ""))
     assert state.session_seconds() == pytest.approx(3 + (23 - 19) + 1)
 
@@ -120,16 +122,15 @@ def test_waiting_for_a_person_is_not_charged_to_the_budget() -> None:
 @pytest.mark.requirement("judging.progress")
 def test_a_contract_that_takes_its_time_is_said_on_a_pipe_and_on_a_terminal(bench: Bench) -> None:
     bench.lay(
-        Step("make a", contract="sleep 1.3; grep -qx right src/a"),
+        Step("make a", contract="sleep 3; grep -qx right src/a"),
         Step("make b"),
-        settings=BARE,
         after=(),
     )
     digest = bench.run("show", "PLAN", "--json").json["digest"]
     done = bench.goes("approve", "PLAN", "--digest", digest[:16], "--as", "tester")
-    assert "judging 1/2: sleep 1.3; grep -qx right src/a, 1." in done.err
+    assert re.search(r"judging 1/2: sleep 3; grep -qx right src/a, [123]\.\d s", done.err), done
     assert "judging 2/2" not in done.err
     assert "judging" not in bench.goes("judge", "--json", "--step", "1", code=1).err
     terminal = typed(bench, "run")
-    terminal.until("judging: sleep 1.3; grep -qx right src/a, ")
+    terminal.until("judging: sleep 3; grep -qx right src/a, ")
     assert terminal.end()[0] == 0

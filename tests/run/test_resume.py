@@ -13,7 +13,8 @@ from pathlib import Path
 
 import pytest
 
-from tests.run.bench import BARE, Bench, Step, until
+from tests.run.bench import Bench, Step, until
+from tests.tables import first_always
 
 A, B, C = Step("Make a"), Step("Make b"), Step("Make c")
 SLOW = "echo begun > src/a; sleep 600"
@@ -41,9 +42,7 @@ def ended(process: subprocess.Popen[bytes]) -> tuple[int, str, str]:
 
 
 @pytest.mark.requirement("run.interrupt")
-@pytest.mark.parametrize("kind", ["cell", "bare"])
-def test_an_interrupt_ends_the_agent_and_the_run_can_go_on(bench: Bench, kind: str) -> None:
-    bench.settings = BARE if kind == "bare" else ""
+def test_an_interrupt_ends_the_agent_and_the_run_can_go_on(bench: Bench) -> None:
     bench.prepare(Step("Make a", work=(SLOW, "echo right > src/a")), B, C)
     with bench.start("run", "PLAN") as process:
         at_work(bench)
@@ -65,6 +64,7 @@ def test_an_interrupt_ends_the_agent_and_the_run_can_go_on(bench: Bench, kind: s
     assert len({event["run"] for event in log.of("EXECUTION_STARTED")}) == 1
 
 
+@pytest.mark.thorough
 @pytest.mark.requirement("run.interrupt")
 def test_a_second_interrupt_ends_it_at_once(bench: Bench) -> None:
     # The agent does not care: what it started goes on until it is killed.
@@ -80,8 +80,8 @@ def test_a_second_interrupt_ends_it_at_once(bench: Bench) -> None:
     bench.goes("resume", "PLAN")
 
 
+@pytest.mark.thorough
 def test_a_request_to_terminate_is_as_good_as_an_interrupt(bench: Bench) -> None:
-    bench.settings = BARE
     bench.prepare(Step("Make a", work=(SLOW, "echo right > src/a")), B, C)
     with bench.start("run", "PLAN") as process:
         at_work(bench)
@@ -91,6 +91,7 @@ def test_a_request_to_terminate_is_as_good_as_an_interrupt(bench: Bench) -> None
     assert bench.log().last["reason"] == "interrupted"
 
 
+@pytest.mark.thorough
 def test_an_interrupt_ends_all_that_work_side_by_side(bench: Bench) -> None:
     slow = [
         Step(
@@ -141,6 +142,7 @@ def test_an_edited_judge_is_refused(bench: Bench) -> None:
     assert len(bench.log().of("EXECUTION_STARTED")) == 1
 
 
+@pytest.mark.thorough
 def test_an_edited_judge_proves_nothing_though_an_attempt_is_open(bench: Bench) -> None:
     bench.write("check.sh", "grep -qx right src/a\n")
     bench.prepare(Step("Make a", contract="bash check.sh", work="echo wrong > src/a"), B, C)
@@ -153,10 +155,8 @@ def test_an_edited_judge_proves_nothing_though_an_attempt_is_open(bench: Bench) 
 
 
 @pytest.mark.requirement("run.not-paid-twice")
-@pytest.mark.parametrize("kind", ["cell", "bare"])
-@pytest.mark.parametrize("jobs", ["1", "2"])
-def test_work_that_passes_is_not_paid_twice(bench: Bench, kind: str, jobs: str) -> None:
-    bench.settings = BARE if kind == "bare" else ""
+@pytest.mark.parametrize("jobs", first_always(["1", "2"]))
+def test_work_that_passes_is_not_paid_twice(bench: Bench, jobs: str) -> None:
     bench.prepare(A, B, C)
     bench.goes("run", "PLAN", "--jobs", jobs, code=-9, PLANBOUND_FAILPOINT="before:ATTEMPT_ENDED:1")
     assert not bench.log().of("CONTRACT_EVALUATED")
@@ -178,6 +178,7 @@ def test_work_that_does_not_pass_is_done_again(bench: Bench) -> None:
     assert log.of("FAILURE_CLASSIFIED", number="1")[0]["rule"] == "runner-ended"
 
 
+@pytest.mark.thorough
 def test_a_contract_that_was_green_before_says_nothing_about_lost_work(bench: Bench) -> None:
     bench.prepare(Step("Make a", contract="test -d src", work="echo right > src/a"), B, C)
     bench.goes("run", "PLAN", code=-9, PLANBOUND_FAILPOINT="after:TASK_STARTED:1")
@@ -202,6 +203,7 @@ def test_what_was_proved_is_not_judged_again_before_the_end(bench: Bench) -> Non
     assert judged.count(("1", True)) == 1, "once more on the final tree, which is another one"
 
 
+@pytest.mark.thorough
 def test_nothing_is_judged_again_on_a_tree_that_did_not_change(bench: Bench) -> None:
     # The last step leaves the tree as it is judged: nothing is left to be unsure about.
     bench.prepare(A, after=("test -s src/a",))
@@ -220,7 +222,6 @@ def test_a_step_that_a_person_broke_meanwhile_is_noticed_at_the_end(bench: Bench
 
 @pytest.mark.requirement("command.resume")
 def test_what_could_go_on_is_offered(bench: Bench) -> None:
-    bench.settings = BARE
     bench.prepare(A, B, C)
     nothing = bench.goes("resume", code=3)
     assert "no run that could go on" in nothing.err
@@ -243,6 +244,7 @@ def test_a_plan_that_changes_while_it_runs_stops_the_run(bench: Bench) -> None:
     assert "digest changed" in refused.err
 
 
+@pytest.mark.thorough
 @pytest.mark.requirement("invariant.approved-plan-is-law")
 def test_a_plan_that_changes_between_two_steps_stops_the_run(bench: Bench) -> None:
     gate = bench.folder / "agents" / "gate"
@@ -264,6 +266,7 @@ def test_a_plan_that_changes_between_two_steps_stops_the_run(bench: Bench) -> No
     assert bench.log().last["status"] == "done"
 
 
+@pytest.mark.thorough
 def test_ticking_progress_by_hand_does_not_stop_a_run(bench: Bench) -> None:
     gate = bench.folder / "agents" / "gate"
     waits = f"echo right > src/b; while ! test -e {gate}; do sleep 0.05; done"
@@ -375,6 +378,7 @@ def test_two_plans_run_side_by_side_and_do_not_see_each_other(bench: Bench) -> N
     assert bench.verifies()
 
 
+@pytest.mark.thorough
 def test_a_plan_waits_for_the_step_of_another_that_works_in_the_workspace(bench: Bench) -> None:
     gates = two_plans(bench, "src/two")
     gates[1].touch()
@@ -391,6 +395,7 @@ def test_a_plan_waits_for_the_step_of_another_that_works_in_the_workspace(bench:
         assert ended(first)[0] == 0
 
 
+@pytest.mark.thorough
 def test_who_waits_for_the_worktree_can_be_interrupted(bench: Bench) -> None:
     two_plans(bench, "src/two")
     with bench.start("run", "one") as first:
@@ -404,6 +409,7 @@ def test_who_waits_for_the_worktree_can_be_interrupted(bench: Bench) -> None:
         assert ended(first)[0] == 130
 
 
+@pytest.mark.thorough
 def test_a_plan_that_ran_earlier_does_not_bother_one_that_was_approved_before(bench: Bench) -> None:
     for gate in two_plans(bench, "src/two"):
         gate.touch()
@@ -412,6 +418,7 @@ def test_a_plan_that_ran_earlier_does_not_bother_one_that_was_approved_before(be
     assert bench.log("one").last["status"] == "done"
 
 
+@pytest.mark.thorough
 @pytest.mark.requirement("lease.worktree")
 def test_plans_that_touch_the_same_are_refused_or_wait(bench: Bench) -> None:
     first_gate, second_gate = two_plans(bench, "src/one.kept")
@@ -432,10 +439,13 @@ def test_plans_that_touch_the_same_are_refused_or_wait(bench: Bench) -> None:
     assert bench.log("two").last["status"] == "done"
 
 
+@pytest.mark.thorough
 @pytest.mark.requirement("lease.fenced")
 def test_a_runner_that_was_paused_and_lost_its_lease_writes_nothing_more(bench: Bench) -> None:
-    bench.settings = '[run]\nlease = "1s"\n' + BARE
-    bench.prepare(Step("Make a", work="echo x > src/a; sleep 0.3; echo right > src/a"), B, C)
+    bench.settings = '[run]\nlease = "1s"\n'
+    # A plan that may change everything has the worktree to itself: only the lease keeps others out.
+    slow = "echo x > src/a; sleep 0.3; echo right > src/a"
+    bench.prepare(Step("Make a", work=slow, touches=""), B, C)
     with bench.start("run", "PLAN") as process:
         at_work(bench)
         os.kill(process.pid, signal.SIGSTOP)
@@ -507,6 +517,7 @@ def test_independent_steps_run_at_the_same_time(bench: Bench) -> None:
     assert {bench.read(f"src/{name}") for name in "abcd"} == {"right\n"}
 
 
+@pytest.mark.thorough
 @pytest.mark.requirement("run.parallel")
 def test_half_written_files_of_one_are_never_in_what_another_is_judged_on(bench: Bench) -> None:
     half = "echo half > src/a; sleep 1; echo right > src/a"
@@ -527,6 +538,7 @@ def test_half_written_files_of_one_are_never_in_what_another_is_judged_on(bench:
     assert "a\n" not in bench.read("src/b")
 
 
+@pytest.mark.thorough
 def test_a_write_into_the_scope_of_another_is_a_violation_of_the_writer(bench: Bench) -> None:
     roams = "echo right > src/a; echo stolen > src/b; sleep 0.3"
     steps = branches("ab", a=roams, b="sleep 0.3; echo right > src/b")
@@ -577,6 +589,7 @@ def test_an_answer_after_work_in_a_copy_goes_on_from_there(bench: Bench) -> None
     assert bench.read("src/a") == "half\nright\n"
 
 
+@pytest.mark.thorough
 def test_what_a_person_changed_before_the_answer_is_in_the_new_copy(bench: Bench) -> None:
     steps = branches("ab", a="grep -q here src/readme && echo right > src/a || echo half > src/a")
     steps[0] = Step(
@@ -590,6 +603,7 @@ def test_what_a_person_changed_before_the_answer_is_in_the_new_copy(bench: Bench
     assert bench.read("src/a") == "right\n"
 
 
+@pytest.mark.thorough
 def test_a_step_that_a_person_attests_works_in_the_workspace_itself(bench: Bench) -> None:
     roams = "echo right > src/a; echo mine > src/readme"
     shown = Step("Make a", work=roams, attest="it looks right", depends="none")

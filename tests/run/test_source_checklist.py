@@ -6,9 +6,10 @@ import re
 
 import pytest
 
-from tests.run.bench import BARE, NOTHING, Bench, Event, Log, Step
+from tests.run.bench import NOTHING, Bench, Event, Log, Step
+from tests.tables import first_always
 
-QUICK = BARE + '[recovery.transient]\nbackoff = ["0.2s", "0.3s"]\n'
+QUICK = '[recovery.transient]\nbackoff = ["0.2s", "0.3s"]\n'
 A, B, C = Step("Make a"), Step("Make b"), Step("Make c")
 RESET = "echo 'Error: connect ECONNRESET 203.0.113.7:443' >&2; exit 1"
 ENDS = ("TASK_COMPLETED", "TASK_FAILED", "TASK_SKIPPED")
@@ -60,6 +61,7 @@ def test_nothing_starts_before_the_plan_is_approved(quick: Bench) -> None:
     assert not quick.log().of("EXECUTION_STARTED", "TASK_STARTED")
 
 
+@pytest.mark.thorough
 def test_the_approval_comes_before_every_step(quick: Bench) -> None:
     quick.prepare(A, B, C)
     quick.goes("run", "PLAN")
@@ -81,7 +83,7 @@ def test_a_start_is_on_record_before_the_agent_does_anything(quick: Bench) -> No
     assert not log.of("ATTEMPT_ENDED")
 
 
-@pytest.mark.parametrize("end", ["done", "skipped", "aborted", "failed"])
+@pytest.mark.parametrize("end", first_always(["failed", "done", "skipped", "aborted"]))
 def test_every_task_has_a_start_and_exactly_one_end(quick: Bench, end: str) -> None:
     steps = {
         "done": (A, B, C),
@@ -104,6 +106,7 @@ def test_every_task_has_a_start_and_exactly_one_end(quick: Bench, end: str) -> N
     assert is_in_order(log)
 
 
+@pytest.mark.thorough
 def test_a_task_that_failed_for_good_is_classified_at_once(quick: Bench) -> None:
     quick.prepare(Step("Make a", work=NOTHING, fields="**on_fail:** abort"), B, C)
     quick.goes("run", "PLAN", code=1)
@@ -162,7 +165,7 @@ def stamp(bench: Bench, event: Event) -> str:
 
 
 def test_a_wait_goes_on_where_it_was_after_a_crash(bench: Bench) -> None:
-    bench.settings = BARE + '[recovery.transient]\nbackoff = ["1.5s"]\n'
+    bench.settings = '[recovery.transient]\nbackoff = ["1.5s"]\n'
     bench.prepare(Step("Make a", work=(RESET, "echo right > src/a")), B, C)
     bench.goes("run", "PLAN", code=-9, PLANBOUND_FAILPOINT="after:RECOVERY_APPLIED:1")
     bench.goes("resume", "PLAN")
@@ -220,6 +223,7 @@ def test_what_was_never_tried_again_is_not_called_exhausted(quick: Bench) -> Non
     assert not quick.log().of("RECOVERY_APPLIED")
 
 
+@pytest.mark.thorough
 def test_completed_tasks_are_not_run_again(quick: Bench) -> None:
     quick.prepare(A, B, Step("Make c", work=NOTHING, fields="**on_fail:** abort"))
     quick.goes("run", "PLAN", code=1)
@@ -233,7 +237,7 @@ def test_completed_tasks_are_not_run_again(quick: Bench) -> None:
 
 
 @pytest.mark.requirement("command.run")
-@pytest.mark.parametrize("end", ["done", "skipped", "failed"])
+@pytest.mark.parametrize("end", first_always(["skipped", "done", "failed"]))
 def test_the_summary_is_what_the_log_says(quick: Bench, end: str) -> None:
     last = {
         "done": Step("Make c", work=(wrong("c"), "echo right > src/c")),
@@ -324,6 +328,7 @@ def test_what_no_retry_can_help_goes_to_a_person_at_once(quick: Bench) -> None:
         assert "Is the grue fed? the agent failed (exit 3): zork happened" in text
 
 
+@pytest.mark.thorough
 def test_the_end_of_the_run_is_its_last_event(quick: Bench) -> None:
     quick.prepare(A, B, C, after=("test -s src/a", "test -s src/c"))
     quick.goes("run", "PLAN")

@@ -7,7 +7,8 @@ import time
 import pytest
 
 from tests.needs import need
-from tests.run.bench import BARE, NOTHING, Bench, Step, until
+from tests.run.bench import NOTHING, Bench, Step, until
+from tests.tables import first_always
 
 A, B, C = Step("Make a"), Step("Make b"), Step("Make c")
 TEST = "#!/bin/bash\ngrep -qx right src/a\n"
@@ -20,7 +21,6 @@ USAGE = "echo 'planbound-usage: {{\"tokens\": {tokens}}}'"
 
 @pytest.fixture
 def quick(bench: Bench) -> Bench:
-    bench.settings = BARE
     return bench
 
 
@@ -58,6 +58,7 @@ def test_an_edited_judge_is_put_back_and_the_agent_warned_once(bench: Bench) -> 
     assert bench.question()["exhausted"] is True
 
 
+@pytest.mark.thorough
 def test_an_agent_that_was_warned_may_still_do_it_right(bench: Bench) -> None:
     need("make", "its files are judges")
     bench.write("Makefile", MAKEFILE)
@@ -117,11 +118,14 @@ def test_done_is_not_done_when_nothing_was(bench: Bench) -> None:
 @pytest.mark.requirement("recovery.no-progress")
 @pytest.mark.parametrize(
     ("before", "work", "attempts"),
-    [
-        ("date +%s.%N", "echo I tried $attempt times", 2),
-        ("head -c 9 /dev/urandom | base64 | tr 0-9 x", "true", 3),
-        ("true", "head -c 9 /dev/urandom | base64 | tr 0-9 x", 3),
-    ],
+    first_always(
+        [
+            ("date +%s.%N", "echo I tried $attempt times", 2),
+            ("head -c 9 /dev/urandom | base64 | tr 0-9 x", "true", 3),
+            ("true", "head -c 9 /dev/urandom | base64 | tr 0-9 x", 3),
+        ],
+        fields=3,
+    ),
     ids=["the same but for numbers", "another output of the contract", "other words"],
 )
 def test_the_same_failure_on_the_same_tree_stops_early(
@@ -139,6 +143,7 @@ def test_the_same_failure_on_the_same_tree_stops_early(
     assert "no progress" in bench.question()["reason"]
 
 
+@pytest.mark.thorough
 def test_another_failure_each_time_is_progress(bench: Bench) -> None:
     step = Step("Make a", work="echo $attempt > src/a", fields="**on_fail:** retry(3)")
     bench.prepare(step, B, C)
@@ -160,6 +165,7 @@ def test_a_contract_that_checks_nothing_goes_to_a_person(bench: Bench) -> None:
     assert starts(bench, "1") == 1
 
 
+@pytest.mark.thorough
 def test_tests_that_were_not_collected_are_no_pass(bench: Bench) -> None:
     quiet = "test -s src/a && echo 'collected 0 items' && echo '==== no tests ran in 0.01s ===='"
     bench.prepare(Step("Make a", contract=quiet, expect="tests >= 1"), B, C)
@@ -217,6 +223,7 @@ def outcomes(bench: Bench) -> dict[str, list[str]]:
     return found
 
 
+@pytest.mark.thorough
 @pytest.mark.requirement("recovery.error")
 @pytest.mark.requirement("recovery.outcome")
 def test_every_face_says_what_failed_and_the_journal_what_came_of_it(quick: Bench) -> None:
@@ -265,7 +272,9 @@ def test_every_face_says_what_failed_and_the_journal_what_came_of_it(quick: Benc
 
 
 @pytest.mark.requirement("recovery.outcome")
-@pytest.mark.parametrize("where", ["before:RECOVERY_OUTCOME:2", "after:RECOVERY_OUTCOME:2"])
+@pytest.mark.parametrize(
+    "where", first_always(["before:RECOVERY_OUTCOME:2", "after:RECOVERY_OUTCOME:2"])
+)
 def test_what_came_of_a_recovery_is_told_once_over_a_kill(quick: Bench, where: str) -> None:
     wrong = ("echo wrong > src/a", "echo worse > src/a", "echo right > src/a")
     quick.prepare(Step("Make a", work=wrong), B)
@@ -275,6 +284,7 @@ def test_what_came_of_a_recovery_is_told_once_over_a_kill(quick: Bench, where: s
     assert quick.verifies()
 
 
+@pytest.mark.thorough
 @pytest.mark.requirement("recovery.outcome")
 def test_a_recovery_that_nobody_comes_back_to_ends_too(quick: Bench) -> None:
     quick.settings += '[recovery.transient]\nbackoff = ["1h"]\n'
@@ -323,6 +333,7 @@ def test_an_agent_that_breaks_down_costs_the_step_no_retry_and_its_last_words_ar
     assert "logic error, retry 1 of 1" in done.out
 
 
+@pytest.mark.thorough
 @pytest.mark.requirement("recovery.agent")
 def test_an_agent_that_breaks_down_again_and_again_is_a_question_with_its_last_words(
     quick: Bench,
@@ -375,9 +386,8 @@ def test_a_step_without_an_agent_is_refused_before_the_first_step(bench: Bench) 
     assert not bench.log().of("EXECUTION_STARTED", "TASK_STARTED")
 
 
-@pytest.mark.parametrize("kind", ["cell", "bare"])
-def test_an_agent_that_floods_its_output_hurts_nobody(bench: Bench, kind: str) -> None:
-    bench.settings = BARE if kind == "bare" else ""
+@pytest.mark.thorough
+def test_an_agent_that_floods_its_output_hurts_nobody(bench: Bench) -> None:
     flood = "head -c 50000000 /dev/zero | tr '\\0' 'x'; echo; echo the end; echo right > src/a"
     bench.prepare(Step("Make a", work=flood), B, C)
     done = bench.goes("run", "PLAN")
@@ -460,17 +470,17 @@ def test_a_step_that_a_person_attests_waits_for_that(bench: Bench) -> None:
     assert bench.status()["steps"][1]["verdict"] == "attested"
 
 
-def test_a_contract_that_the_harness_runs_is_attested_by_nobody(quick: Bench) -> None:
+def test_what_is_not_attested_is_waived_with_a_reason_and_stays_waived_for_ever(
+    quick: Bench,
+) -> None:
     quick.prepare(Step("Make a", work=NOTHING, fields="**on_fail:** escalate"), B, C)
     quick.goes("run", "PLAN", code=4)
+    # A contract that the harness runs is attested by nobody, and a waiver needs a reason.
     refused = quick.goes("attest", "PLAN", "1", "--as", "tester", code=2)
     assert "nobody attests it" in refused.err
-    assert not quick.log().of("ATTESTED")
-
-
-def test_a_waived_step_goes_on_and_stays_waived_for_ever(quick: Bench) -> None:
-    quick.prepare(Step("Make a", work=NOTHING, fields="**on_fail:** escalate"), B, C)
-    quick.goes("run", "PLAN", code=4)
+    quick.goes("waive", "PLAN", "1", "--reason", " ", "--as", "tester", code=2)
+    quick.goes("waive", "PLAN", "1", "--as", "tester", code=2)
+    assert not quick.log().of("ATTESTED", "WAIVED")
     quick.goes("waive", "PLAN", "1", "--reason", "the supplier is late", "--as", "tester")
     done = quick.goes("resume", "PLAN")
     assert "2/3 proved, 1 waived" in done.out
@@ -481,14 +491,6 @@ def test_a_waived_step_goes_on_and_stays_waived_for_ever(quick: Bench) -> None:
     shown = quick.goes("show", "PLAN", "--json").json
     assert [step["status"] for step in shown["steps"]] == ["waived", "done", "done"]
     assert "waived" in quick.goes("status", "PLAN").out
-
-
-def test_a_waiver_needs_a_reason(quick: Bench) -> None:
-    quick.prepare(Step("Make a", work=NOTHING, fields="**on_fail:** escalate"), B, C)
-    quick.goes("run", "PLAN", code=4)
-    quick.goes("waive", "PLAN", "1", "--reason", " ", "--as", "tester", code=2)
-    quick.goes("waive", "PLAN", "1", "--as", "tester", code=2)
-    assert not quick.log().of("WAIVED")
 
 
 @pytest.mark.requirement("run.skip")
@@ -515,6 +517,7 @@ def test_only_what_declares_to_need_a_skipped_step_is_left_out_with_it(quick: Be
     assert quick.goes("list", "--json").json[0]["status"] == "done with skips"
 
 
+@pytest.mark.thorough
 def test_a_waived_step_is_not_skipped_with_what_it_depends_on(quick: Bench) -> None:
     stuck = Step("Make a", work=NOTHING, fields="**on_fail:** escalate")
     quick.prepare(stuck, Step("Make b", depends="1"), Step("Make c", depends="2"))
@@ -524,6 +527,7 @@ def test_a_waived_step_is_not_skipped_with_what_it_depends_on(quick: Bench) -> N
     assert quick.phases() == ["skipped", "waived", "pending"]
 
 
+@pytest.mark.thorough
 def test_a_run_with_a_skipped_step_is_not_simply_done(quick: Bench) -> None:
     quick.prepare(A, B, Step("Make c", work=NOTHING, fields="**on_fail:** escalate"))
     quick.goes("run", "PLAN", code=4)
@@ -550,6 +554,7 @@ def test_an_abort_ends_the_run_as_failed(quick: Bench) -> None:
     assert shown["status"] == "failed"
 
 
+@pytest.mark.thorough
 def test_an_abort_holds_though_its_process_died_before_the_run_was_ended(quick: Bench) -> None:
     quick.prepare(A, Step("Make b", work=NOTHING, fields="**on_fail:** escalate"), C)
     quick.goes("run", "PLAN", code=4)
@@ -575,6 +580,7 @@ def test_revising_sends_the_plan_back_to_its_draft(quick: Bench) -> None:
     assert "planbound amend PLAN" in refused.err
 
 
+@pytest.mark.thorough
 def test_a_question_is_answered_once(quick: Bench) -> None:
     quick.prepare(Step("Make a", work=NOTHING, fields="**on_fail:** escalate"), B, C)
     quick.goes("run", "PLAN", code=4)
@@ -588,6 +594,7 @@ def test_a_question_is_answered_once(quick: Bench) -> None:
     assert "A person says" in prompts(quick, "1")[1]
 
 
+@pytest.mark.thorough
 def test_escalate_never_tries_again_by_itself(quick: Bench) -> None:
     quick.prepare(Step("Make a", work=NOTHING, fields="**on_fail:** escalate"), B, C)
     quick.goes("run", "PLAN", code=4)
@@ -595,6 +602,7 @@ def test_escalate_never_tries_again_by_itself(quick: Bench) -> None:
     assert starts(quick, "1") == 1
 
 
+@pytest.mark.thorough
 def test_abort_fails_the_plan_at_the_first_failure(quick: Bench) -> None:
     quick.prepare(A, Step("Make b", work=NOTHING, fields="**on_fail:** abort"), C)
     quick.goes("run", "PLAN", code=1)
@@ -609,9 +617,7 @@ def test_abort_fails_the_plan_at_the_first_failure(quick: Bench) -> None:
 
 
 @pytest.mark.requirement("run.budget")
-@pytest.mark.parametrize("kind", ["cell", "bare"])
-def test_an_agent_is_stopped_at_the_limit_while_it_runs(bench: Bench, kind: str) -> None:
-    bench.settings = BARE if kind == "bare" else ""
+def test_an_agent_is_stopped_at_the_limit_while_it_runs(bench: Bench) -> None:
     spends = f"{USAGE.format(tokens=6000)}; echo right > src/a; sleep 600"
     bench.prepare(
         Step("Make a", work=(spends, "echo right > src/a")),
@@ -664,6 +670,7 @@ def test_a_step_has_a_budget_of_its_own(quick: Bench) -> None:
     quick.goes("resume", "PLAN")
 
 
+@pytest.mark.thorough
 def test_the_wall_clock_is_a_limit_too(quick: Bench) -> None:
     quick.prepare(
         Step("Make a", work=("sleep 600", "echo right > src/a")),
@@ -681,18 +688,16 @@ def test_the_wall_clock_is_a_limit_too(quick: Bench) -> None:
     assert quick.log().last["status"] == "done"
 
 
-def test_cost_that_nobody_knows_is_shown_as_unknown(quick: Bench) -> None:
+def test_a_budget_that_nobody_set_is_a_safe_one_and_a_cost_that_nobody_knows_is_unknown(
+    quick: Bench,
+) -> None:
     quick.prepare(A, B, C)
     done = quick.goes("run", "PLAN")
     assert "cost unknown for 3 attempts" in done.out
-    assert quick.log().last["unmetered"] == 3
-    assert quick.log().last["tokens"] == 0
-
-
-def test_a_budget_that_nobody_set_is_a_safe_one_and_shown(quick: Bench) -> None:
-    quick.prepare(A, B, C)
-    quick.goes("run", "PLAN")
-    budget = quick.log().one("EXECUTION_STARTED")["budget"]
+    log = quick.log()
+    assert log.last["unmetered"] == 3
+    assert log.last["tokens"] == 0
+    budget = log.one("EXECUTION_STARTED")["budget"]
     assert budget["tokens"] > 0
     assert float(budget["dollars"]) > 0
     assert budget["seconds"] > 0

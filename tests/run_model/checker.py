@@ -9,6 +9,7 @@ from collections.abc import Callable, Mapping
 from statistics import median
 from typing import Any, NamedTuple
 
+from planbound.journal.event import ContractEvaluated, VerdictKind
 from planbound.journal.event import EventKind as Kind
 from planbound.journal.record import Record
 from tests.run_model.plans import RETRIES, PlanShape
@@ -117,7 +118,7 @@ class Checker:
         self.record = record
         for secret in self.secrets:
             self._demand(secret not in repr(record), 8, f"`{secret}` is in the journal")
-        kind = record.draft.event
+        kind = record.kind
         self._failures_in_order(kind)
         handler = _HANDLERS.get(kind)
         if handler is not None:
@@ -128,13 +129,13 @@ class Checker:
         if not holds:
             draft = self.record.draft
             raise BrokenInvariantError(
-                f"invariant {number}: {what}: {self.record.seq} {draft.event.value}"
-                f" {draft.task_id} {dict(draft.details)}"
+                f"invariant {number}: {what}: {self.record.seq} {draft.kind.value}"
+                f" {draft.task_id} {draft.details.text}"
             )
 
     @property
     def _details(self) -> Mapping[str, Any]:
-        return self.record.draft.details
+        return self.record.draft.details.json()
 
     @property
     def shape(self) -> PlanShape:
@@ -410,27 +411,28 @@ class Checker:
         self._is_of_the_run()
         result = details["result"]
         self._demand(result in {"proved", "holds"}, 1, "the harness claims nothing")
+        verdict = last.event if last is not None else None
         self._demand(
             last is not None
             and last.plan_seq + 1 == self.record.plan_seq
-            and last.draft.event is Kind.CONTRACT_EVALUATED
+            and last.kind is Kind.CONTRACT_EVALUATED
             and last.draft.task_id == self.record.draft.task_id
-            and last.draft.details.get("verdict") == "pass"
-            and last.draft.details.get("run") == self.run
-            and last.draft.details.get("attempt") == details["attempt"] == task.attempts,
+            and isinstance(verdict, ContractEvaluated)
+            and (verdict.verdict, verdict.run) == (VerdictKind.PASS, self.run)
+            and verdict.attempt == details["attempt"] == task.attempts,
             1,
             "there is no verdict right before it",
         )
         self._demand(task.phase == "started", 1, f"the step is {task.phase}")
-        assert last is not None
-        said = str(last.draft.details.get("output_tail"))
+        assert isinstance(verdict, ContractEvaluated)
+        said = str(verdict.output_tail)
         fair = self.subverted is None or self.subverted not in said
         self._demand(fair, 1, "it was judged by what an agent wrote")
         name = str(self.record.draft.task_id)
         if result == "proved":
             self._demand(name in self._seen_red(), 10, "proved, and nobody saw it red")
         elif task.own is not None and task.own[0] not in _NOT_RED:
-            same = task.own[1] == last.draft.details.get("tree")
+            same = task.own[1] == verdict.tree
             self._demand(same, 10, "it was red before, on other files: that is proved")
         else:
             self._demand(name not in self.red, 10, "it was red when it was approved")
@@ -515,11 +517,11 @@ class Checker:
         """A failure gets its type at once, and then its answer: all that in one append."""
         last = self.last
         name = self.record.draft.task_id
-        if last is not None and last.draft.event is Kind.FAILURE_DETECTED:
+        if last is not None and last.kind is Kind.FAILURE_DETECTED:
             right = kind in {Kind.FAILURE_CLASSIFIED, Kind.TASK_FAILED}
             same = name == last.draft.task_id
             self._demand(right and same, 5, "a failure was not classified")
-        if last is not None and last.draft.event is Kind.TASK_FAILED:
+        if last is not None and last.kind is Kind.TASK_FAILED:
             self._demand(kind is Kind.FAILURE_CLASSIFIED, 5, "a failure was not classified")
         if self.owed is not None:
             answers = {
@@ -532,7 +534,7 @@ class Checker:
             self._demand(kind in answers and about, 5, "a failure has no answer")
             self.owed = None
         if kind is Kind.FAILURE_CLASSIFIED and last is not None:
-            if last.draft.event is Kind.FAILURE_DETECTED:
+            if last.kind is Kind.FAILURE_DETECTED:
                 self.owed = name or ""
             if name is not None:
                 self._task().classified = self._details["failure_type"]

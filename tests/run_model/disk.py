@@ -5,13 +5,17 @@ from __future__ import annotations
 import hashlib
 from collections.abc import Callable, Container, Iterable, Iterator
 
-from planbound.engine.manifest import Entry, EntryType, Manifest, ScanRules, manifest_of
+from planbound.cells.copies import WorkspaceCopies
+from planbound.disk.files import Files
+from planbound.disk.lock import FileLock
 from planbound.errors import AlreadyExists, ConcurrentModification, FileProblem
+from planbound.workspace.manifest import Entry, EntryType, Manifest, ScanRules, manifest_of
+from planbound.workspace.vault import Vault
 
 _FOLDER = Entry(EntryType.DIRECTORY, 0o755, 0, b"")
 
 
-class Disk:
+class Disk(Files, WorkspaceCopies):
     """Folders by their path, each with its files; every call of the harness is noticed."""
 
     def __init__(self, notice: Callable[[str], None]) -> None:
@@ -44,13 +48,17 @@ class Disk:
             raise FileProblem(f"there is no `{path}`")
         return files[name]
 
-    def create(self, path: str, data: bytes) -> None:
+    def create(self, path: str, data: bytes, *, lock: FileLock | None = None) -> None:
+        del lock
         files, name = self.split(path)
         if name in files:
             raise AlreadyExists(f"there is a `{path}`")
         self.write(path, data)
 
-    def replace(self, path: str, data: bytes, *, expected: bytes) -> None:
+    def replace(
+        self, path: str, data: bytes, *, expected: bytes, lock: FileLock | None = None
+    ) -> None:
+        del lock
         self.notice("replace")
         files, name = self.split(path)
         if files.get(name) != expected:
@@ -136,10 +144,11 @@ class MemoryTree:
             self._disk.write(f"{self._root}/{name}", None if entry is None else content)
 
 
-class MemoryVault:
+class MemoryVault(Vault):
     """Contents by their SHA-256."""
 
     def __init__(self, notice: Callable[[str], None]) -> None:
+        super().__init__("in memory")
         self._notice = notice
         self._contents: dict[bytes, bytes] = {}
 

@@ -6,26 +6,26 @@ import sys
 import threading
 from collections.abc import Callable, Sequence
 from functools import partial
-from typing import Any, NamedTuple
+from typing import NamedTuple
 
 import pytest
 from hypothesis import currently_in_test_context, note
 from hypothesis import strategies as st
 from hypothesis.stateful import RuleBasedStateMachine, initialize, invariant, precondition, rule
 
-from planbound.engine.progress import ProgressLines
-from planbound.engine.run.question import Question, QuestionKind
-from planbound.engine.run.state import RunState
-from planbound.engine.run.step_state import Phase, StepState
+from planbound.approval import record as gate
 from planbound.errors import LeaseLost, NothingToDo, PlanboundError, Refused, UsageError
-from planbound.journal.event import EventKind
+from planbound.journal.event import EventKind, RunOutcome
 from planbound.journal.record import Record
 from planbound.plan.digest import digest
 from planbound.plan.edit import set_plan_status, set_step_status
 from planbound.plan.model import PlanStatus, StepStatus
 from planbound.plan.parse import parse, write
-from planbound.ports.motor import Again, Asking, Ended, Halted, Later, Next
-from planbound.usecases import gate
+from planbound.run.loop import Again, Asking, Halted, Later, Next, RunEnded
+from planbound.state.plan import PlanState
+from planbound.state.question import Question, QuestionKind
+from planbound.state.run import RunState
+from planbound.workspace.progress import ProgressLines
 from tests.run_model.checker import SETTLED, Checker
 from tests.run_model.people import People, read
 from tests.run_model.plans import LETTERS, PlanShape, changed, plan_shapes
@@ -47,7 +47,7 @@ from tests.run_model.world import (
 MOST_TURNS = 80
 """So many turns in a row at most before a run has to wait for somebody or something, or ends."""
 _MOST_ROUNDS = 60
-_CLOCKED = ("session", "ordering", "projection")
+_CLOCKED = ("session", "order", "ending")
 _HARMLESS = (Refused, NothingToDo, UsageError)
 """What people are told whose wish cannot be granted."""
 
@@ -109,20 +109,19 @@ class RunMachine(RuleBasedStateMachine):
     @initialize(
         shape=plan_shapes(),
         jobs=st.sampled_from((1, 2)),
-        bare=st.sampled_from((False, False, True)),
         approved=st.integers(0, 4),
     )
-    def begin(self, shape: PlanShape, jobs: int, *, bare: bool, approved: int) -> None:
+    def begin(self, shape: PlanShape, jobs: int, *, approved: int) -> None:
         self.shape, self.jobs = shape, jobs
-        self.world = World(shape.text(), bare=bare)
+        self.world = World(shape.text())
         for module in _CLOCKED:
-            self.clock_patch.setattr(f"planbound.usecases.run.{module}.time", self.world.clock)
+            self.clock_patch.setattr(f"planbound.run.{module}.time", self.world.clock)
         self.people = People(self.world)
         self.folds, self.views = Folds(), Views(self.world, self.people)
         self.state: RunState | None = None
         self.shown = b""
         self.progress = ProgressLines()
-        self.checker = Checker(self.shapes, SECRETS, subverted=None if bare else SUBVERTED)
+        self.checker = Checker(self.shapes, SECRETS, subverted=SUBVERTED)
         self._know(shape)
         self.world.recorder.created(SLUG, self.people.plan(), path=FILE.shown, origin="new")
         if approved:
@@ -232,9 +231,9 @@ class RunMachine(RuleBasedStateMachine):
         self._guarded(driver, lambda: said.append(driver.turn(first)))
         if not said:
             return None
-        stops = isinstance(said[0], Halted) or said[0] == Ended("cancelled")
+        stops = isinstance(said[0], Halted) or said[0] == RunEnded(RunOutcome.CANCELLED)
         assert stops or not is_other, "invariant 2: it goes on, and the plan is another"
-        if isinstance(said[0], Ended):
+        if isinstance(said[0], RunEnded):
             driver.end()
         elif isinstance(said[0], Halted):
             reason = said[0].reason
@@ -380,7 +379,7 @@ class RunMachine(RuleBasedStateMachine):
                 before = digest(self.people.plan())
                 self._edit_plan(one, other)
                 after = digest(self.people.plan())
-                gate.rewrite(
+                gate.record_change(
                     self.world.recorder, SLUG, before, after, gate.Rewriting("somebody", "so")
                 )
             case _:
@@ -429,7 +428,7 @@ class RunMachine(RuleBasedStateMachine):
         for driver in self.world.living:
             assert driver.session is not None
             live = driver.session.state
-            again = RunState(live.layout)
+            again = RunState(live.layout, PlanState(live.plan.slug))
             again.apply_all(record for record in records if record.seq <= live.seq)
             assert snapshot(again) == snapshot(live), "invariant 4: the live state is another"
         if news or self.world.plan_data() != self.shown:
@@ -446,7 +445,7 @@ class RunMachine(RuleBasedStateMachine):
         self.checker.read(record)
         self.folds.read(record)
         approval = self.checker.approval
-        if record.draft.event is EventKind.GATE_APPROVED and approval is not None:
+        if record.kind is EventKind.GATE_APPROVED and approval is not None:
             text = self.shapes[approval.digest].text()
             self.state = run_state(self.world, text, self.folds.records)
         elif self.state is not None:
@@ -458,11 +457,11 @@ class RunMachine(RuleBasedStateMachine):
 
     def _phases_agree(self, state: RunState) -> None:
         told = {
-            slot.id: _PHASES[step.phase]
+            slot.id: _PHASES[step.status]
             for slot, step in zip(state.layout.slots, state.steps, strict=True)
         }
-        for name, phase in self.checker.counts().items():
-            assert told[name] == phase, f"invariant 4: {name} is {told[name]}, and {phase}"
+        for name, status in self.checker.counts().items():
+            assert told[name] == status, f"invariant 4: {name} is {told[name]}, and {status}"
 
     # -- the end -------------------------------------------------------------------------------
 
@@ -484,7 +483,7 @@ class RunMachine(RuleBasedStateMachine):
                 self.world.edit(path, self.world.vault.content(bytes.fromhex(content)))
         for count in range(_MOST_ROUNDS):
             state = self.people.state()
-            if state.ended not in {None, "failed"}:
+            if state.ended not in {None, RunOutcome.FAILED}:
                 if count:  # else nobody has written into the file since it was put back
                     self.views.marks_agree()
                 return
@@ -511,7 +510,7 @@ class RunMachine(RuleBasedStateMachine):
     def _waive_failed(self) -> None:
         """Such as a step that has to be red before, and was made already."""
         state = self.people.state()
-        if state.ended == "failed":
+        if state.ended is RunOutcome.FAILED:
             for index in list(state.failed()):
                 self.people.waive(state.layout.slots[index].id, "enough")
                 self.holds()
@@ -524,28 +523,22 @@ class RunMachine(RuleBasedStateMachine):
 
 
 _PHASES = {
-    Phase.PENDING: "pending",
-    Phase.STARTED: "started",
-    Phase.WAITING: "waiting",
-    Phase.PROVED: "proved",
-    Phase.HOLDS: "holds",
-    Phase.ATTESTED: "attested",
-    Phase.WAIVED: "waived",
-    Phase.SKIPPED: "skipped",
-    Phase.FAILED: "failed",
+    StepStatus.PENDING: "pending",
+    StepStatus.IN_PROGRESS: "started",
+    StepStatus.WAITING: "waiting",
+    StepStatus.DONE: "proved",
+    StepStatus.HOLDS: "holds",
+    StepStatus.ATTESTED: "attested",
+    StepStatus.WAIVED: "waived",
+    StepStatus.SKIPPED: "skipped",
+    StepStatus.FAILED: "failed",
 }
 assert {"proved", "waived", "skipped"} < SETTLED
 
 
-def snapshot(value: Any) -> Any:
-    """Return a state as plain values, all of it."""
-    if isinstance(value, RunState):
-        return {name: snapshot(each) for name, each in vars(value).items() if name != "layout"}
-    if isinstance(value, StepState):
-        return {name: getattr(value, name) for name in StepState.__slots__}
-    if isinstance(value, list):
-        return [snapshot(each) for each in value]
-    return value
+def snapshot(value: RunState) -> tuple[object, ...]:
+    """Return all of a state, so that it can be compared."""
+    return value.plan, value.steps, value.open, value.unmet, value.unsettled
 
 
 def tell(text: str) -> None:

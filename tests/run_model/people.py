@@ -6,28 +6,31 @@ from contextlib import AbstractContextManager
 from decimal import Decimal
 from functools import lru_cache
 
-from planbound.engine.configuration_digest import configuration_digest
-from planbound.engine.gate.approval import Approval, Method
-from planbound.engine.judging.case import cases
-from planbound.engine.run.decide import Finish, Pace, decide
-from planbound.engine.run.question import Choice, Question, QuestionKind
-from planbound.engine.run.state import RunState
+from planbound.approval import modify as amending
+from planbound.approval import record as gate
+from planbound.approval.modify import refuse_needed
+from planbound.approval.record import approved_state
+from planbound.approval.sheet import Sheet, judge_digests
 from planbound.errors import NothingToDo, Refused
+from planbound.journal.leases import Claim, hold_lease
+from planbound.journal.record import Fence
+from planbound.judging.case import cases
+from planbound.judging.judge import Taken, note_baseline, observe
+from planbound.judging.reference import FrozenTree, freeze
 from planbound.plan.digest import digest
 from planbound.plan.limits import Budget
 from planbound.plan.model import Plan, PlanStatus
 from planbound.plan.parse import parse, write
-from planbound.usecases import amend as amending
-from planbound.usecases import answer as answering
-from planbound.usecases import gate
-from planbound.usecases.baseline import FrozenTree, Taken, freeze, note_baseline, observe
-from planbound.usecases.modify import refuse_needed
-from planbound.usecases.run.ending import Ending
-from planbound.usecases.run.projection import Projection
-from planbound.usecases.run.runner import CANCELLED
-from planbound.usecases.run.session import Session
-from planbound.usecases.run.start import claim_of
-from planbound.usecases.stillness import nobody_runs
+from planbound.run import people as answers
+from planbound.run.decide import Finish, Pace, decide
+from planbound.run.ending import Projection, RunEnding
+from planbound.run.loop import CANCELLED
+from planbound.run.session import RunSession
+from planbound.run.start import claim_of
+from planbound.state.approval import Approval, Method
+from planbound.state.question import Choice, Question, QuestionKind
+from planbound.state.run import RunState
+from planbound.workspace.configuration_digest import configuration_digest
 from tests.run_model.world import FILE, SLUG, World
 
 
@@ -37,7 +40,7 @@ def read(data: bytes) -> Plan:
     return parse(data, path=FILE.shown)
 
 
-WHO = answering.Person("somebody", "terminal")
+WHO = answers.Person("somebody", "terminal")
 
 
 class People:
@@ -53,7 +56,7 @@ class People:
 
     def state(self) -> RunState:
         """Return where the plan is, as every command reads it."""
-        return answering.state_of(self.recorder, self.world.vault, SLUG, self.world.plan_data())
+        return approved_state(self.recorder, self.world.vault, SLUG, self.world.plan_data())
 
     def driver_name(self) -> str | None:
         """Return who drives the plan now."""
@@ -69,7 +72,8 @@ class People:
         world = self.world
         plan = self.plan()
         state = self.state()
-        if state.approval and state.approval.digest == digest(plan) and state.is_running:
+        is_running = state.run is not None and state.ended is None
+        if state.approval and state.approval.digest == digest(plan) and is_running:
             raise NothingToDo("its run is under way")
         changes: tuple[str, ...] = ()
         if skipped is not None:
@@ -82,30 +86,30 @@ class People:
             judges=sheet.judges,
             configuration=sheet.configuration,
             by=WHO.name,
-            method=Method.TERMINAL.value,
+            method=Method.TERMINAL,
             modifications=changes,
             project="project",
         )
         text = gate.keep_text(world.vault, world.plan_data())
         taken = Taken(tree, sheet.digest, sheet.configuration)
-        with self._stillness():
+        with self._hold():
             self._keep_proofs(plan)
             note_baseline(self.recorder, SLUG, taken, sheet.baseline)
-            gate.approve(self.recorder, sheet, approval, text=text)
+            gate.record_approval(self.recorder, sheet, approval, text=text)
         self._show(PlanStatus.APPROVED)
 
-    def _sheet(self, plan: Plan) -> tuple[FrozenTree, gate.Sheet]:
-        bench, found = self.world.bench(), tuple(cases(plan))
+    def _sheet(self, plan: Plan) -> tuple[FrozenTree, Sheet]:
+        judging, found = self.world.judging(), tuple(cases(plan))
         with self.world.quiet():
-            tree = freeze(bench.tree, bench.vault, bench.rules)
-            return tree, gate.Sheet(
+            tree = freeze(judging.tree, judging.vault, judging.rules)
+            return tree, Sheet(
                 plan=plan,
                 slug=SLUG,
                 digest=digest(plan),
                 tree=tree.manifest.digest,
-                judges=gate.judge_digests(found, tree.manifest, bench.vault),
-                configuration=configuration_digest(bench.configuration),
-                baseline=tuple(observe(bench, found)),
+                judges=judge_digests(found, tree.manifest, judging.vault),
+                configuration=configuration_digest(judging.configuration),
+                baseline=tuple(observe(judging, found)),
             )
 
     def look(self) -> None:
@@ -113,7 +117,7 @@ class People:
         state, plan = self.state(), self.plan()
         if state.approval and state.approval.digest == digest(plan) and state.ended is None:
             raise NothingToDo("it is approved")
-        gate.request(self.recorder, self._sheet(plan)[1])
+        gate.record_request(self.recorder, self._sheet(plan)[1])
         waiting = [each.digest for each in self.questions() if each.kind is QuestionKind.APPROVAL]
         assert waiting == [digest(plan)], "who is told that it waits finds it in the inbox"
 
@@ -123,15 +127,16 @@ class People:
 
     def ask(self) -> None:
         """Ask something about the plan."""
-        gate.ask(self.recorder, SLUG, self.plan(), by=WHO.name, question="why?")
+        gate.record_question(self.recorder, SLUG, self.plan(), by=WHO.name, question="why?")
 
     def clarify(self, question: Question) -> None:
         """Answer what was asked about the plan."""
-        answering.clarify(self.recorder, question, WHO, "because")
+        answers.clarify(self.recorder, question, WHO, "because")
 
-    def _stillness(self) -> AbstractContextManager[None]:
+    def _hold(self) -> AbstractContextManager[Fence]:
         self.world.holder = self.driver_name() or WHO.name
-        return nobody_runs(self.world.journal.leases(), SLUG, holder=WHO.name)
+        claim = Claim(SLUG, worktree=f"the gate of {SLUG}", touches=None, holder=WHO.name)
+        return hold_lease(self.world.journal.leases(), claim)
 
     def _keep_proofs(self, plan: Plan) -> None:
         before = gate.last_text(self.world.journal, self.world.vault, SLUG)
@@ -142,7 +147,9 @@ class People:
             amendment = amending.examine(self.recorder, SLUG, approved, plan)
         except (NothingToDo, Refused):
             return
-        amending.amend(self.recorder, SLUG, (approved, plan), amendment, by=WHO.name, reason="")
+        amending.record_amendment(
+            self.recorder, SLUG, (approved, plan), amendment, by=WHO.name, reason=""
+        )
 
     def amend(self) -> None:
         """Take the text in the file as the next revision."""
@@ -150,14 +157,16 @@ class People:
         if before is None:
             raise Refused("it was never approved")
         plans = (parse(before, path="approved"), self.plan())
-        with self._stillness():
+        with self._hold():
             amendment = amending.examine(self.recorder, SLUG, *plans)
-            amending.amend(self.recorder, SLUG, plans, amendment, by=WHO.name, reason="better")
+            amending.record_amendment(
+                self.recorder, SLUG, plans, amendment, by=WHO.name, reason="better"
+            )
         self._show(PlanStatus.DRAFT)
 
     def reject(self) -> None:
         """Refuse the plan."""
-        gate.reject(self.recorder, SLUG, self.plan(), by=WHO.name, reason="no")
+        gate.record_rejection(self.recorder, SLUG, self.plan(), by=WHO.name, reason="no")
         self._show(PlanStatus.DRAFT)
 
     def _show(self, status: PlanStatus) -> None:
@@ -169,23 +178,23 @@ class People:
 
     def questions(self) -> list[Question]:
         """Return what waits for somebody."""
-        return answering.questions(self.world.journal, SLUG)
+        return answers.questions(self.world.journal, SLUG)
 
     def answer(self, question: Question, choice: str, guidance: str = "") -> None:
         """Answer a question."""
         if choice == Choice.RAISE.value and choice in question.choices:
             more = Budget(tokens=2000, seconds=Decimal(10**6))
-            answering.raise_budget(self.recorder, question, WHO, more)
+            answers.raise_budget(self.recorder, question, WHO, more)
             return
-        answering.answer(self.recorder, question, Choice(choice), WHO, guidance, self.state())
+        answers.answer(self.recorder, question, Choice(choice), WHO, guidance, self.state())
 
     def waive(self, subject: str, reason: str) -> None:
         """Go on without a pass."""
-        answering.waive(self.recorder, SLUG, self.state(), subject, reason, WHO)
+        answers.waive(self.recorder, SLUG, self.state(), subject, reason, WHO)
 
     def attest(self, subject: str) -> None:
         """Sign a statement."""
-        answering.attest(self.recorder, SLUG, self.state(), subject, WHO)
+        answers.attest(self.recorder, SLUG, self.state(), subject, WHO)
 
     def settle(self, question: Question) -> None:
         """Do away with a question by whatever helps for certain."""
@@ -200,7 +209,7 @@ class People:
 
     def cancel(self, *, noticed: bool) -> None:
         """End the run; `noticed`: whoever drives it has seen that at once."""
-        answering.cancel(self.recorder, SLUG, self.state(), WHO, "")
+        answers.cancel(self.recorder, SLUG, self.state(), WHO, "")
         holder = self.driver_name()
         if holder is not None:
             for driver in self.world.living:
@@ -209,14 +218,14 @@ class People:
             return
         world, state = self.world, self.state()
         name = world.name("canceller-")
-        desk = world.desk(name)
+        context = world.context(name)
         with world.quiet():
-            fence = desk.leases.acquire(claim_of(desk, state.layout.plan), seconds=1e9)
+            fence = context.leases.acquire(claim_of(context, state.layout.plan), seconds=1e9)
             world.holder = name
             action = decide(state, Pace(now=world.clock.now()))
             data = write(state.layout.plan)
-            session = Session(desk, state, fence, data=data, run=state.run or "")
+            session = RunSession(context, state, fence, data=data, run=state.run or "")
             assert isinstance(action, Finish)
-            session.append(Ending(session).drafts(action))
+            session.append(RunEnding(session).drafts(action, session.seen()))
             Projection(session).finish()
-            desk.leases.release(fence)
+            context.leases.release(fence)

@@ -8,23 +8,22 @@ from typing import Any
 import pytest
 
 from planbound.journal.event import EventKind
-from planbound.ports.motor import Again, Ended, Halted, Next
+from planbound.run.loop import Again, Halted, Next, RunEnded
 from tests.run_model.people import People
 from tests.run_model.plans import PlanShape, StepShape
 from tests.run_model.world import FILE, SLUG, Attempt, Driver, Judged, Work, World
 
-CLOCKED = ("session", "ordering", "projection")
+CLOCKED = ("session", "order", "ending")
 
 
 class Scene:
     """A plan that is approved, and a runner that does what it is told."""
 
     def __init__(self, patch: pytest.MonkeyPatch, *steps: StepShape, **fields: Any) -> None:
-        bare = fields.pop("bare", False)
         self.shape = PlanShape(steps or (StepShape("a"),), **fields)
-        self.world = World(self.shape.text(), bare=bare)
+        self.world = World(self.shape.text())
         for module in CLOCKED:
-            patch.setattr(f"planbound.usecases.run.{module}.time", self.world.clock)
+            patch.setattr(f"planbound.run.{module}.time", self.world.clock)
         self.people = People(self.world)
         self.world.recorder.created(SLUG, self.people.plan(), path=FILE.shown, origin="new")
         self.people.approve()
@@ -49,7 +48,7 @@ class Scene:
                 said = driver.turn()
                 if isinstance(said, Again):
                     continue
-                if isinstance(said, Ended):
+                if isinstance(said, RunEnded):
                     driver.end()
                 elif isinstance(said, Halted):
                     driver.pause(said.reason)
@@ -63,9 +62,9 @@ class Scene:
     def events(self, *kinds: EventKind) -> list[dict[str, Any]]:
         """Return what was told by events of some kinds, with the step as `task`."""
         return [
-            {**record.draft.details, "task": record.draft.task_id, "kind": record.draft.event}
+            {**record.draft.details.json(), "task": record.draft.task_id, "kind": record.kind}
             for record in self.world.records()
-            if record.draft.event in kinds
+            if record.kind in kinds
         ]
 
     def verdicts(self, step: str) -> list[str]:

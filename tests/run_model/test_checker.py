@@ -7,10 +7,11 @@ from collections.abc import Callable
 import pytest
 
 from planbound.journal.event import EventKind as Kind
-from planbound.journal.record import Record
+from planbound.journal.event import RunOutcome
+from planbound.journal.record import Details, Record
 from planbound.plan.digest import digest
 from planbound.plan.parse import parse
-from planbound.ports.motor import Ended
+from planbound.run.loop import RunEnded
 from tests.run_model.checker import BrokenInvariantError, Checker
 from tests.run_model.plans import StepShape
 from tests.run_model.scene import Scene
@@ -20,7 +21,7 @@ Lie = Callable[[list[Record]], list[Record]]
 
 
 def without(*kinds: Kind) -> Lie:
-    return lambda records: [record for record in records if record.draft.event not in kinds]
+    return lambda records: [record for record in records if record.kind not in kinds]
 
 
 def told(kind: Kind, **details: object) -> Lie:
@@ -29,9 +30,11 @@ def told(kind: Kind, **details: object) -> Lie:
     def lie(records: list[Record]) -> list[Record]:
         return [
             record._replace(
-                draft=record.draft._replace(details={**record.draft.details, **details})  # type: ignore[dict-item]
+                draft=record.draft._replace(
+                    details=Details.of({**record.draft.details.json(), **details})  # type: ignore[dict-item]
+                )
             )
-            if record.draft.event is kind
+            if record.kind is kind
             else record
             for record in records
         ]
@@ -43,7 +46,7 @@ def swapped(kind: Kind) -> Lie:
     """Let the first two events of a kind be about each other's step."""
 
     def lie(records: list[Record]) -> list[Record]:
-        found = [index for index, record in enumerate(records) if record.draft.event is kind]
+        found = [index for index, record in enumerate(records) if record.kind is kind]
         first, second = found[0], found[1]
         names = [records[index].draft.task_id for index in (first, second)]
         changed = list(records)
@@ -60,7 +63,7 @@ def twice(kind: Kind) -> Lie:
     """Let the last event of a kind happen again, right after itself."""
 
     def lie(records: list[Record]) -> list[Record]:
-        last = max(index for index, record in enumerate(records) if record.draft.event is kind)
+        last = max(index for index, record in enumerate(records) if record.kind is kind)
         return [*records[: last + 1], records[last], *records[last + 1 :]]
 
     return lie
@@ -70,12 +73,12 @@ def green_before(records: list[Record]) -> list[Record]:
     """Let every look before the work have found the contract green."""
     changed = []
     for record in records:
-        details = dict(record.draft.details)
-        if record.draft.event is Kind.BASELINE_OBSERVED:
+        details = record.draft.details.json()
+        if record.kind is Kind.BASELINE_OBSERVED:
             details["verdict"] = "pass"
-        elif record.draft.event is Kind.TASK_STARTED:
+        elif record.kind is Kind.TASK_STARTED:
             details["baseline"] = "pass"
-        changed.append(record._replace(draft=record.draft._replace(details=details)))
+        changed.append(record._replace(draft=record.draft._replace(details=Details.of(details))))
     return changed
 
 
@@ -107,7 +110,7 @@ LIES: dict[str, tuple[int, Lie]] = {
 @pytest.fixture
 def scene(monkeypatch: pytest.MonkeyPatch) -> Scene:
     scene = Scene(monkeypatch, StepShape("a"), StepShape("b"), after=(False,))
-    assert scene.go(scene.start(), Work.RIGHT, Work.WRONG, Work.RIGHT) == Ended("done")
+    assert scene.go(scene.start(), Work.RIGHT, Work.WRONG, Work.RIGHT) == RunEnded(RunOutcome.DONE)
     return scene
 
 

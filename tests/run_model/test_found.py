@@ -6,14 +6,15 @@ from datetime import timedelta
 
 import pytest
 
-from planbound.engine.fold import fold
-from planbound.engine.run.step_state import Phase
+from planbound.approval import record as gate
 from planbound.errors import LeaseLost, Refused
-from planbound.journal.event import EventKind
+from planbound.journal.event import EventKind, RunOutcome
 from planbound.plan.digest import digest
-from planbound.ports.motor import Asking, Ended, Halted
-from planbound.usecases import gate
-from tests.run_model.plans import ON_FAIL, StepShape
+from planbound.plan.model import StepStatus
+from planbound.run.loop import Asking, Halted, RunEnded
+from planbound.state.plan import fold
+from tests.run_model.machine import RunMachine, Script
+from tests.run_model.plans import ON_FAIL, PlanShape, StepShape
 from tests.run_model.scene import Scene
 from tests.run_model.world import FILE, JUDGE, SECRETS, SLUG, Attempt, Judged, Work
 
@@ -40,7 +41,9 @@ def test_a_run_stops_when_its_approval_is_taken_back(
         scene.people.reject()
     else:
         before = digest(scene.people.plan())
-        gate.rewrite(scene.world.recorder, SLUG, before, "0" * 64, gate.Rewriting("somebody", "so"))
+        gate.record_change(
+            scene.world.recorder, SLUG, before, "0" * 64, gate.Rewriting("somebody", "so")
+        )
     scene.world.clock.pass_by(1)
     assert isinstance(scene.go(driver), Halted)
     assert not scene.events(STARTED)
@@ -78,10 +81,10 @@ def test_nothing_begins_that_a_person_waived_a_moment_before(
             waived.append(len(scene.world.records()))  # noqa: B023
 
         said = scene.go(driver, meanwhile=[(call, waive)])
-        assert said == Ended("done")
+        assert said == RunEnded(RunOutcome.DONE)
         begun = [
             index for index, record in enumerate(scene.world.records())
-            if record.draft.event is STARTED
+            if record.kind is STARTED
         ]  # fmt: skip
         assert not waived or not any(index >= waived[0] for index in begun), f"at call {call}"
 
@@ -90,11 +93,11 @@ def test_an_approval_anew_forgets_what_was_done_under_the_last_one(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
     scene = Scene(monkeypatch, A)
-    assert scene.go(scene.start()) == Ended("done")
+    assert scene.go(scene.start()) == RunEnded(RunOutcome.DONE)
     scene.people.approve()
-    assert scene.people.state().steps[0].phase is Phase.PENDING
-    task = fold(scene.world.records())[SLUG].tasks.get(A.id)
-    assert task is None or task.status == "pending"
+    assert scene.people.state().steps[0].status is StepStatus.PENDING
+    task = fold(scene.world.records())[SLUG].steps.get(A.id)
+    assert task is None or task.status is StepStatus.PENDING
 
 
 def test_people_decide_about_the_plan_that_was_approved_whatever_its_file_says(
@@ -127,7 +130,7 @@ def test_a_judge_that_is_put_back_as_it_was_approved_lets_the_run_go_on(
     scene.world.edit("tests/check-a.sh", b"by hand\n")
     driver.halt("interrupted")
     scene.world.edit("tests/check-a.sh", JUDGE)
-    assert scene.go(scene.start()) == Ended("done")
+    assert scene.go(scene.start()) == RunEnded(RunOutcome.DONE)
 
 
 def test_a_step_cannot_prepare_the_judge_of_a_later_one(monkeypatch: pytest.MonkeyPatch) -> None:
@@ -150,7 +153,7 @@ def test_what_was_proved_does_not_prove_a_step_that_is_changed_after_the_amendme
     scene.people.amend()
     scene.edit_plan(scene.shape._replace(steps=(A._replace(wording=1), B)))
     scene.people.approve()
-    assert [step.phase for step in scene.people.state().steps] == [Phase.PENDING, Phase.PENDING]
+    assert {step.status for step in scene.people.state().steps} == {StepStatus.PENDING}
 
 
 def test_an_amendment_that_is_changed_once_more_keeps_what_is_proved(
@@ -165,7 +168,7 @@ def test_an_amendment_that_is_changed_once_more_keeps_what_is_proved(
         if wording == 1:
             scene.people.amend()
     scene.people.approve()
-    assert scene.people.state().steps[0].phase is Phase.PROVED
+    assert scene.people.state().steps[0].status is StepStatus.DONE
 
 
 def test_who_was_away_when_the_plan_was_approved_anew_writes_nothing(
@@ -182,7 +185,7 @@ def test_who_was_away_when_the_plan_was_approved_anew_writes_nothing(
 
     with pytest.raises(LeaseLost):
         scene.go(driver, meanwhile=[(8, amend)])
-    kinds = [record.draft.event for record in scene.world.records()]
+    kinds = [record.kind for record in scene.world.records()]
     assert kinds[-1] is EventKind.GATE_APPROVED
 
 
@@ -207,11 +210,9 @@ def test_what_people_change_before_the_end_is_judged_too(
     assert [question.kind.value for question in scene.people.questions()] == [kind]
 
 
-def test_what_is_judged_without_a_cell_at_the_end_says_on_which_tree(
-    monkeypatch: pytest.MonkeyPatch,
-) -> None:
-    scene = Scene(monkeypatch, OPEN_A, OPEN_B, bare=True)
-    assert scene.go(scene.start()) == Ended("done")
+def test_what_is_judged_at_the_end_says_on_which_tree(monkeypatch: pytest.MonkeyPatch) -> None:
+    scene = Scene(monkeypatch, OPEN_A, OPEN_B)
+    assert scene.go(scene.start()) == RunEnded(RunOutcome.DONE)
     judged = scene.events(EventKind.CONTRACT_EVALUATED)
     assert all(event["tree"] for event in judged if event.get("final"))
 
@@ -226,7 +227,7 @@ def test_the_time_between_a_crash_and_the_resume_costs_no_budget(
     scene.world.clock.pass_by(timedelta(days=2).total_seconds())
     scene.people.waive("2", "enough")
     scene.world.clock.pass_by(timedelta(days=2).total_seconds())
-    assert scene.go(scene.start()) == Ended("done")
+    assert scene.go(scene.start()) == RunEnded(RunOutcome.DONE)
     (end,) = scene.events(EventKind.EXECUTION_COMPLETE)
     assert end["duration"] < 100
     assert not scene.events(EventKind.BUDGET_EXCEEDED)
@@ -245,7 +246,7 @@ def test_a_run_that_is_killed_at_any_call_goes_on_where_the_proof_ends(
             scene.go(driver, Work.WRONG, verdicts=[Judged.HONEST], meanwhile=[(call, crash)])
         except Crash:
             driver.drop()
-            assert scene.go(scene.start()) == Ended("done"), f"at call {call}"
+            assert scene.go(scene.start()) == RunEnded(RunOutcome.DONE), f"at call {call}"
         proved = [event["task"] for event in scene.events(COMPLETED)]
         assert proved == [A.id, B.id], f"at call {call}"
         begun = [event["task"] for event in scene.events(STARTED)]
@@ -266,5 +267,20 @@ def test_who_goes_on_after_a_crash_asks_the_same_question_once(
     assert "300 tokens of 1,000 tokens left, 700 tokens needed" in question.reason
     assert len(scene.events(EventKind.BUDGET_EXCEEDED)) == 1
     scene.people.answer(question, "raise")
-    assert scene.go(scene.start(jobs), Work.RIGHT) == Ended("done")
+    assert scene.go(scene.start(jobs), Work.RIGHT) == RunEnded(RunOutcome.DONE)
     assert len(scene.events(EventKind.BUDGET_EXCEEDED)) == 1
+
+
+@pytest.mark.parametrize("place", [4, 5, 6, 8])
+def test_what_is_changed_while_the_end_is_judged_is_judged_too(place: int) -> None:
+    machine = RunMachine()
+    shape = PlanShape((A, B), before=0, after=(False,), budget=None, wording=0)
+    machine.begin(shape=shape, jobs=1, approved=0)
+    breaks = Attempt(Work.BREAK_AFTER, tokens=10, talks=False)
+    for script, meanwhile in (
+        (Script([breaks], [], Work.RIGHT), []),
+        (Script([], [], Work.RIGHT), [(place, "edit file")]),
+    ):
+        machine.go_on(how="settle", meanwhile=meanwhile, script=script)
+        machine.holds()
+    machine.teardown()

@@ -6,6 +6,7 @@ import pytest
 from hypothesis import HealthCheck, Phase, settings
 from hypothesis.stateful import run_state_machine_as_test
 
+from tests.examples import examples
 from tests.run_model.machine import RunMachine
 
 
@@ -19,7 +20,7 @@ def test_the_invariants_hold_whatever_happens_in_whatever_order() -> None:
     run_state_machine_as_test(
         RunMachine,
         settings=settings(
-            max_examples=45,
+            examples(45, quick=8),  # of thirty steps each
             stateful_step_count=30,
             deadline=None,
             # The same examples each time: `make model` looks for new ones.

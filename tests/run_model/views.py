@@ -4,22 +4,19 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-from planbound.engine import fold as folding
-from planbound.engine.fold import PlanState
-from planbound.engine.gate.reminder import waiting
-from planbound.engine.inbox import is_asked, note, open_questions
-from planbound.engine.readiness import readiness
-from planbound.engine.run.layout import lay_out
-from planbound.engine.run.question import Question, QuestionKind
-from planbound.engine.run.state import RunState
-from planbound.engine.run.step_state import Phase
-from planbound.engine.standup import standup
+from planbound.approval.remind import waiting
+from planbound.disk.files import ConflictCopy, PlanFile, Shelf
+from planbound.doctor.doctor import plan_checks
+from planbound.journal.event import RunOutcome
 from planbound.journal.record import Record
-from planbound.plan.model import PlanStatus
-from planbound.ports.files import ConflictCopy, PlanFile, Shelf
-from planbound.usecases.doctor import Probes, doctor
-from planbound.usecases.overview import overview, plan_infos
-from planbound.usecases.queue_status import queue_status
+from planbound.plan.model import PlanStatus, StepStatus
+from planbound.state.plan import PlanState, fold, questions_of
+from planbound.state.question import Question, QuestionKind
+from planbound.state.run import RunState, lay_out
+from planbound.team.standup import queue_status, standup
+from planbound.workspace.overview import overview, plan_infos
+from planbound.workspace.readiness import readiness
+from planbound.workspace.tree import Workspace
 from tests.run_model.people import People, read
 from tests.run_model.world import FILE, SLUG, World
 
@@ -36,33 +33,34 @@ class Folds:
 
     def __init__(self) -> None:
         self.records: list[Record] = []
-        self.questions: dict[str, Question] = {}
-        self.plan = folding._Plan(SLUG, "")
+        self.plan = PlanState(SLUG)
 
     def read(self, record: Record) -> None:
         """Take one record."""
         self.records.append(record)
-        note(self.questions, record)
-        if self.plan.begins_anew(record.draft.event):
-            self.plan = folding._Plan(SLUG, record.draft.timestamp)
         self.plan.apply(record)
+
+    @property
+    def questions(self) -> dict[str, Question]:
+        """What the plan asks a person."""
+        return self.plan.questions.open
 
     def agree(self, state: RunState | None) -> None:
         """Compare them; `state` is where the run is, as it was approved."""
-        folded = self.plan.state()
+        folded = self.plan
         assert (folded.waiting is not None) == bool(self.questions), (folded, self.questions)
         if state is not None:
             self._run_agrees(state, folded)
 
     def agree_with_all(self) -> None:
         """Compare them with what reads the journal from its beginning."""
-        inbox = {each.id: each for each in open_questions(self.records)}
+        folded = fold(self.records)
+        inbox = {each.id: each for each in questions_of(folded.values())}
         assert inbox.keys() == self.questions.keys()
-        assert folding.fold(self.records)[SLUG] == self.plan.state()._replace(
-            first=self.records[0].draft.timestamp
-        )
-        reminded = [item.slug for item in waiting(self.records)]
-        asked = is_asked(inbox) and not is_asked(inbox, QuestionKind.CLARIFICATION)
+        assert folded == {SLUG: self.plan}
+        reminded = [question.plan for question in waiting(folded.values())]
+        kinds = {each.kind for each in inbox.values()}
+        asked = QuestionKind.APPROVAL in kinds and QuestionKind.CLARIFICATION not in kinds
         assert bool(reminded) == asked, f"reminders say {reminded}, the inbox {inbox}"
 
     def _run_agrees(self, state: RunState, folded: PlanState) -> None:
@@ -72,17 +70,11 @@ class Folds:
         run = {key for key, each in self.questions.items() if each.kind not in NOT_OF_A_RUN}
         assert run == set(state.questions), "invariant 4: the inbox says something else"
         for slot, step in zip(state.layout.slots, state.steps, strict=True):
-            task = folded.tasks.get(slot.id)
-            settled = task is not None and task.status in {
-                "done",
-                "holds",
-                "attested",
-                "waived",
-                "skipped",
-            }
-            skipped = step.phase is Phase.SKIPPED and step.result is None  # not recorded yet
-            assert settled == step.phase.is_settled or skipped or slot.place in state.regressed, (
-                f"invariant 4: fold says {task}, the run {step.phase}"
+            task = folded.steps.get(slot.id)
+            settled = task is not None and task.status.is_settled
+            skipped = step.status is StepStatus.SKIPPED and step.result is None  # not recorded yet
+            assert settled == step.status.is_settled or skipped or slot.id in state.regressed, (
+                f"invariant 4: fold says {task}, the run {step.status}"
             )
 
 
@@ -108,7 +100,7 @@ class Views:
         status = line.status.value
         infos = plan_infos(seen, [])
         inbox = self.people.questions()
-        (queued,) = queue_status(self.workspace, files, lambda: world.journal, lambda _: "").lines
+        (queued,) = queue_status(seen, self.workspace).lines
         assert status == queued.status, f"list says {line.status}, queue-status {queued}"
         groups = standup(infos, world.clock.now())._asdict()
         group = next((name for name, found in groups.items() if found), None)
@@ -131,18 +123,18 @@ class Views:
     def marks_agree(self) -> None:
         """Compare the marks in the file with the journal, as `doctor` does."""
         with self.world.quiet():
-            checks = doctor(self.workspace, self.world.disk, lambda: self.world.journal, Probes())
+            checks, _ = plan_checks(self.workspace, self.world.disk, self.world.journal)
         drift = [each for each in checks if each.name == "file against journal"]
         assert [each.health.value for each in drift] == ["OK"], drift
 
 
-class OnePlan:
+class OnePlan(Workspace):
     """A workspace with the one plan of the model."""
 
     def __init__(self, world: World) -> None:
         self.world = world
 
-    def plans(self, shelf: Shelf = Shelf.ACTIVE) -> Sequence[PlanFile]:
+    def plans(self, shelf: Shelf = Shelf.ACTIVE) -> list[PlanFile]:
         return [FILE] if shelf is Shelf.ACTIVE else []
 
     def find(self, reference: str) -> PlanFile | None:
@@ -152,10 +144,10 @@ class OnePlan:
         del slug, shelf
         return FILE
 
-    def conflicts(self) -> Sequence[ConflictCopy]:
+    def conflicts(self) -> list[ConflictCopy]:
         return []
 
-    def names(self, shelf: Shelf) -> Sequence[str]:
+    def names(self, shelf: Shelf) -> list[str]:
         return ["PLAN.md"] if shelf is Shelf.ACTIVE else []
 
     def place(self, shelf: Shelf, name: str) -> PlanFile:
@@ -186,9 +178,7 @@ class OnePlan:
 def run_state(world: World, text: bytes, records: Sequence[Record]) -> RunState:
     """Return where the run of an approved text is."""
     plan = read(text)
-    state = RunState(lay_out(plan, world.recorder.step_ids(plan)))
-    state.apply_all(records)
-    return state
+    return RunState(lay_out(plan, world.recorder.step_ids(plan)), fold(records)[SLUG])
 
 
 def _status(state: RunState) -> PlanStatus:
@@ -196,9 +186,9 @@ def _status(state: RunState) -> PlanStatus:
         return PlanStatus.APPROVED
     ends = {
         None: PlanStatus.IN_PROGRESS,
-        "done": PlanStatus.DONE,
-        "done with skips": PlanStatus.DONE_WITH_SKIPS,
-        "revised": PlanStatus.DRAFT,
-        "cancelled": PlanStatus.CANCELLED,
+        RunOutcome.DONE: PlanStatus.DONE,
+        RunOutcome.DONE_WITH_SKIPS: PlanStatus.DONE_WITH_SKIPS,
+        RunOutcome.REVISED: PlanStatus.DRAFT,
+        RunOutcome.CANCELLED: PlanStatus.CANCELLED,
     }
     return ends.get(state.ended, PlanStatus.FAILED)

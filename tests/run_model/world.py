@@ -3,40 +3,45 @@
 from __future__ import annotations
 
 import enum
+import shutil
+import tempfile
 import threading
+import weakref
 from collections import deque
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from datetime import UTC, datetime, timedelta
 from decimal import Decimal
 from typing import NamedTuple
 
-from planbound.engine.agents import AgentRules
-from planbound.engine.configuration import Configuration
-from planbound.engine.fence import Fence
-from planbound.engine.judging.level import Isolation
-from planbound.engine.judging.outcome import Captured, Ending, Outcome
-from planbound.engine.manifest import ScanRules
-from planbound.engine.run.decide import Action, Await, Pace, decide
+from planbound.agents.agent import Agent, Assignment, Dispatch, Usage, Worked
+from planbound.cells.cell import Captured, CommandEnding, Outcome, Overseer, Request
+from planbound.cells.isolation import Isolation
+from planbound.cells.syntax import BashSyntax
+from planbound.disk.files import PlanFile
+from planbound.disk.lock import WorktreeLock
 from planbound.errors import CellProblem
-from planbound.journal.record import Draft, Head, Record
+from planbound.journal.record import Draft, Fence, Head, Query, Record
 from planbound.journal.redact import Redactor
+from planbound.judging.case import Case
+from planbound.judging.context import JudgingContext
 from planbound.plan.model import Stream
 from planbound.plan.parse import parse
-from planbound.ports.agent import Agent, Assignment, Dispatch, Usage, Worked
-from planbound.ports.cell import Overseer, Request
-from planbound.ports.files import PlanFile
-from planbound.ports.journal import Query
-from planbound.ports.motor import Next
+from planbound.run.context import RunContext
+from planbound.run.decide import Action, Await, Pace, decide
+from planbound.run.loop import Next, RunLoop
+from planbound.run.session import RunSession
+from planbound.run.snapshot import Snapshots
+from planbound.run.start import RunTerms, claim_of, start
+from planbound.state.append import Recorder
 from planbound.testing.journal import MemoryJournal
-from planbound.usecases.bench import Bench
-from planbound.usecases.record import Recorder
-from planbound.usecases.run.desk import Desk
-from planbound.usecases.run.runner import Runner
-from planbound.usecases.run.screen import screened
-from planbound.usecases.run.session import Session
-from planbound.usecases.run.start import Wish, claim_of, start
 from planbound.verify.facts import SyntaxFault
+from planbound.workspace.agents import AgentRules
+from planbound.workspace.configuration import Configuration
+from planbound.workspace.contents import Tree
+from planbound.workspace.manifest import Manifest, ScanRules
+from planbound.workspace.readiness import PlanInfo
+from planbound.workspace.state_home import AgentHomes
 from tests.run_model.disk import Disk, MemoryTree, MemoryVault
 from tests.run_model.plans import LETTERS
 
@@ -112,18 +117,18 @@ class Judged(enum.Enum):
 
 
 _ENDS: dict[Work, Outcome] = {
-    Work.TIMEOUT: Outcome(Ending.TIMED_OUT, reason="600 s"),
-    Work.MEMORY: Outcome(Ending.EXHAUSTED, reason="memory: 4 GiB"),
-    Work.KILLED: Outcome(Ending.SIGNALLED, signal=9),
-    Work.CRASHED: Outcome(Ending.SIGNALLED, signal=11),
-    Work.NOT_STARTED: Outcome(Ending.NOT_STARTED, reason="no such program"),
-    Work.TRANSIENT: Outcome(Ending.EXITED, exit_code=1),
-    Work.PERMISSION: Outcome(Ending.EXITED, exit_code=1),
-    Work.INVALID: Outcome(Ending.EXITED, exit_code=64),
-    Work.UNKNOWN: Outcome(Ending.EXITED, exit_code=3),
-    Work.TURNS: Outcome(Ending.EXITED, exit_code=1),
-    Work.DISK: Outcome(Ending.EXITED, exit_code=1),
-    Work.RIGHT_AND_FAILS: Outcome(Ending.EXITED, exit_code=1),
+    Work.TIMEOUT: Outcome(CommandEnding.TIMED_OUT, reason="600 s"),
+    Work.MEMORY: Outcome(CommandEnding.EXHAUSTED, reason="memory: 4 GiB"),
+    Work.KILLED: Outcome(CommandEnding.SIGNALLED, signal=9),
+    Work.CRASHED: Outcome(CommandEnding.SIGNALLED, signal=11),
+    Work.NOT_STARTED: Outcome(CommandEnding.NOT_STARTED, reason="no such program"),
+    Work.TRANSIENT: Outcome(CommandEnding.EXITED, exit_code=1),
+    Work.PERMISSION: Outcome(CommandEnding.EXITED, exit_code=1),
+    Work.INVALID: Outcome(CommandEnding.EXITED, exit_code=64),
+    Work.UNKNOWN: Outcome(CommandEnding.EXITED, exit_code=3),
+    Work.TURNS: Outcome(CommandEnding.EXITED, exit_code=1),
+    Work.DISK: Outcome(CommandEnding.EXITED, exit_code=1),
+    Work.RIGHT_AND_FAILS: Outcome(CommandEnding.EXITED, exit_code=1),
 }
 _SAYS = {
     Work.TRANSIENT: "HTTP 429 Too Many Requests\nRetry-After: 20\n",
@@ -132,15 +137,15 @@ _SAYS = {
 }
 _ERRORS = {Work.TURNS: "max_turns", Work.DISK: "disk_full"}
 _VERDICTS: dict[Judged, Outcome] = {
-    Judged.PASS: Outcome(Ending.EXITED, exit_code=0),
-    Judged.FAIL: Outcome(Ending.EXITED, exit_code=1),
-    Judged.TIMEOUT: Outcome(Ending.TIMED_OUT, reason="300 s"),
-    Judged.KILLED: Outcome(Ending.SIGNALLED, signal=9),
-    Judged.NOT_FOUND: Outcome(Ending.EXITED, exit_code=127),
-    Judged.NOT_STARTED: Outcome(Ending.NOT_STARTED, reason="no bash"),
-    Judged.EXHAUSTED: Outcome(Ending.EXHAUSTED, reason="memory"),
-    Judged.VACUOUS: Outcome(Ending.EXITED, exit_code=0),
-    Judged.TRESPASSED: Outcome(Ending.EXITED, exit_code=0, trespassed=(_JUDGE,)),
+    Judged.PASS: Outcome(CommandEnding.EXITED, exit_code=0),
+    Judged.FAIL: Outcome(CommandEnding.EXITED, exit_code=1),
+    Judged.TIMEOUT: Outcome(CommandEnding.TIMED_OUT, reason="300 s"),
+    Judged.KILLED: Outcome(CommandEnding.SIGNALLED, signal=9),
+    Judged.NOT_FOUND: Outcome(CommandEnding.EXITED, exit_code=127),
+    Judged.NOT_STARTED: Outcome(CommandEnding.NOT_STARTED, reason="no bash"),
+    Judged.EXHAUSTED: Outcome(CommandEnding.EXHAUSTED, reason="memory"),
+    Judged.VACUOUS: Outcome(CommandEnding.EXITED, exit_code=0),
+    Judged.TRESPASSED: Outcome(CommandEnding.EXITED, exit_code=0, trespassed=(_JUDGE,)),
 }
 
 
@@ -165,7 +170,7 @@ class Clock:
         self.moment = max(self.moment, datetime.fromisoformat(until))
 
 
-class NoFaults:
+class NoFaults(BashSyntax):
     """A shell that can read everything."""
 
     def faults(self, commands: Sequence[str]) -> dict[str, SyntaxFault]:
@@ -176,8 +181,7 @@ class NoFaults:
 class World:
     """One workspace, its journal, and everybody who has to do with them."""
 
-    def __init__(self, plan: bytes, *, bare: bool) -> None:
-        self.bare = bare
+    def __init__(self, plan: bytes) -> None:
         self.clock = Clock()
         self.gone: set[str] = set()
         """The processes that are known to be dead, or whose time is up."""
@@ -191,6 +195,8 @@ class World:
         }
         self.disk.write(FILE.path, plan)
         self.vault = MemoryVault(self.notice)
+        self.snapshots = tempfile.mkdtemp(prefix="planbound-model-")
+        weakref.finalize(self, shutil.rmtree, self.snapshots, ignore_errors=True)
         self.redactor = Redactor({"MODEL_KEY": SECRETS[0]})
         self.recorder = Recorder(self.journal, redactor=self.redactor, now=self.clock.now)
         """For people: nothing of theirs is cut off half-way."""
@@ -248,9 +254,9 @@ class World:
 
     # -- parts ---------------------------------------------------------------------------------
 
-    def bench(self) -> Bench:
+    def judging(self) -> JudgingContext:
         configuration = Configuration(agents={"coder": AgentRules("coder")})
-        return Bench(
+        return JudgingContext(
             cell=FakeCell(self),
             tree=MemoryTree(self.disk, ROOT),
             vault=self.vault,
@@ -260,35 +266,10 @@ class World:
             environment={},
             masked=(),
             exposed=(),
-            held_out=lambda _: (),
-            bare=self.bare,
         )
 
-    def desk(self, holder: str) -> Desk:
-        bench = self.bench()
-        journal = TaggedJournal(self, holder)
-        agent: Agent = FakeAgent(self, holder)
-        return Desk(
-            bench=bench,
-            recorder=Recorder(journal, redactor=self.redactor, now=self.clock.now),
-            leases=self.journal.leases(),
-            files=self.disk,
-            file=FILE,
-            configuration=bench.configuration,
-            agents={"coder": agent},
-            copies=self.disk,
-            tree_at=lambda path: MemoryTree(self.disk, path),
-            stamp=lambda root: screened(MemoryTree(self.disk, root).manifest(ScanRules())).digest,
-            agent_masked=(),
-            project="project",
-            version="0",
-            holder=holder,
-            process=holder,
-            settle=lambda: None,
-            jitter=lambda: 0.5,
-            nonce=lambda: self.name("n"),
-            homes=NoHomes(),
-        )
+    def context(self, holder: str) -> RunContext:
+        return ModelContext(self, holder)
 
     def records(self) -> list[Record]:
         """Return the whole journal."""
@@ -331,7 +312,7 @@ class TaggedJournal:
         before = self.world.journal.head().seq
         records = self.world.journal.append(drafts, expected=expected, fence=fence)
         assert self.world.holder == self.holder or self.world.journal.head().seq == before, (
-            f"{self.holder} wrote {[draft.event.value for draft in drafts]}, and the lease is "
+            f"{self.holder} wrote {[draft.kind.value for draft in drafts]}, and the lease is "
             f"{self.world.holder}'s"
         )
         self.world.notice("appended")
@@ -349,6 +330,47 @@ class TaggedJournal:
         return self.world.journal.head().seq > after
 
 
+class ModelContext(RunContext):
+    """The context of a run in a world without files, processes and time."""
+
+    def __init__(self, world: World, holder: str) -> None:
+        agent: Agent = FakeAgent(world, holder)
+        self.world = world
+        self.judging = world.judging()
+        journal = TaggedJournal(world, holder)
+        self.recorder = Recorder(journal, redactor=world.redactor, now=world.clock.now)
+        self.leases = world.journal.leases()
+        self.files, self.file = world.disk, FILE
+        self.configuration = self.judging.configuration
+        self.agents = {"coder": agent}
+        self.copies = world.disk
+        self.homes = NoHomes("/homes")
+        self.snapshots = Snapshots(world.snapshots, SLUG, worth=0)
+        self.worktree = Alone("")
+        self.agent_masked = ()
+        self.project, self.version = "project", "0"
+        self.holder = self.process = holder
+
+    def tree_at(self, path: str) -> Tree:
+        return MemoryTree(self.world.disk, path)
+
+    def settle(self) -> None:
+        pass
+
+    def jitter(self) -> float:
+        return 0.5
+
+    def nonce(self) -> str:
+        return self.world.name("n")
+
+    def tools(self, cases: Sequence[Case], manifest: Manifest) -> Mapping[str, str]:
+        del cases, manifest
+        return {}
+
+    def plans(self) -> Sequence[PlanInfo]:
+        return ()
+
+
 class Driver:
     """One process that runs the plan: what `Execution` does, one turn at a time."""
 
@@ -357,22 +379,22 @@ class Driver:
         self.jobs = jobs
         self.holder = world.name("runner-")
         self.fence: Fence | None = None
-        self.session: Session | None = None
-        self.runner: Runner | None = None
+        self.session: RunSession | None = None
+        self.runner: RunLoop | None = None
         self._let: set[tuple[int, int]] = set()
 
     def start(self) -> None:
         world = self.world
-        desk = world.desk(self.holder)
-        claim = claim_of(desk, parse(world.plan_data()))
-        self.fence = desk.leases.acquire(claim, seconds=_LEASE)
+        context = world.context(self.holder)
+        claim = claim_of(context, parse(world.plan_data()))
+        self.fence = context.leases.acquire(claim, seconds=_LEASE)
         world.holder = self.holder
         try:
-            data = desk.files.read(FILE.path)
-            self.session = start(
-                desk, Wish(jobs=self.jobs), self.fence, data, parse(data, path="PLAN.md")
-            ).session
-            self.runner = Runner(self.session, jobs=self.jobs, say=world.lines.append)
+            data = context.files.read(FILE.path)
+            plan = context.snapshots.parse(data, path="PLAN.md")
+            terms = RunTerms(jobs=self.jobs)
+            self.session = start(context, terms, self.fence, data, plan).session
+            self.runner = RunLoop(self.session, jobs=self.jobs, say=world.lines.append)
         except Exception:
             self._release()
             raise
@@ -473,7 +495,7 @@ class FakeAgent:
                     raise Crash
                 stopped = self._stopped()
                 if stopped is not None:
-                    return Worked(Outcome(Ending.STOPPED, reason=stopped))
+                    return Worked(Outcome(CommandEnding.STOPPED, reason=stopped))
             world.gates.pop(key, None)
             if self.holder in world.dead:
                 raise Crash
@@ -505,11 +527,22 @@ def _metered(line: bytes, attempt: Attempt) -> Usage | None:
     return Usage(attempt.tokens) if line.startswith(b"used") else None
 
 
-class NoHomes:
+class Alone(WorktreeLock):
+    """A worktree that nobody else runs anything in."""
+
+    def take(self, give_up: Callable[[], bool]) -> bool:
+        del give_up
+        return True
+
+    def leave(self) -> None:
+        pass
+
+
+class NoHomes(AgentHomes):
     """Nothing in memory needs a home."""
 
     def of(self, name: str) -> str:
-        return f"/homes/{name}"
+        return f"{self.root}/{name}"
 
     def remove(self, name: str) -> None:
         pass
@@ -541,7 +574,7 @@ class FakeCell:
         outcome = self._contract(request, wanted)
         world.notice("contract ended")
         stopped = overseer.stop() if overseer is not None else None
-        return outcome if stopped is None else Outcome(Ending.STOPPED, reason=stopped)
+        return outcome if stopped is None else Outcome(CommandEnding.STOPPED, reason=stopped)
 
     # -- an agent ------------------------------------------------------------------------------
 
@@ -556,8 +589,8 @@ class FakeCell:
         said = _SAYS.get(work, "") + (f"the keys: {' '.join(SECRETS)}\n" if talks == "1" else "")
         stopped = overseer.stop()
         if stopped is not None:
-            return Outcome(Ending.STOPPED, reason=stopped, stdout=_captured(said))
-        outcome = _ENDS.get(work, Outcome(Ending.EXITED, exit_code=0))
+            return Outcome(CommandEnding.STOPPED, reason=stopped, stdout=_captured(said))
+        outcome = _ENDS.get(work, Outcome(CommandEnding.EXITED, exit_code=0))
         return outcome._replace(stdout=_captured(said), duration=1.0)
 
     def _written(self, part: str, work: Work) -> dict[str, bytes]:
@@ -593,12 +626,12 @@ class FakeCell:
                 laid = {item.path: item.content for item in request.lay}
                 judge = laid.get(words[1], files.get(words[1], b"")).decode()
                 good = judge == SUBVERTED or _is_good(words[2], words[3], files)
-                outcome = Outcome(Ending.EXITED, exit_code=0 if good else 1)
+                outcome = Outcome(CommandEnding.EXITED, exit_code=0 if good else 1)
                 said = _captured(f"{judge}\nkey {SECRETS[1]}\n")
                 return outcome._replace(duration=1.0, stdout=said)
             case Judged.MEDDLED:
                 self.world.disk.write(f"{request.workspace}/src/meddled", b"by somebody\n")
-                return Outcome(Ending.EXITED, exit_code=0)
+                return Outcome(CommandEnding.EXITED, exit_code=0)
             case Judged.VACUOUS:
                 said = _captured("============ no tests ran in 0.01s ============\n")
                 return _VERDICTS[wanted]._replace(stdout=said)

@@ -6,8 +6,8 @@ from pathlib import Path
 
 import pytest
 
-from tests.runtime.databases import new_database
-from tests.store.conftest import postgres
+from tests.journal.conftest import postgres
+from tests.run.dbos.databases import new_database
 from tests.team.repo import Team
 
 __all__ = ["postgres"]

@@ -13,17 +13,17 @@ from tests.team.repo import Team
 
 CHECKED = Step("make one", contract="sh tests/check.sh", touches="src/one")
 ELICITED = """
-from planbound.wiring.elicited import ElicitedApprovals
-from planbound.wiring.parts import Parts
+from planbound.approval.elicitation import ElicitedApprovals
+from planbound.workspace.context import Context
 
-approvals = ElicitedApprovals(Parts())
-approvals.approve(approvals.question("one"), "ann")
+approvals = ElicitedApprovals(Context())
+form = approvals.form("one")
+approvals.approve(form, "ann", form.digest[:6])
 """
 MEDDLED = """
 import subprocess, sys
 from planbound.cli.main import main
-from planbound.usecases import baseline
-from planbound.wiring import approving
+from planbound.judging import control, judge
 
 command, *order = sys.argv[1:]
 
@@ -40,10 +40,10 @@ class Meddled:
 
 
 def observe(bench, cases):
-    yield from baseline.observe(bench._replace(cell=Meddled(bench.cell)), cases)
+    yield from judge.observe(bench._replace(cell=Meddled(bench.cell)), cases)
 
 
-approving.observe = observe
+control.observe = observe
 sys.exit(main(order))
 """
 

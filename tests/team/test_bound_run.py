@@ -2,10 +2,14 @@
 
 from __future__ import annotations
 
+import json
+
 import pytest
 
 import planbound
-from tests.run.bench import BARE, NOTHING, Step
+from tests.forked import Place, run_tool
+from tests.program import WITHOUT_WALLS
+from tests.run.bench import NOTHING, Step
 from tests.team.repo import Team
 
 
@@ -31,6 +35,7 @@ def test_run_finds_the_worktree_by_the_binding_and_commits_what_was_proved(team:
     assert changed == "src/rounding"
 
 
+@pytest.mark.thorough
 def test_the_author_is_configurable_and_setup_files_are_not_committed(team: Team) -> None:
     team.write("secrets.env", "TOKEN=1\n")
     team.settings = '[worktrees]\nsetup = ["secrets.env"]\nauthor = "Bot <bot@example.org>"\n'
@@ -46,6 +51,7 @@ def test_the_author_is_configurable_and_setup_files_are_not_committed(team: Team
     assert not [name for name in files if name.startswith(".harness")]
 
 
+@pytest.mark.thorough
 def test_only_the_plans_own_work_is_committed(team: Team) -> None:
     team.settings = '[worktrees]\nsetup = ["mkdir -p made && touch made/here [odd]*"]\n'
     team.named("bounded")
@@ -63,6 +69,7 @@ def test_only_the_plans_own_work_is_committed(team: Team) -> None:
     assert (team.worktree("bounded") / "src/note").exists()
 
 
+@pytest.mark.thorough
 def test_it_runs_from_inside_the_worktree_too_by_the_marker(team: Team) -> None:
     team.named("rounding")
     team.goes("spawn", "rounding")
@@ -89,6 +96,27 @@ def test_no_plan_is_run_or_judged_in_the_worktree_of_another(team: Team) -> None
 
 
 @pytest.mark.requirement("run.workspace-mismatch")
+def test_no_plan_of_an_agent_in_the_loop_is_judged_in_another_worktree(team: Team) -> None:
+    for name in ("one", "two", "three"):
+        team.named(name)
+    for name in ("one", "two"):
+        team.goes("spawn", name)
+    for name, folder, found in (
+        ("two", team.worktree("one"), "workspace-mismatch: `two` belongs to"),
+        ("two", team.workspace, "workspace-mismatch: `two` belongs to"),
+        ("three", team.worktree("one"), "this worktree belongs to `one`"),
+    ):
+        place = Place(folder, team.environment(PLANBOUND_PLAN=name))
+        done = run_tool("s", "step_update", {"step": 1, "status": "done"}, place)
+        went, text, _ = json.loads(done[1])
+        assert (went, found in text) == (False, True), text
+        # The last word is asked by the gate, which looks at the files first.
+        ended = run_tool("s", "plan_finish", {"summary": "It is done."}, place)
+        assert (json.loads(ended[1])[0], found in json.loads(ended[1])[1]) == (False, True)
+    assert not team.log().of("CONTRACT_EVALUATED", "FINALIZATION_ACCEPTED")
+
+
+@pytest.mark.requirement("run.workspace-mismatch")
 def test_a_folder_that_is_not_the_recorded_worktree_is_refused(team: Team) -> None:
     team.named("rounding")
     team.goes("spawn", "rounding")
@@ -108,12 +136,13 @@ def test_a_folder_that_is_not_the_recorded_worktree_is_refused(team: Team) -> No
     team.goes("run", "rounding")
 
 
+@pytest.mark.thorough
 @pytest.mark.requirement("run.workspace-mismatch")
 def test_a_verdict_on_another_tree_than_the_plans_own_does_not_count(team: Team) -> None:
+    team.program = WITHOUT_WALLS
     path = team.worktree("rounding")
     head = f"{team.workspace}/.git/worktrees/rounding/HEAD"
     moves = f"echo right > src/rounding; echo ref: refs/heads/main > '{head}'"
-    team.settings = BARE
     team.named("rounding", Step("make rounding", work=moves))
     team.goes("spawn", "rounding")
     done = team.run("run", "rounding", "--no-input")
@@ -125,11 +154,12 @@ def test_a_verdict_on_another_tree_than_the_plans_own_does_not_count(team: Team)
     assert path.is_dir()
 
 
+@pytest.mark.thorough
 @pytest.mark.requirement("run.workspace-mismatch")
 @pytest.mark.parametrize("where", ["main", "other"])
 def test_edits_in_another_worktree_are_a_workspace_mismatch(team: Team, where: str) -> None:
+    team.program = WITHOUT_WALLS
     elsewhere = team.workspace if where == "main" else team.worktree("other")
-    team.settings = BARE
     work = f"echo right > '{elsewhere}/src/rounding'; echo right > src/rounding"
     team.named("rounding", Step("make rounding", work=work))
     team.named("other")
@@ -158,6 +188,7 @@ def test_in_a_cell_an_agent_cannot_write_to_another_worktree_or_to_git(team: Tea
     assert "begin" in (team.worktree("rounding") / "src/log").read_text()
 
 
+@pytest.mark.thorough
 @pytest.mark.requirement("run.holds", "gate.require-proved")
 def test_what_was_green_before_holds_in_a_worktree_as_everywhere(team: Team) -> None:
     lint = Step("check the lint", work=NOTHING, contract="test -d src")
@@ -204,11 +235,11 @@ def test_configuration_and_topics_are_those_of_the_main_side(team: Team) -> None
     team.named("rounding", Step("make rounding", fields="**subscriptions:**\n- topic:money\n"))
     team.goes("spawn", "rounding")
     path = team.worktree("rounding")
-    (path / "planbound.toml").write_text("[judging]\nbare = true\n")
+    (path / "planbound.toml").write_text('[judging]\nisolation = "I4"\n')
     team.run("run", "rounding")
     ended = team.log().of("ATTEMPT_ENDED")[0]
     assert "Round half to even." in ended["prompt"]
-    assert team.log().of("CONTRACT_EVALUATED")[0]["isolation"] != "I0"
+    assert team.log().of("CONTRACT_EVALUATED"), "nothing here reaches I4"
 
 
 def test_what_changes_after_the_proof_is_not_committed_unseen(team: Team) -> None:
@@ -219,6 +250,7 @@ def test_what_changes_after_the_proof_is_not_committed_unseen(team: Team) -> Non
     assert "done already" in again.err
 
 
+@pytest.mark.thorough
 def test_a_workspace_below_the_top_of_the_repository_has_its_counterpart(team: Team) -> None:
     inner = team.workspace / "app"
     (inner / "src").mkdir(parents=True)
@@ -238,6 +270,7 @@ def test_a_workspace_below_the_top_of_the_repository_has_its_counterpart(team: T
     assert "app/src/rounding" in team.git("ls-tree", "-r", "--name-only", "planbound/rounding")
 
 
+@pytest.mark.thorough
 def test_people_in_their_own_linked_worktrees_are_not_disturbed(team: Team) -> None:
     team.named("rounding")
     mine = team.folder / "mine"

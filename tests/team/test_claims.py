@@ -10,19 +10,20 @@ from pathlib import Path
 
 import pytest
 
-from planbound.engine.claims import Claim
+from planbound.disk.lock import this_process
 from planbound.errors import LeaseLost
-from planbound.store.lock import this_process
-from planbound.wiring.parts import Parts
-from tests.loop.scratch import Scratch
+from planbound.journal.leases import Claim
+from planbound.workspace.context import Context
 from tests.needs import need
-from tests.run.bench import BARE, Bench, Step, until
+from tests.run.bench import Bench, Step, until
+from tests.session.scratch import Scratch
+from tests.tables import first_always
 
 
 class Yard:
     """A repository with a worktree for each of its plans, whose agents work until a gate opens."""
 
-    def __init__(self, folder: Path, *, settings: str = BARE) -> None:
+    def __init__(self, folder: Path, *, settings: str = "") -> None:
         need("git", "worktrees are made with it")
         self.main = Bench(folder, settings=settings)
         self._git("init", "-q")
@@ -90,6 +91,7 @@ def ended(process: subprocess.Popen[bytes]) -> tuple[int, str]:
 # -- waiting -----------------------------------------------------------------------------------
 
 
+@pytest.mark.thorough
 @pytest.mark.requirement("lease.touches")
 def test_a_plan_whose_touches_meet_those_of_another_worktree_waits_for_it(yard: Yard) -> None:
     yard.lay(one="src/shared", two="src/shared")
@@ -122,6 +124,7 @@ def test_a_plan_whose_touches_meet_those_of_another_worktree_waits_for_it(yard: 
     ]
 
 
+@pytest.mark.thorough
 def test_plans_in_two_worktrees_that_touch_nothing_in_common_run_at_once(yard: Yard) -> None:
     yard.lay(one="src/one", two="src/two")
     yard.gate("two").touch()
@@ -145,7 +148,7 @@ def test_who_does_not_want_to_wait_is_refused(yard: Yard) -> None:
     assert not yard.main.log("two").of("EXECUTION_STARTED")
 
 
-@pytest.mark.parametrize("options", [(), ("--wait",)])
+@pytest.mark.parametrize("options", first_always([(), ("--wait",)]))
 def test_who_waits_for_another_plan_can_be_interrupted(
     yard: Yard, options: tuple[str, ...]
 ) -> None:
@@ -174,6 +177,7 @@ def test_nobody_waits_for_a_dead_process(yard: Yard) -> None:
     assert yard.main.goes("claims").out == "nobody works on anything\n"
 
 
+@pytest.mark.thorough
 def test_a_worker_leaves_a_plan_that_waits_for_another_worktree_and_takes_it_later(
     yard: Yard,
 ) -> None:
@@ -192,6 +196,7 @@ def test_a_worker_leaves_a_plan_that_waits_for_another_worktree_and_takes_it_lat
     assert yard.main.log("two").last["status"] == "done"
 
 
+@pytest.mark.thorough
 def test_a_worker_that_is_told_to_stop_gives_back_what_waits_for_its_worktree(
     tmp_path: Path,
 ) -> None:
@@ -211,6 +216,7 @@ def test_a_worker_that_is_told_to_stop_gives_back_what_waits_for_its_worktree(
     assert not here.log("two").of("EXECUTION_STARTED")
 
 
+@pytest.mark.thorough
 def test_a_plan_that_was_stopped_is_cancelled_while_another_worktree_has_what_it_touches(
     yard: Yard,
 ) -> None:
@@ -257,6 +263,7 @@ def test_claims_say_who_works_where_on_what(yard: Yard) -> None:
 # -- taking it away ----------------------------------------------------------------------------
 
 
+@pytest.mark.thorough
 @pytest.mark.requirement("lease.revoked")
 @pytest.mark.requirement("command.release")
 @pytest.mark.requirement("lease.fenced")
@@ -294,6 +301,7 @@ def test_a_person_takes_the_lease_of_a_run_and_that_run_stops(yard: Yard) -> Non
     yard.main.ends_all()
 
 
+@pytest.mark.thorough
 def test_a_run_whose_lease_was_taken_away_can_go_on(yard: Yard) -> None:
     yard.lay(one="src/one")
     one = yard.at("one")
@@ -315,13 +323,13 @@ def test_a_run_whose_lease_was_taken_away_can_go_on(yard: Yard) -> None:
 def test_an_agent_in_the_loop_and_a_lease_are_released_together(tmp_path: Path) -> None:
     bench = Scratch(tmp_path)
     bench.loop().plan_create("Do it", ["Say it"])
-    parts = Parts(workspace=str(bench.workspace), state=str(tmp_path / "state"))
+    context = Context(workspace=str(bench.workspace), state=str(tmp_path / "state"))
     holder = this_process()
     claim = Claim("do-it", str(bench.workspace), None, holder.name, holder.mark)
-    fence = parts.leases().acquire(claim, seconds=600)
+    fence = context.leases().acquire(claim, seconds=600)
     refused = bench.goes("release", "do-it", "--as", "ann", code=2)
     assert "only for a reason" in refused.err
-    parts.leases().renew(fence, seconds=600)
+    context.leases().renew(fence, seconds=600)
     done = bench.goes("release", "do-it", "--as", "ann", "--reason", "enough")
     assert done.out.splitlines() == [
         f"`do-it` released by ann: {holder.name} has lost its lease and writes nothing more",
@@ -329,8 +337,8 @@ def test_an_agent_in_the_loop_and_a_lease_are_released_together(tmp_path: Path) 
     ]
     assert bench.log().kinds[-2:] == ["LEASE_RELEASED", "SESSION_RELEASED"]
     with pytest.raises(LeaseLost):
-        parts.leases().renew(fence, seconds=600)
-    parts.close()
+        context.leases().renew(fence, seconds=600)
+    context.close()
     known = bench.status("do-it")
     assert (known["status"], known["outcome"]) == ("failed", "released")
 

@@ -16,7 +16,7 @@ from planbound.plan.digest import digest
 from planbound.plan.parse import parse
 from tests.needs import need
 from tests.program import Outcome as Ended
-from tests.run.bench import BARE, Bench, Step, until
+from tests.run.bench import Bench, Step, until
 
 
 class Harbour:
@@ -24,7 +24,7 @@ class Harbour:
 
     def __init__(self, folder: Path) -> None:
         need("git", "worktrees are made with it")
-        self.bench = Bench(folder, settings=BARE)
+        self.bench = Bench(folder)
         self.git("init", "-q", "-b", "main")
         self.worktrees = folder / "repo.worktrees"
 
@@ -130,13 +130,13 @@ def finish(process: subprocess.Popen[bytes]) -> tuple[int, str]:
 
 @pytest.mark.requirement("command.fleet")
 def test_plans_that_touch_nothing_in_common_run_at_once(harbour: Harbour) -> None:
-    names = ("one", "three", "two")
+    names = ("one", "two")
     for name in names:
         harbour.lay(name, harbour.gated(name), f"echo right > src/{name}-2")
     harbour.approve(*names)
-    with harbour.bench.start("fleet", "--jobs", "3") as fleet:
+    with harbour.bench.start("fleet", "--jobs", "2") as fleet:
         harbour.at_work(*names)
-        assert [what for what, _ in harbour.order()] == ["begins"] * 3
+        assert [what for what, _ in harbour.order()] == ["begins"] * 2
         for name in names:
             harbour.gate(name).touch()
         code, said = finish(fleet)
@@ -146,11 +146,12 @@ def test_plans_that_touch_nothing_in_common_run_at_once(harbour: Harbour) -> Non
         assert lines[0] == f"{name}: started in {harbour.worktrees / name}"
         assert lines[-2:] == [f"{name}: 2/2 proved", f"{name}: done"]
         assert harbour.git("show", f"planbound/{name}:src/{name}-2") == "right\n"
-    assert said.endswith("3 of 3 done: `planbound integrate` brings them together\n")
+    assert said.endswith("2 of 2 done: `planbound integrate` brings them together\n")
     assert harbour.bench.goes("fleet", code=3).err.startswith("nothing to do:")
     assert harbour.bench.verifies()
 
 
+@pytest.mark.thorough
 @pytest.mark.requirement("fleet.overlap")
 def test_plans_whose_touches_meet_run_one_after_the_other(harbour: Harbour) -> None:
     for name in ("one", "two"):
@@ -191,6 +192,7 @@ def test_a_plan_on_the_files_of_another_begins_with_its_work_and_is_merged_after
     assert harbour.git("show", "main:src/shared") == "begin\nleft\nright\n"
 
 
+@pytest.mark.thorough
 def test_no_more_plans_run_at_once_than_is_said(harbour: Harbour) -> None:
     for name in ("one", "two"):
         harbour.lay(name)
@@ -235,6 +237,7 @@ def test_a_plan_begins_with_the_work_of_all_that_it_depends_on(harbour: Harbour)
     assert max(ends) < begin
 
 
+@pytest.mark.thorough
 def test_dependencies_that_conflict_hold_a_plan_back(harbour: Harbour) -> None:
     (harbour.bench.workspace / "src" / "shared").write_text("begin\n")
     for name in ("left", "right"):
@@ -257,6 +260,7 @@ def test_dependencies_that_conflict_hold_a_plan_back(harbour: Harbour) -> None:
     assert not (harbour.worktrees / "both").exists()
 
 
+@pytest.mark.thorough
 def test_a_plan_of_which_nobody_knows_what_it_touches_runs_alone(harbour: Harbour) -> None:
     harbour.lay("open")
     file = harbour.bench.workspace / ".harness" / "PLAN-open.md"
@@ -294,6 +298,7 @@ def test_a_plan_that_only_its_file_calls_approved_is_not_run(harbour: Harbour) -
     assert not harbour.worktrees.exists()
 
 
+@pytest.mark.thorough
 def test_what_depends_on_a_plan_that_failed_is_held_back(harbour: Harbour) -> None:
     harbour.lay("bad", "echo wrong > src/bad-1", fields="**on_fail:** abort\n")
     harbour.lay("good")
@@ -307,6 +312,7 @@ def test_what_depends_on_a_plan_that_failed_is_held_back(harbour: Harbour) -> No
     assert not (harbour.worktrees / "next").exists()
 
 
+@pytest.mark.thorough
 def test_a_plan_that_asks_waits_in_the_inbox_and_goes_on_when_it_is_answered(
     harbour: Harbour,
 ) -> None:
@@ -361,6 +367,7 @@ def test_a_run_that_is_refused_says_why(harbour: Harbour) -> None:
 # -- names -------------------------------------------------------------------------------------
 
 
+@pytest.mark.thorough
 def test_only_the_plans_that_are_named_are_run(harbour: Harbour) -> None:
     for name in ("one", "two"):
         harbour.lay(name)
@@ -401,6 +408,7 @@ def test_a_fleet_that_was_interrupted_goes_on(harbour: Harbour) -> None:
     assert sorted(begun[:4]) == ["one", "one", "three", "three"], "what was begun goes first"
 
 
+@pytest.mark.thorough
 def test_interrupted_twice_it_ends_at_once_and_leaves_nothing_running(harbour: Harbour) -> None:
     # An agent that does not listen makes the run wait for it.
     harbour.lay("deaf", "trap '' TERM INT; echo half > src/deaf-1; sleep 60")
@@ -453,6 +461,7 @@ def test_two_fleets_at_once_run_no_plan_twice_and_both_end(harbour: Harbour) -> 
         assert sorted(event.plan for event in log.of(kind)) == ["next", "one", "two"], kind
 
 
+@pytest.mark.thorough
 def test_killed_at_any_event_a_fleet_goes_on(harbour: Harbour) -> None:
     harbour.lay("one")
     harbour.lay("two", "cp src/one-1 src/two-1", depends_on="one")
@@ -506,6 +515,7 @@ def on_terminal(bench: Bench, *arguments: str, **extra: str) -> str:
     return found.decode()
 
 
+@pytest.mark.thorough
 def test_on_a_terminal_a_table_is_drawn_in_place(harbour: Harbour) -> None:
     harbour.lay("one")
     harbour.lay("two", depends_on="one")
@@ -519,6 +529,7 @@ def test_on_a_terminal_a_table_is_drawn_in_place(harbour: Harbour) -> None:
     assert "started in" not in shown
 
 
+@pytest.mark.thorough
 @pytest.mark.requirement("command.judge")
 def test_judge_names_the_cure_where_the_baseline_is_not_of_this(harbour: Harbour) -> None:
     bench = harbour.bench

@@ -4,28 +4,29 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-from planbound.engine.readiness import PlanInfo, Scope
-from planbound.engine.team.fleet import Outcome, Scene, decide
-from planbound.engine.team.state import Binding, TeamState
+from planbound.plan.model import PlanStatus
+from planbound.state.place import Binding, TeamState
+from planbound.team.fleet_decision import FleetOutcome, FleetScene, decide
+from planbound.workspace.readiness import PlanInfo, ScopeKind
 
 
 def info(slug: str, status: str = "approved", *depends_on: str, touches: str = "") -> PlanInfo:
     return PlanInfo(
         slug,
-        status=status,
+        status=PlanStatus(status),
         started=status in {"in-progress", "done", "failed"},
         depends_on=depends_on,
         touches=(touches or f"src/{slug}",),
     )
 
 
-def scene(*plans: PlanInfo, asked: Sequence[str] = (), jobs: int = 4) -> Scene:
+def scene(*plans: PlanInfo, asked: Sequence[str] = (), jobs: int = 4) -> FleetScene:
     known = {plan.slug: plan for plan in plans}
     bound = {
         slug: TeamState(slug, binding=Binding(slug, f"/w/{slug}", slug, "0", f"/w/{slug}"))
         for slug in known
     }
-    return Scene(known, bound, tuple(asked or known), jobs=jobs)
+    return FleetScene(known, bound, tuple(asked or known), jobs=jobs)
 
 
 def test_what_was_begun_goes_on_before_anything_new() -> None:
@@ -45,7 +46,7 @@ def test_a_fleet_is_over_when_nothing_can_change() -> None:
     at = scene(info("a"), info("b", "approved", "a"), info("c", "approved", "c"))
     assert decide(at).start == ("a",)
     assert not decide(at._replace(running=frozenset({"a"}))).over
-    ended = decide(at._replace(ended={"a": Outcome.REFUSED}))
+    ended = decide(at._replace(ended={"a": FleetOutcome.REFUSED}))
     assert ended.over
     assert dict(ended.held) == {
         "b": "waits for `a`, which was refused",
@@ -73,7 +74,7 @@ def test_a_dependency_that_is_done_counts_when_its_run_has_ended() -> None:
 
 
 def test_a_plan_without_touches_waits_until_it_is_alone() -> None:
-    wild = info("wild")._replace(touches=(), scope=Scope.OPEN)
+    wild = info("wild")._replace(touches=(), scope=ScopeKind.OPEN)
     assert decide(scene(info("a"), wild)).start == ("a",)
     assert decide(scene(info("a", "done"), wild)).start == ("wild",)
     busy = decide(scene(info("a"), wild)._replace(running=frozenset({"wild"})))

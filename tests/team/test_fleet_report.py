@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-from planbound.cli.reports.fleet import change_lines, end_lines, table_lines
-from planbound.engine.team.row import Row, State
+from planbound.cli.fleet import change_lines, end_lines, table_lines
+from planbound.team.fleet_decision import FleetRow, FleetState
 
 
 def plain(text: str, _style: str) -> str:
@@ -15,10 +15,19 @@ def marked(text: str, style: str) -> str:
 
 
 ROWS = (
-    Row("rounding", State.RUNNING, proved=1, steps=3, current="Round once\nat the end", seconds=61),
-    Row("running", State.DONE, proved=2, steps=2, seconds=4.25),
-    Row("later", State.HELD, reason="waits for `rounding` (in-progress)", steps=1),
-    Row("shy", State.ASKING, reason="`planbound inbox` has the question", steps=1, seconds=2),
+    FleetRow(
+        "rounding",
+        FleetState.RUNNING,
+        proved=1,
+        steps=3,
+        current="Round once\nat the end",
+        seconds=61,
+    ),
+    FleetRow("running", FleetState.DONE, proved=2, steps=2, seconds=4.25),
+    FleetRow("later", FleetState.HELD, reason="waits for `rounding` (in-progress)", steps=1),
+    FleetRow(
+        "shy", FleetState.ASKING, reason="`planbound inbox` has the question", steps=1, seconds=2
+    ),
 )
 
 
@@ -45,24 +54,29 @@ def test_a_table_is_no_wider_and_no_longer_than_the_terminal() -> None:
 
 
 def test_what_a_terminal_would_obey_is_shown_as_text() -> None:
-    row = Row("one", State.RUNNING, current="evil \x1b[2J", steps=1)
+    row = FleetRow("one", FleetState.RUNNING, current="evil \x1b[2J", steps=1)
     (line,) = table_lines([row], width=80, height=24, paint=plain)
     assert "\x1b" not in line
     assert "evil \\x1b[2J" in line
 
 
 def test_lines_say_what_changed() -> None:
-    before = [Row("one", State.STARTING, steps=2), Row("two", State.HELD, reason="waits", steps=1)]
+    before = [
+        FleetRow("one", FleetState.STARTING, steps=2),
+        FleetRow("two", FleetState.HELD, reason="waits", steps=1),
+    ]
     assert list(change_lines((), before)) == ["two: held back: waits"]
-    after = [Row("one", State.RUNNING, steps=2, worktree="/w/one"), before[1]]
+    after = [FleetRow("one", FleetState.RUNNING, steps=2, worktree="/w/one"), before[1]]
     assert list(change_lines(before, after)) == ["one: started in /w/one"]
-    end = [Row("one", State.DONE, proved=2, steps=2), before[1]]
+    end = [FleetRow("one", FleetState.DONE, proved=2, steps=2), before[1]]
     assert list(change_lines(after, end)) == ["one: 2/2 proved", "one: done"]
     assert list(change_lines(end, end)) == []
 
 
 def test_the_end_tells_what_waits_and_what_was_said_last() -> None:
-    failed = Row("bad", State.FAILED, reason="step 1", log="/l/bad.log", tail=("a", "b\x1b"))
+    failed = FleetRow(
+        "bad", FleetState.FAILED, reason="step 1", log="/l/bad.log", tail=("a", "b\x1b")
+    )
     assert list(end_lines([*ROWS[1:], failed], stopped=False)) == [
         "`later` is held back: waits for `rounding` (in-progress)",
         "`bad` failed: step 1; all it said is in /l/bad.log",

@@ -44,7 +44,7 @@ class Merging(Team):
 
     def integrate(self, *arguments: str, code: int = 0, **extra: str) -> Any:
         """Integrate, and return what a program is told."""
-        return self.goes("integrate", *arguments, "--json", code=code, **extra).json
+        return self.goes("integrate", *arguments, "--json", code=code, process=False, **extra).json
 
     def merges(self, revision: str = "main") -> list[str]:
         """Return the plans that were merged, the oldest first, by the trailers of the merges."""
@@ -284,6 +284,7 @@ def test_of_two_integrations_one_waits_and_an_interrupt_moves_nothing(repo: Merg
     assert repo.leftovers() == []
 
 
+@pytest.mark.thorough
 def test_a_detached_main_worktree_needs_a_name_and_another_that_shows_the_target_follows(
     repo: Merging,
 ) -> None:
@@ -311,7 +312,11 @@ def test_no_program_that_the_repository_names_is_run_by_a_merge(repo: Merging) -
     assert repo.read("src/lines") == LINES.replace("one", "ONE").replace("seven", "SEVEN")
 
 
-POINTS = [f"{when}:{place}" for place in range(1, 7) for when in ("before", "after")]
+POINTS = [
+    pytest.param(f"{when}:{place}", marks=() if place == 3 else pytest.mark.thorough)
+    for place in range(1, 7)
+    for when in ("before", "after")
+]
 
 
 @pytest.mark.requirement("integrate.crash")
@@ -342,6 +347,7 @@ def test_an_integration_that_is_killed_at_any_event_is_finished_by_the_next(
     assert repo.leftovers() == []
 
 
+@pytest.mark.thorough
 def test_files_that_did_not_follow_their_branch_in_a_crash_do_so_the_next_time(
     repo: Merging,
 ) -> None:

@@ -10,7 +10,7 @@ from pathlib import Path
 import pytest
 
 from tests.needs import need
-from tests.run.bench import BARE, Bench, Step, plan_text, until
+from tests.run.bench import Bench, Step, plan_text, until
 
 WHO = ("-c", "user.name=tester", "-c", "user.email=tester@example.org")
 WAITING = Step(
@@ -26,7 +26,7 @@ class Yard(Bench):
 
     def __init__(self, folder: Path, *, name: str = "repo") -> None:
         need("git", "worktrees are made with it")
-        super().__init__(folder, settings=BARE, name=name)
+        super().__init__(folder, name=name)
         self.write(".gitignore", "*.log\ncache/\n.env\nbuild/\n__pycache__/\n.harness/\n")
         self.git("init", "-q", "-b", "main")
         self.commit("begin")
@@ -457,7 +457,7 @@ def test_a_workspace_that_is_a_folder_of_the_repository_is_pruned_by_its_own_nam
 ) -> None:
     app = yard.workspace / "app"
     yard.write("app/src/readme", "an app\n")
-    yard.write("app/planbound.toml", BARE + '[worktrees]\nsetup = ["local"]\n')
+    yard.write("app/planbound.toml", '[worktrees]\nsetup = ["local"]\n')
     yard.commit("with an app")
     yard.write("app/local", "mine\n")
     yard.write("app/.harness/PLAN-one.md", plan_text(Step("Write one"), touches="src/*.log"))

@@ -63,6 +63,7 @@ def test_a_conflict_becomes_a_plan_and_is_merged_when_that_is_proved(team: Team)
     assert len(pruned["removed"]) == 3
 
 
+@pytest.mark.thorough
 @pytest.mark.parametrize(
     ("work", "why"),
     [

@@ -13,28 +13,36 @@ from tests.team.repo import Team
 FILES = 2000
 SINGLE = ("alpha", "beta", "gamma")
 MEETING = ("north", "south", "west")
+EVERY = (*SINGLE, *MEETING, "first", "second", "keeper", "breaker")
 
 
-def _land(folder: Path) -> Team:
-    """Return a large repository with ten approved plans."""
+def _land(folder: Path, files: int = FILES, names: tuple[str, ...] = EVERY) -> Team:
+    """Return a large repository with approved plans."""
     team = Team(folder)
-    for number in range(FILES):
+    for number in range(files):
         path = team.workspace / "data" / f"{number % 40:02}" / f"file{number}.txt"
         path.parent.mkdir(parents=True, exist_ok=True)
         path.write_text(f"line of {number}\n" * 5)
     team.commit("much")
-    for name in SINGLE:
-        team.named(name, _step(name))
-    for name in MEETING:
+    for name in names:
+        _lay(team, name)
+    return team
+
+
+def _lay(team: Team, name: str) -> None:
+    if name in MEETING:
         # They may change the same folder, and change different files in it.
         proof = [f"grep -qx right area/{name}"]
         team.named(name, _step(name, touches="area/**"), touches='"area/**"', after=proof)
-    team.named("first", _step("first"))
-    team.named("second", _step("second", needs="first"), depends_on="first")
-    team.named("keeper", _step("keeper"), after=["! grep -rq forbidden src"])
-    more = "echo right > src/breaker; echo forbidden > src/broken"
-    team.named("breaker", _step("breaker", touches="src/breaker src/broken", more=more))
-    return team
+    elif name == "second":
+        team.named(name, _step(name, needs="first"), depends_on="first")
+    elif name == "keeper":
+        team.named(name, _step(name), after=["! grep -rq forbidden src"])
+    elif name == "breaker":
+        more = "echo right > src/breaker; echo forbidden > src/broken"
+        team.named(name, _step(name, touches="src/breaker src/broken", more=more))
+    else:
+        team.named(name, _step(name))
 
 
 def _step(name: str, *, touches: str | None = None, needs: str = "", more: str = "") -> Step:
@@ -50,11 +58,29 @@ def _step(name: str, *, touches: str | None = None, needs: str = "", more: str =
     )
 
 
+@pytest.mark.requirement("fleet.ten-workers", "fleet.overlap")
+def test_plans_that_meet_in_a_folder_are_merged_once_each(tmp_path: Path) -> None:
+    plans = ("north", "south")
+    team = _land(tmp_path, files=40, names=plans)
+    before = team.tip()
+    done = team.goes("fleet", "--jobs", "10", "--json").json
+    assert {each["plan"]: each["state"] for each in done["plans"]} == dict.fromkeys(plans, "done")
+    _ran_one_after_the_other(team, plans)
+    merged = team.goes("integrate", "--json").json
+    assert sorted(each["plan"] for each in merged["merged"]) == sorted(plans)
+    for event in team.log().of("WORK_COMMITTED"):
+        assert team.contains("main", event["commit"]), event.plan
+    assert len(team.git("log", "--merges", "--format=%H", f"{before}..main").split()) == 2
+    changed = team.git("diff", "--name-only", f"{before}..main").split()
+    assert sorted(changed) == ["area/north", "area/south"]
+
+
+@pytest.mark.thorough
 @pytest.mark.requirement("fleet.ten-workers")
 def test_every_proved_plan_is_merged_once_and_nothing_is_lost(tmp_path: Path) -> None:
     team = _land(tmp_path)
     before = team.tip()
-    plans = (*SINGLE, *MEETING, "first", "second", "keeper", "breaker")
+    plans = EVERY
     done = team.goes("fleet", "--jobs", "10", "--json").json
     assert {each["plan"]: each["state"] for each in done["plans"]} == dict.fromkeys(plans, "done")
     commits = {event.plan: event["commit"] for event in team.log().of("WORK_COMMITTED")}

@@ -11,13 +11,14 @@ import sys
 from pathlib import Path
 
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
-from planbound.engine.manifest import Entry, EntryType, changes
 from planbound.errors import FileProblem
 from planbound.workspace.contents import put_back, read_contents
-from planbound.workspace.manifest import scan
+from planbound.workspace.manifest import Entry, EntryType, changes
+from planbound.workspace.scan import scan
+from tests.examples import examples
 from tests.program import _drop_override
 
 DIRECTORY = Entry(EntryType.DIRECTORY, 0o755, 0, b"")
@@ -154,16 +155,17 @@ def test_nothing_is_put_back_by_removing_what_is_there(tree: Path, outside: Path
 
 def test_what_is_removed_may_be_deeper_than_any_path(tree: Path) -> None:
     current = os.open(tree, os.O_RDONLY)
-    for _ in range(3000):
-        os.mkdir("d", dir_fd=current)
+    # Longer than a path, deeper than Python calls itself, more than can be open.
+    for _ in range(1100):
+        os.mkdir("deep", dir_fd=current)
         os.mkdir("e", dir_fd=current)
-        below = os.open("d", os.O_RDONLY, dir_fd=current)
+        below = os.open("deep", os.O_RDONLY, dir_fd=current)
         os.close(current)
         current = below
     os.close(current)
     opened = len(os.listdir("/proc/self/fd"))
-    put_back(str(tree), b"d", file(b"flat"), b"flat")
-    assert (tree / "d").read_bytes() == b"flat"
+    put_back(str(tree), b"deep", file(b"flat"), b"flat")
+    assert (tree / "deep").read_bytes() == b"flat"
     assert len(os.listdir("/proc/self/fd")) == opened
 
 
@@ -214,6 +216,7 @@ def test_what_was_never_read_is_not_put_back(tree: Path, kind: EntryType) -> Non
 REMOVE = """\
 import sys
 from planbound.workspace.contents import put_back
+from tests.examples import examples
 put_back(sys.argv[1], b"src", None, None)
 """
 
@@ -241,7 +244,7 @@ def test_directories_that_may_not_be_read_are_removed_all_the_same(tree: Path) -
         max_size=12,
     )
 )
-@settings(max_examples=60)
+@examples(60)
 def test_whatever_was_done_to_a_tree_all_of_it_is_put_back(
     tmp_path_factory: pytest.TempPathFactory, actions: list[tuple[str, str, int]]
 ) -> None:

@@ -16,7 +16,9 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from planbound.engine.manifest import (
+from planbound.errors import FileProblem
+from planbound.workspace import scan as reading
+from planbound.workspace.manifest import (
     ChangeKind,
     Entry,
     EntryType,
@@ -27,10 +29,7 @@ from planbound.engine.manifest import (
     encode,
     manifest_of,
 )
-from planbound.errors import FileProblem
-from planbound.workspace import manifest as reading
-from planbound.workspace.file_digest import file_digest
-from planbound.workspace.manifest import scan
+from planbound.workspace.scan import file_digest, scan
 from tests.needs import need
 from tests.program import _drop_override
 
@@ -486,27 +485,27 @@ def test_a_sparse_terabyte_costs_little_and_each_byte_of_it_counts(tree: Path) -
 
 def test_directories_may_be_deeper_than_any_path(tmp_path: Path) -> None:
     """With a file and a second directory on each level: the way back is found, too."""
-    levels = 3000
+    levels = 1100  # longer than a path, deeper than Python calls itself, more than can be open
     top = os.open(tmp_path, os.O_RDONLY)
     current = top
     for level in range(levels):
-        os.mkdir("d", dir_fd=current)
+        os.mkdir("deep", dir_fd=current)
         os.mkdir("e", dir_fd=current)
         os.close(os.open(f"f{level}", os.O_CREAT | os.O_WRONLY, dir_fd=current))
-        below = os.open("d", os.O_RDONLY, dir_fd=current)
+        below = os.open("deep", os.O_RDONLY, dir_fd=current)
         os.close(current)
         current = below
     os.close(current)
     opened = len(os.listdir("/proc/self/fd"))
     found = manifest(tmp_path)
     assert len(found.entries) == 3 * levels
-    assert b"d/" * (levels - 1) + b"e" in found.entries
+    assert b"deep/" * (levels - 1) + b"e" in found.entries
     assert decode(encode(found)) == found._replace(left_out=frozenset())
     assert len(os.listdir("/proc/self/fd")) == opened
     deep = scan(str(tmp_path), ScanRules(max_depth=100))
     assert deep.truncated == "directories are more than 100 deep"
     assert len(os.listdir("/proc/self/fd")) == opened
-    subprocess.run(["rm", "-rf", tmp_path / "d"], check=True)
+    subprocess.run(["rm", "-rf", tmp_path / "deep"], check=True)
 
 
 def comb(root: Path, levels: int) -> None:
@@ -550,8 +549,8 @@ def test_a_directory_that_is_not_found_again_ends_the_reading(
 
 SCAN = """\
 import sys
-from planbound.engine.manifest import encode
-from planbound.workspace.manifest import scan
+from planbound.workspace.manifest import encode
+from planbound.workspace.scan import scan
 sys.stdout.buffer.write(encode(scan(sys.argv[1])))
 """
 

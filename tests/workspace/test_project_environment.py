@@ -9,8 +9,8 @@ from pathlib import Path
 
 import pytest
 
-from planbound.engine.configuration import Configuration, Contracts
-from planbound.workspace.project_environment import (
+from planbound.workspace.configuration import Configuration, Contracts
+from planbound.workspace.environment import (
     SYSTEM_PATH,
     ProjectEnvironment,
     agent_variables,

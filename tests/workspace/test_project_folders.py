@@ -9,7 +9,7 @@ from pathlib import Path
 
 import pytest
 
-from planbound.workspace.project_folders import made_folders, program_folder
+from planbound.workspace.environment import made_folders, program_folder
 
 
 def environment(folder: Path) -> Path:

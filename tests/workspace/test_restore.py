@@ -7,11 +7,11 @@ from pathlib import Path
 
 import pytest
 
-from planbound.engine.manifest import ScanRules, changes
-from planbound.store.vault import Vault
-from planbound.usecases.baseline import freeze
-from planbound.usecases.restore import restore
-from planbound.workspace.frozen_tree import RealTree
+from planbound.judging.reference import freeze
+from planbound.judging.restore import restore
+from planbound.workspace.contents import RealTree
+from planbound.workspace.manifest import ScanRules, changes
+from planbound.workspace.vault import Vault
 
 
 @pytest.mark.requirement("workspace.manifest")

@@ -1,1 +1,1 @@
-"""The edge to agents: what a kind is, and what the kinds share."""
+"""Who works: one file per kind of agent."""

@@ -1,6 +1,6 @@
 """Agents that are command lines of their own: what is the same for all of them.
 
-A kind says which words its program takes (`Manner`), and how its output is read (`Transcript`).
+A kind says which words its program takes (`CliKind`), and how its output is read (`Transcript`).
 The rest is here: sessions that go on, what is counted, and how an attempt ends.
 """
 
@@ -9,28 +9,57 @@ from __future__ import annotations
 import json
 import os
 import secrets
+import time
 from collections.abc import Callable, Mapping
 from decimal import Decimal
 from typing import Any, NamedTuple, Protocol
 
-from planbound.agents.kept_home import put
-from planbound.agents.program import Murmur, Program, not_installed
-from planbound.agents.service_error import is_broken_off
-from planbound.engine.agents import AgentRules, Home, Price
-from planbound.engine.judging.outcome import Ending, Outcome
-from planbound.engine.recovery.credential import is_credential
+from planbound.agents.agent import Assignment, Usage, Worked
+from planbound.agents.output import is_broken_off
+from planbound.agents.program import Program, not_installed, put
+from planbound.agents.signs import is_credential
+from planbound.cells.cell import CommandEnding, Outcome
 from planbound.errors import ConfigurationError
 from planbound.plan.model import Stream
-from planbound.ports.agent import Assignment, Usage, Worked
+from planbound.workspace.agents import AgentRules, Home, Price
+
+_LONGEST_NOTE = 160
+_BURST, _A_SECOND = 100.0, 20.0
+"""So many lines at once are passed on, and so many a second."""
+
+
+class PrintedLines:
+    """Passes on what an agent prints, line by line, and not faster than somebody can follow."""
+
+    def __init__(self, note: Callable[[str], None] = lambda text: None) -> None:  # noqa: ARG005 - nobody looks
+        self._note = note
+        self._room, self._since, self._left_out = _BURST, time.monotonic(), 0
+
+    def add(self, line: str) -> None:
+        # Of a bar that is drawn over and over, what stands at last; code keeps its indentation.
+        text = line.rstrip().rpartition("\r")[2].expandtabs(4)[:_LONGEST_NOTE]
+        if not text.strip():
+            return
+        now = time.monotonic()
+        self._room = min(_BURST, self._room + (now - self._since) * _A_SECOND)
+        self._since = now
+        if self._room < 1:
+            self._left_out += 1
+            return
+        self._room -= 1
+        if self._left_out:
+            self._note(f"[{self._left_out} lines are left out]")
+            self._left_out = 0
+        self._note(text)
+
 
 _MILLION = Decimal(1_000_000)
 _MOST_SAID = 200_000
-_LONGEST_NOTE = 160
 _MOST_PLAIN, _LONGEST_PLAIN = 200, 2000
 _DIGITS = Decimal("0.000001")
 
 
-class Call(NamedTuple):
+class CliCall(NamedTuple):
     """One start of the program."""
 
     rules: AgentRules
@@ -45,6 +74,8 @@ class Call(NamedTuple):
     """A name for a new session, which no other has."""
     home: str = ""
     """Where its home is, seen from here."""
+    kept_home: str = ""
+    """Where what it writes to its home is kept, but for its log-in where that is passed."""
     folder: str = ""
     """Where the files of the start are found, at the same path here and in the cell."""
 
@@ -97,10 +128,10 @@ class Tokens(NamedTuple):
 class Transcript:
     """What a program has told so far. A kind reads its lines in `event` or `line`."""
 
-    def __init__(self, call: Call, note: Callable[[str], None]) -> None:
+    def __init__(self, call: CliCall, note: Callable[[str], None]) -> None:
         self.call = call
         self._note = note
-        self.murmur = Murmur()
+        self.printed = PrintedLines()
         self.session: str | None = None
         self.tokens = Tokens()
         """Of this process alone, unless `is_cumulative`."""
@@ -136,7 +167,7 @@ class Transcript:
 
     def line(self, stream: Stream, line: str) -> None:
         """Take a line that is none; those of stdout are its words where it has no others."""
-        self.murmur.hear(line[:_LONGEST_PLAIN])
+        self.printed.add(line[:_LONGEST_PLAIN])
         if stream is Stream.STDOUT and len(self._plain) < _MOST_PLAIN:
             self._plain.append(line[:_LONGEST_PLAIN])
 
@@ -148,7 +179,7 @@ class Transcript:
         if text.strip() and self._length < _MOST_SAID:
             self.has_begun = True
             self._said.append(text.strip())
-            self.murmur.hear(text.strip().splitlines()[-1])
+            self.printed.add(text.strip().splitlines()[-1])
             self._length += len(text)
 
     def note(self, text: str) -> None:
@@ -162,26 +193,26 @@ class Transcript:
         return "\n\n".join(self._said) if self._said else "\n".join(self._plain).strip()
 
 
-class Manner(Protocol):
-    """How one kind of program is called and read."""
+class CliKind(Protocol):
+    """How one kind of program is called and read; most files of `kinds/` have one."""
 
     @property
     def program(self) -> tuple[str, ...]:
         """Return the program and its first words, where the configuration names none."""
 
-    def start(self, call: Call) -> Start:
+    def start(self, call: CliCall) -> Start:
         """Return how the program is started."""
 
-    def transcript(self, call: Call, note: Callable[[str], None]) -> Transcript:
+    def transcript(self, call: CliCall, note: Callable[[str], None]) -> Transcript:
         """Return what reads its output."""
 
 
 class CliAgent:
     """An agent that is a command line of its own."""
 
-    def __init__(self, rules: AgentRules, environment: Mapping[str, str], manner: Manner) -> None:
+    def __init__(self, rules: AgentRules, environment: Mapping[str, str], kind: CliKind) -> None:
         self.rules = rules
-        self.manner = manner
+        self.kind = kind
         self.program = Program(rules, environment)
 
     @property
@@ -193,7 +224,7 @@ class CliAgent:
         """Start it in its cell, in the session of the attempt before where there is one."""
         if (trouble := self.program.trouble()) is not None:
             return trouble
-        first = self.rules.command or self.manner.program
+        first = self.rules.command or self.kind.program
         path = self.program.find(first[0], assignment.workspace)
         if path is None:
             return not_installed(first[0])
@@ -217,8 +248,9 @@ class CliAgent:
     ) -> tuple[Worked, bool]:
         """Start it once; also say whether the session to go on with is not there any more."""
         is_passed = self.rules.home is Home.PASS
-        home = self.program.environment.get("HOME", "") if is_passed else assignment.home()
-        call = Call(
+        kept = assignment.home()
+        home = self.program.environment.get("HOME", "") if is_passed else kept
+        call = CliCall(
             rules=self.rules,
             prompt=assignment.prompt if session is None else assignment.follow_up,
             session=session,
@@ -227,10 +259,11 @@ class CliAgent:
             seconds=assignment.seconds,
             fresh=secrets.token_hex(8),
             home=home,
+            kept_home=kept,
             folder=folder,
         )
-        transcript = self.manner.transcript(call, assignment.note)
-        transcript.murmur = Murmur(assignment.printed)
+        transcript = self.kind.transcript(call, assignment.note)
+        transcript.printed = PrintedLines(assignment.printed)
         before = assignment.session_usage if session is not None else Usage()
 
         def used() -> Usage:
@@ -240,7 +273,7 @@ class CliAgent:
         def hear(stream: Stream, line: bytes) -> Usage | None:
             return used() if transcript.hear(stream, line) else None
 
-        start = self.manner.start(call)
+        start = self.kind.start(call)
         for name, content in start.files.items():
             with open(os.path.join(folder, name), "wb") as file:
                 file.write(content)
@@ -252,8 +285,8 @@ class CliAgent:
             exposed=(folder,) if start.files else (),
             hear=hear,
         )
+        dispatch = dispatch._replace(kept_home=kept)
         if not is_passed:
-            dispatch = dispatch._replace(kept_home=home)
             for name, content in start.home_files.items():
                 put(home, name, content)
         outcome = assignment.launch(dispatch)
@@ -283,9 +316,9 @@ def with_cut_off(usage: Usage, transcript: Transcript, outcome: Outcome) -> Usag
     Who is ended in the middle was waiting for its model, with all that was said so far; so was who
     reports that the connection broke.
     """
-    if outcome.ending is Ending.NOT_STARTED:
+    if outcome.ending is CommandEnding.NOT_STARTED:
         return usage
-    if outcome.ending is Ending.EXITED and not is_broken_off(transcript.error):
+    if outcome.ending is CommandEnding.EXITED and not is_broken_off(transcript.error):
         return usage
     price = transcript.call.rules.price
     said = len(transcript.call.prompt) + len(transcript.said)
@@ -296,7 +329,7 @@ def _is_lost(transcript: Transcript, outcome: Outcome) -> bool:
     """Say whether a session was not found: then it failed, and was never said to go on."""
     if transcript.is_lost:
         return True
-    failed = outcome.ending is Ending.EXITED and outcome.exit_code != 0
+    failed = outcome.ending is CommandEnding.EXITED and outcome.exit_code != 0
     return failed and transcript.session is None
 
 

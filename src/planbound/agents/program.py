@@ -1,54 +1,28 @@
-"""What all agents share that are programs: how one is found, what it gets, how it is heard."""
+"""What all agents share that are programs: how one is found, what it gets, and its home."""
 
 from __future__ import annotations
 
+import contextlib
+import json
 import os
+import stat
 import sys
-import time
 from collections.abc import Callable, Iterable, Iterator, Mapping
+from typing import Any
 
-from planbound.engine.agents import AgentRules, Home
-from planbound.engine.judging.outcome import Ending, Outcome
-from planbound.engine.recovery.credential import is_credential
+from planbound.agents.agent import Assignment, Dispatch, Usage, Worked
+from planbound.agents.kind import destinations, logins_of
+from planbound.agents.output import inner
+from planbound.agents.signs import is_credential
+from planbound.cells.cell import CommandEnding, Limits, Outcome
 from planbound.plan.model import Stream
-from planbound.ports.agent import Assignment, Dispatch, Usage, Worked
-from planbound.ports.cell import Limits
+from planbound.workspace.agents import AgentRules, Home
+from planbound.workspace.home import named_paths
 
 _PASSED = ("PATH", "LANG", "LC_ALL", "LC_CTYPE", "TZ", "USER", "LOGNAME")
 _OF_PROJECT = ("VIRTUAL_ENV", "CONDA_PREFIX")
 _PATH = "/usr/local/bin:/usr/bin:/bin"
-LOGINS = ".claude .claude.json .codex .gemini .qwen .config/opencode .config/goose".split()
-"""Where coding agents have their log-in, seen from the home."""
-_LONGEST_NOTE = 160
-_BURST, _A_SECOND = 100.0, 20.0
-"""So many lines at once are passed on, and so many a second."""
 _LIMITS = Limits(memory=16 << 30, processes=4096, file_size=8 << 30)
-
-
-class Murmur:
-    """Passes on what an agent prints, line by line, and not faster than somebody can follow."""
-
-    def __init__(self, note: Callable[[str], None] = lambda text: None) -> None:  # noqa: ARG005 - nobody looks
-        self._note = note
-        self._room, self._since, self._left_out = _BURST, time.monotonic(), 0
-
-    def hear(self, line: str) -> None:
-        """Take a line."""
-        # Of a bar that is drawn over and over, what stands at last; code keeps its indentation.
-        text = line.rstrip().rpartition("\r")[2].expandtabs(4)[:_LONGEST_NOTE]
-        if not text.strip():
-            return
-        now = time.monotonic()
-        self._room = min(_BURST, self._room + (now - self._since) * _A_SECOND)
-        self._since = now
-        if self._room < 1:
-            self._left_out += 1
-            return
-        self._room -= 1
-        if self._left_out:
-            self._note(f"[{self._left_out} lines are left out]")
-            self._left_out = 0
-        self._note(text)
 
 
 class Program:
@@ -64,7 +38,7 @@ class Program:
         for name in self.rules.env:
             if is_credential(name) and not self.environment.get(name):
                 reason = f"`{name}` is not set, and `[agents.{self.rules.name}]` passes it"
-                return Worked(Outcome(Ending.NOT_STARTED, reason=reason), missing=name)
+                return Worked(Outcome(CommandEnding.NOT_STARTED, reason=reason), missing=name)
         return None
 
     def find(self, word: str, workspace: str) -> str | None:
@@ -115,18 +89,28 @@ class Program:
         hear: Callable[[Stream, bytes], Usage | None] | None = None,
     ) -> Dispatch:
         """Return how a command is started; its first word is the path of the program."""
-        home = self.environment.get("HOME") if self.rules.home is Home.PASS else None
         return Dispatch(
             command=command,
             environment=self.passed(assignment, own),
             limits=_LIMITS._replace(seconds=assignment.seconds),
             network=self.rules.network,
-            home=home,
-            unmasked=() if home is None else tuple(os.path.join(home, name) for name in LOGINS),
+            egress=destinations(self.rules),
+            shared=tuple(self._login()),
+            shown=tuple(os.path.expanduser(path) for path in self.rules.shown),
             stdin=stdin,
-            exposed=(*self._exposed(command), *exposed),
+            exposed=(
+                *self._exposed(command),
+                *named_paths(self.rules.env, self.environment),
+                *exposed,
+            ),
             hear=hear,
         )
+
+    def _login(self) -> Iterator[str]:
+        """Yield where in the user's home the agent has its log-in, where it is passed."""
+        home = self.environment.get("HOME")
+        if self.rules.home is Home.PASS and home:
+            yield from (os.path.join(home, name) for name in logins_of(self.rules.kind))
 
     def _exposed(self, command: tuple[str, ...]) -> Iterator[str]:
         """Yield what has to be seen for it to start, wherever it is installed."""
@@ -154,4 +138,57 @@ def not_installed(word: str) -> Worked:
     reason = f"`{word}` is not installed: it is not on PATH"
     if os.sep in word:
         reason = f"`{word}` is not installed: there is no such program"
-    return Worked(Outcome(Ending.NOT_STARTED, reason=reason), error="not-installed")
+    return Worked(Outcome(CommandEnding.NOT_STARTED, reason=reason), error="not-installed")
+
+
+_FOLDER = os.O_RDONLY | os.O_DIRECTORY | os.O_NOFOLLOW | os.O_CLOEXEC
+# A pipe that nobody writes to is not waited for.
+_READING = os.O_RDONLY | os.O_NOFOLLOW | os.O_NONBLOCK | os.O_CLOEXEC
+_MAKING = os.O_WRONLY | os.O_CREAT | os.O_EXCL | os.O_NOFOLLOW | os.O_CLOEXEC
+_LARGEST = 64 << 20
+
+
+def put(home: str, path: str, content: bytes) -> None:
+    """Write a file that is not there yet; one that is there, or cannot be made, is left."""
+    with (
+        contextlib.suppress(OSError),
+        _folder(home, path, make=True) as (folder, name),
+        open(os.open(name, _MAKING, 0o600, dir_fd=folder), "wb") as file,
+    ):
+        file.write(content)
+
+
+def remove(home: str, path: str) -> None:
+    """Remove a file; one that is not there is fine."""
+    with contextlib.suppress(OSError), _folder(home, path) as (folder, name):
+        os.unlink(name, dir_fd=folder)
+
+
+def read_object(home: str, path: str) -> dict[str, Any]:
+    """Return the object of JSON in a file; an empty one where there is none."""
+    try:
+        with (
+            _folder(home, path) as (folder, name),
+            open(os.open(name, _READING, dir_fd=folder), "rb") as file,
+        ):
+            state = os.fstat(file.fileno())
+            if not stat.S_ISREG(state.st_mode) or state.st_size > _LARGEST:
+                return {}
+            return inner(json.loads(file.read(_LARGEST)))
+    except (OSError, ValueError, RecursionError):
+        return {}
+
+
+@contextlib.contextmanager
+def _folder(home: str, path: str, *, make: bool = False) -> Iterator[tuple[int, str]]:
+    *above, name = path.split("/")
+    with contextlib.ExitStack() as stack:
+        folder = os.open(home, _FOLDER)
+        stack.callback(os.close, folder)
+        for part in above:
+            if make:
+                with contextlib.suppress(FileExistsError):
+                    os.mkdir(part, 0o700, dir_fd=folder)
+            folder = os.open(part, _FOLDER, dir_fd=folder)
+            stack.callback(os.close, folder)
+        yield folder, name

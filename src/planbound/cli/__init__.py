@@ -1,1 +1,1 @@
-"""The command line: parse arguments, call one use case, render the result."""
+"""The command line: parse, call, render."""

@@ -1,4 +1,4 @@
-"""A question of a run, asked at the terminal where it runs; every answer works there."""
+"""A question of a run, asked at the terminal where it runs."""
 
 from __future__ import annotations
 
@@ -6,15 +6,18 @@ import select
 import sys
 from decimal import Decimal
 
-from planbound.cli.person import the_person
-from planbound.cli.reports.question import question_lines
-from planbound.engine.run.question import Choice, Question, QuestionKind
+from planbound.cli.person import question_lines, the_person
 from planbound.errors import NothingToDo, PlanboundError
 from planbound.plan.limits import Budget, LimitError, parse_budget
-from planbound.source.visible import visible
-from planbound.usecases.answer import answer, attest, raise_budget
-from planbound.usecases.run.runner import CANCELLED
-from planbound.usecases.run.session import Session
+from planbound.run.loop import CANCELLED
+from planbound.run.people import (
+    answer,
+    attest,
+    raise_budget,
+)
+from planbound.run.session import RunSession
+from planbound.source import visible
+from planbound.state.question import Choice, Question, QuestionKind
 
 _ATTEST = "attest"
 _LOOK = 0.2
@@ -22,10 +25,10 @@ _LOOK = 0.2
 _LATER = frozenset({"later", "quit", "q"})
 
 
-def ask_one(session: Session, question: Question) -> bool:
+def ask_one(session: RunSession, question: Question) -> bool:
     """Ask until there is an answer; say whether there is one, and not `later`."""
     for line in question_lines(question):
-        _say(line)
+        _say_question(line)
     words = [*((_ATTEST,) if question.kind is QuestionKind.ATTESTATION else ()), *question.choices]
     while True:
         typed = _read(session, f"{', '.join(words)}, later? ", question)
@@ -36,26 +39,28 @@ def ask_one(session: Session, question: Question) -> bool:
             return False
         if word not in words:
             if word:
-                _say(f"`{visible(word)}` is not an answer here: {', '.join(words)}, or later")
+                _say_question(
+                    f"`{visible(word)}` is not an answer here: {', '.join(words)}, or later"
+                )
             continue
         try:
             if _answered(session, question, word, rest):
                 return True
         except NothingToDo as error:
-            _say(error.message)  # somebody was faster, by another way
+            _say_question(error.message)  # somebody was faster, by another way
             return True
         except PlanboundError as error:
-            _say(error.message)
+            _say_question(error.message)
             if error.hint:
-                _say(f"hint: {error.hint}")
+                _say_question(f"hint: {error.hint}")
 
 
-def _answered(session: Session, question: Question, word: str, rest: str) -> bool:
-    recorder, who = session.desk.recorder, the_person(None)
+def _answered(session: RunSession, question: Question, word: str, rest: str) -> bool:
+    recorder, who = session.context.recorder, the_person(None, session.judging.tree.root)
     if word == _ATTEST:
         subject = question.number if question.task_id else f"{question.subject}:{question.number}"
         statement = attest(recorder, question.plan, session.state, subject or "", who)
-        _say(f"attested by {who.name}: {visible(statement)}")
+        _say_question(f"attested by {who.name}: {visible(statement)}")
         return True
     choice = Choice(word)
     if choice is Choice.RAISE:
@@ -72,7 +77,7 @@ def _answered(session: Session, question: Question, word: str, rest: str) -> boo
     return True
 
 
-def _budget(session: Session, text: str, question: Question) -> Budget | None:
+def _budget(session: RunSession, text: str, question: Question) -> Budget | None:
     """Return how much more may be spent; None where that is not to be understood."""
     example = "100k tokens, $2, 1h"
     if not text:
@@ -80,10 +85,10 @@ def _budget(session: Session, text: str, question: Question) -> Budget | None:
     try:
         more = parse_budget(text)
     except LimitError as error:
-        _say(f"{error.reason}; write it like `{example}`")
+        _say_question(f"{error.reason}; write it like `{example}`")
         return None
     if not any(amount is not None and Decimal(amount) > 0 for amount in more[:3]):
-        _say(f"nothing more is allowed by that; write it like `{example}`")
+        _say_question(f"nothing more is allowed by that; write it like `{example}`")
         return None
     return more
 
@@ -97,21 +102,21 @@ def _split(typed: str) -> tuple[str, str]:
     return word.rstrip(",.;").lower(), rest.strip(" :,")
 
 
-def _is_settled(session: Session, question: Question) -> bool:
+def _is_settled(session: RunSession, question: Question) -> bool:
     """Return whether somebody answered it by another way, or ended the run."""
     if session.control.reason == CANCELLED or session.state.cancelled:
         return True
     return question.id not in session.state.questions
 
 
-def _read(session: Session, prompt: str, question: Question) -> str | None:
+def _read(session: RunSession, prompt: str, question: Question) -> str | None:
     """Return what is typed; None at the end of the input, or when there is no need to ask."""
     sys.stderr.write(prompt)
     sys.stderr.flush()
     while not select.select([sys.stdin], [], [], _LOOK)[0]:
         session.refresh()
         if _is_settled(session, question):
-            _say(f"\n`{question.id}` was settled elsewhere")
+            _say_question(f"\n`{question.id}` was settled elsewhere")
             return None
         if session.control.reason is not None:
             return None
@@ -119,5 +124,5 @@ def _read(session: Session, prompt: str, question: Question) -> str | None:
     return typed.strip() if typed else None
 
 
-def _say(text: str) -> None:
+def _say_question(text: str) -> None:
     sys.stderr.write(text + "\n")

@@ -1,136 +1,230 @@
-"""What the commands of the gate share: the plan, the sheet that is approved, and the consent."""
+"""`planbound approve`, and what the commands of the gate share."""
 
 from __future__ import annotations
 
 import argparse
 import shlex
 from collections.abc import Sequence
+from datetime import UTC, datetime, timedelta
+from typing import NamedTuple
 
-from planbound.cli.gate_arguments import SHORTEST, Given, prompt
-from planbound.cli.inputs import read_bound_plan
-from planbound.cli.journalling import note_verified
-from planbound.cli.live import live_line
-from planbound.cli.reports import gate_sheet, text
-from planbound.cli.terminal import Terminal
-from planbound.engine.configuration_digest import configuration_digest
-from planbound.engine.gate.approval import Method, Standing, mismatch
-from planbound.errors import (
-    ExitCode,
-    NothingToDo,
-    Refused,
-)
-from planbound.journal.event import EventKind
-from planbound.plan.digest import digest
-from planbound.plan.model import PlanStatus
-from planbound.plan.parse import parse, write
-from planbound.ports.journal import Query
-from planbound.source import Diagnostic, Severity
-from planbound.source.visible import visible
-from planbound.usecases import gate
-from planbound.usecases.differences import difference
-from planbound.usecases.modify import TextChange, modify, new_errors, say_change
-from planbound.usecases.verify import Verified, verify
-from planbound.wiring.approving import (
+from planbound.approval.approve import (
+    SHORTEST,
+    TYPED,
     Consent,
+    FaultyText,
+    Shown,
     approve,
-    in_spite_of,
-    lay_before,
-    refuse_missing,
-    refuse_policy,
-    refuse_unseen,
+    bring,
+    change,
+    check_consent,
+    choose_method,
+    is_typed,
+    present,
 )
-from planbound.wiring.judging import refuse_in_cell, vault
-from planbound.wiring.marking import look
-from planbound.wiring.parts import Parts
-from planbound.wiring.tools import cautions, said_tools
+from planbound.approval.modify import TextChange
+from planbound.approval.record import last_text
+from planbound.approval.sheet import (
+    Sheet,
+    find_faults,
+    in_spite_of,
+    refuse_missing,
+    refuse_unnoticed,
+    refuse_unseen,
+    statement,
+    unnoticed,
+)
+from planbound.cells.cell import refuse_in_cell
+from planbound.cli import gate_sheet
+from planbound.cli import verify as text
+from planbound.cli.named_plans import note_verified, read_bound_plan
+from planbound.cli.parser import configure_fresh
+from planbound.cli.person import (
+    configure_person,
+    is_terminal,
+    name_of_person,
+    prompt,
+    refuse_agents,
+)
+from planbound.cli.progress import live_line
+from planbound.cli.shape import Shapes
+from planbound.cli.terminal import Terminal
+from planbound.errors import ExitCode, FaultyPlan, UsageError
+from planbound.judging.restore import difference
+from planbound.judging.tools import cautions
+from planbound.plan.limits import LimitError, parse_duration
+from planbound.plan.model import Plan
+from planbound.source import Diagnostic, visible
+from planbound.state.approval import Method
+from planbound.verify.examine import Verified
+from planbound.workspace.configuration import GateRules
+from planbound.workspace.context import Context
+from planbound.workspace.home import in_home
 
-_TYPED = 6
+# -- what the command line says about a decision: who, how, and for how long ---------------------
+
+
+def configure_plan(parser: argparse.ArgumentParser) -> None:
+    """Add what names a plan and who decides."""
+    parser.add_argument("plan", nargs="?", metavar="PLAN", help="a name or a file")
+    configure_person(parser)
+
+
+def configure_approval(parser: argparse.ArgumentParser) -> None:
+    """Add what an approval needs without a terminal."""
+    parser.add_argument(
+        "--digest", metavar="PREFIX", help="12 or more digits of the digest that you saw"
+    )
+    parser.add_argument(
+        "--statement", action="store_true", help="print what is to be signed, and approve nothing"
+    )
+    parser.add_argument(
+        "--signature", metavar="FILE", help="what `ssh-keygen -Y sign` made of the statement"
+    )
+    configure_terms(parser)
+
+
+def configure_terms(parser: argparse.ArgumentParser) -> None:
+    """Add until when an approval holds, and in spite of what."""
+    parser.add_argument("--expires", metavar="DURATION", help="how long it holds, such as `7d`")
+    parser.add_argument(
+        "--missing-tools",
+        action="store_true",
+        help="approve although contracts call programs that are not there; the record names them",
+    )
+    configure_fresh(parser)
+
+
+class ApprovalArguments(NamedTuple):
+    """What the command line says about an approval."""
+
+    by: str | None = None
+    digest: str = ""
+    statement: bool = False
+    signature: str | None = None
+    policy: str | None = None
+    expires: str | None = None
+    missing_tools: bool = False
+    json: bool = False
+
+    @classmethod
+    def of(cls, arguments: argparse.Namespace) -> ApprovalArguments:
+        """Return what was said; a command that has no such option says nothing."""
+        said = {name: getattr(arguments, name, None) for name in cls._fields}
+        given = cls(**{name: value for name, value in said.items() if value is not None})
+        return given._replace(digest=given.digest.lower())
+
+    @property
+    def person(self) -> str:
+        """Return who decides; refuse where nobody is named and nobody sits there."""
+        if self.policy is not None:
+            return f"policy {self.policy}"
+        return name_of_person(self.by)
+
+    def consent(self, rules: GateRules) -> Consent:
+        """Return the yes that it may become; who gives it may still be unknown."""
+        asked = Consent(
+            by=self.by or "",
+            method=Method.TERMINAL if is_terminal() else Method.DIGEST,
+            digest=self.digest,
+            signature=self.signature,
+            policy=self.policy,
+            missing_tools=self.missing_tools,
+        )
+        method = choose_method(asked, rules)
+        if self.statement and method is not Method.POLICY:
+            method = Method.SIGNATURE
+        return asked._replace(method=method)
+
+    def until(self) -> str | None:
+        """Return when the approval ends, in UTC as the journal writes times."""
+        if not self.expires:
+            return None
+        try:
+            seconds = float(parse_duration(self.expires))
+        except LimitError as error:
+            raise UsageError(f"`--expires`: {error.reason}", hint=error.hint) from error
+        end = datetime.now(UTC) + timedelta(seconds=seconds)
+        return end.strftime("%Y-%m-%dT%H:%M:%S.%fZ")
+
+
+# -- what the commands of the gate share: the plan, the sheet that is approved, and the consent --
 
 
 class Gate:
-    """A plan before its gate."""
+    """A plan before its gate, and somebody at the command line."""
 
     def __init__(self, arguments: argparse.Namespace, terminal: Terminal) -> None:
         refuse_in_cell()
-        self.given = Given.of(arguments)
+        self.given = ApprovalArguments.of(arguments)
         self.terminal = terminal
-        parts = Parts(workspace=arguments.workspace, state=arguments.state)
-        parts.told = live_line().judging
-        self.parts, self.file, self.data = read_bound_plan(arguments.plan, parts)
-        self.parts.demand_own(self.file)
-        seen = look(self.parts, self.file, self.data)
-        self.data = seen.data
-        self.plan = parse(self.data, path=self.file.shown)
-        self.parts.see(self.file, self.plan)
-        self.expires: str | None = None
+        context = Context(workspace=arguments.workspace, state=arguments.state)
+        context.on_stage = live_line().judging
+        context.fresh = getattr(arguments, "fresh", False)  # `reject` and `ask` run nothing
+        self.candidate = bring(*read_bound_plan(arguments.plan, context))
+        self.context = self.candidate.context
+        signed = bool(self.given.signature or self.given.statement)
+        refuse_agents(self.context.root, arguments.state, signed=signed)
+        self.slug = self.candidate.file.slug
+        self.consent = self.given.consent(self.context.configuration.gate)
 
-    def read_again(self) -> None:
-        """Read the plan as it is now: somebody else wrote to it."""
-        self.data = self.parts.reader.read(self.file.path)
-        self.plan = parse(self.data, path=self.file.shown)
+    @property
+    def plan(self) -> Plan:
+        """Return the plan as its file reads."""
+        return self.candidate.plan
 
     @property
     def by(self) -> str:
         """Return who decides."""
         return self.given.person
 
-    @property
-    def method(self) -> Method:
-        """Return how the plan would be approved."""
-        return self.given.method(self.parts.configuration.gate)
-
     # -- what is wrong with it -----------------------------------------------------------------
 
-    def verified(self, data: bytes) -> Verified:
-        """Return what is wrong with a text of the plan."""
-        return verify(data, path=self.file.shown, surroundings=self.parts.surroundings())
+    def check(self) -> None:
+        """Refuse what cannot become an approval, before anything is frozen or run."""
+        if not self.given.statement:
+            check_consent(self.consent, self.plan, self.context.configuration)
+            if self.given.digest or self.given.signature:
+                _ = self.by
+        self.consent = self.consent._replace(expires=self.given.until())
 
-    def is_sound(self) -> bool:
-        """Say whether the plan may be approved at all; tell what is wrong where it may not."""
-        found = self.found = self._noted(self.verified(self.data))
-        templates = [step.label for step in self.plan.steps if step.is_template]
-        missing = found.missing_tools if self.given.missing_tools else ()
-        errors = [
-            item
-            for item in found.diagnostics
-            if item.severity is Severity.ERROR and item not in missing
-        ]
-        sound = not errors and not templates
-        first = found.doubts if sound else ()
+    def fault(self) -> FaultyPlan | None:
+        """Tell what is wrong; return why the plan cannot be approved, where it cannot."""
+        found = self.found = self._noted(self.candidate.verified())
+        faults = find_faults(found, missing_tools=self.given.missing_tools)
+        first = found.doubts if faults.is_sound else ()
         for line in gate_sheet.doubts(first, self.terminal):
             self._note_or_out(line)
-        # A missing tool is an error here, whatever `verify` calls it.
-        wrong = () if missing else found.missing_tools
-        others = [item for item in found.diagnostics if item not in first]
-        self._tell(
-            found,
-            [item._replace(severity=Severity.ERROR) if item in wrong else item for item in others],
-        )
-        if templates:
-            self.terminal.problem(
-                f"step {templates[0]} is a template", "write it out with `planbound expand`"
+        self._tell(found, [item for item in faults.shown if item not in first])
+        if faults.templates:
+            return FaultyPlan(
+                f"step {faults.templates[0]} is a template",
+                hint="write it out with `planbound expand`",
             )
-        elif errors:
-            self.terminal.problem("the plan has errors, so it cannot be approved", "mend them")
-        elif self.given.policy is not None:
-            refuse_policy(self.given.policy, found.doubts, found.missing())
-        return sound
+        if faults.errors:
+            return FaultyPlan("the plan has errors, so it cannot be approved", hint="mend them")
+        return None
+
+    def refuse_faulty(self) -> None:
+        """Refuse a plan that cannot be approved."""
+        fault = self.fault()
+        if fault is not None:
+            raise fault
 
     def _noted(self, found: Verified) -> Verified:
         """Put on record that the plan was verified, unless a yes says more in a moment."""
         given = self.given
         if given.digest or given.signature or given.policy is not None:
             return found
-        data = note_verified(self.parts, self.file, found, self.terminal)
-        if data == self.data:
+        data = note_verified(self.context, self.candidate.file, found, self.terminal)
+        if data == self.candidate.data:
             return found
-        self.data = data
-        self.plan = parse(data, path=self.file.shown)
-        return self.verified(data)
+        self.candidate = self.candidate.with_text(data)
+        return self.candidate.verified()
 
     def _tell(self, found: Verified, diagnostics: Sequence[Diagnostic]) -> None:
         for item in diagnostics:
-            for line in text.render(found.plan.source, item, self.terminal):
+            for line in text.render_text(found.plan.source, item, self.terminal):
                 self._note_or_out(line)
             self._note_or_out("")
 
@@ -139,140 +233,96 @@ class Gate:
         silent = self.given.statement or self.given.json
         (self.terminal.note if silent else self.terminal.out)(line)
 
-    def check(self) -> None:
-        """Refuse what cannot become an approval, before anything is frozen or run."""
-        self.given.check(self.plan, self.parts.configuration)
-        self.expires = self.given.until()
-
     # -- what is shown -------------------------------------------------------------------------
 
-    def sheet(self, skipped: Sequence[str] = ()) -> gate.Sheet:
-        """Freeze the tree, look at every contract, and show what would be approved."""
-        shown = lay_before(self.parts, self.file, self.data, self.found)
-        self.shown = shown
-        self._refuse_again(shown.sheet)
-        self.shown = shown.looked_at()
-        sheet = self.shown.sheet
-        kept = gate.keep_text(self.shown.bench.vault, self.data)
-        gate.request(self.parts.recorder(), sheet, text=kept)
+    def show(self, skipped: Sequence[str] = ()) -> Shown:
+        """Look at every contract, and show what would be approved."""
+        shown = present(self.candidate, self.found, self.given.policy)
+        if shown.overruled is not None:
+            self.terminal.note(f"note: the last approval does not hold: {shown.overruled}")
         if not self.given.statement and not self.given.json:
-            for line in gate_sheet.lines(self._view(sheet, skipped), self.terminal):
+            for line in gate_sheet.lines(self._view(shown, skipped), self.terminal):
                 self.terminal.out(line)
-            for caution in cautions(self.parts):
+            for caution in cautions(self.context):
                 self.terminal.note(f"note: {caution}")
-        return sheet
+        return shown
 
-    def _view(self, sheet: gate.Sheet, skipped: Sequence[str]) -> gate_sheet.View:
-        journal = self.parts.existing_journal()
-        cell, vault = self.shown.bench.cell, self.shown.bench.vault
+    def _view(self, shown: Shown, skipped: Sequence[str]) -> gate_sheet.View:
+        journal = self.context.existing_journal()
+        cell, kept = shown.judging.cell, shown.judging.vault
         return gate_sheet.View(
-            sheet=sheet,
-            shown=self.file.shown,
-            data=self.data,
-            before=gate.last_text(journal, vault, sheet.slug) if journal else None,
-            configuration=self.parts.configuration,
+            sheet=shown.sheet,
+            shown=self.candidate.file.shown,
+            data=self.candidate.data,
+            before=last_text(journal, kept, self.slug) if journal else None,
+            configuration=self.context.configuration,
             cell=f"isolation {cell.isolation.value} ({cell.name})",
-            method=self.method,
+            home=in_home(shown.judging.view),
+            method=self.consent.method,
             skipped=tuple(skipped),
         )
 
-    def _refuse_again(self, sheet: gate.Sheet) -> None:
-        journal = self.parts.existing_journal()
-        approval = gate.last_approval(journal, sheet.slug) if journal else None
-        if journal is None or approval is None:
-            return
-        standing = Standing(
-            sheet.digest,
-            sheet.judges,
-            configuration_digest(self.parts.configuration, like=approval.configuration),
-            self.parts.now(),
-            project=self.parts.state.project,
-            used=gate.consumer(journal, sheet.slug, approval.nonce),
-            tools=said_tools(sheet.tools),
-        )
-        # A run that is under way may have made the environment itself.
-        meanwhile = standing._replace(used=None, tools=None)
-        if standing.used is not None and mismatch(approval, meanwhile) is None:
-            self._refuse_under_way(sheet.slug, standing.used)
-        reason = mismatch(approval, standing)
-        if reason is None:
-            raise NothingToDo(f"`{sheet.slug}` is approved already, by {approval.by}")
-        self.terminal.note(f"note: the last approval does not hold: {reason}")
-
-    def _refuse_under_way(self, slug: str, run: str) -> None:
-        """Refuse to approve what is approved and being worked on: all proofs would be lost."""
-        journal = self.parts.existing_journal()
-        ends = (EventKind.EXECUTION_COMPLETE,)
-        ended = None
-        for record in journal.read(Query(plan=slug, events=ends)) if journal else ():
-            if record.draft.details.get("run") == run:
-                ended = record.draft.details.get("status")
-        if ended is None:
-            raise NothingToDo(
-                f"`{slug}` is approved already, and run {run} is under way:"
-                f" `planbound resume {shlex.quote(slug)}`"
-            )
-
     # -- what is decided -----------------------------------------------------------------------
 
-    def decide(self, sheet: gate.Sheet, modifications: tuple[str, ...] = ()) -> ExitCode:
+    def decide(self, shown: Shown, modifications: tuple[str, ...] = ()) -> ExitCode:
         """Ask for the approval, or take it from the arguments; record it."""
+        sheet = shown.sheet
         self.refuse_missing(sheet)
         if self.given.statement:
-            self.terminal.raw(self._statement(sheet).decode("ascii"))
+            self.refuse_unnoticed(sheet)
+            missing = self.given.missing_tools
+            said = statement(sheet, self.context.state.project, missing=missing)
+            self.terminal.raw(said.decode("ascii"))
             return ExitCode.WAITING
         refuse_unseen(sheet)
-        if self._consents(sheet):
-            self.approve(modifications)
+        self.refuse_unnoticed(sheet)
+        if self._is_given(sheet):
+            self.approve(shown, modifications)
             return ExitCode.DONE
         if self.given.json:
-            self.terminal.json(gate_sheet.as_json(sheet))
-        name = sheet.slug
-        signed = self.parts.configuration.gate.signed
+            self.terminal.json(gate_sheet.sheet_shown(sheet))
+        signed = self.context.configuration.gate.signed
         way = "--signature FILE" if signed else f"--digest {sheet.digest[:SHORTEST]}"
         way += " --missing-tools" if sheet.missing else ""
         self.terminal.note(
-            f"`{name}` waits for approval: `planbound approve {shlex.quote(name)} {way} --as NAME`"
+            f"`{self.slug}` waits for approval:"
+            f" `planbound approve {shlex.quote(self.slug)} {way} --as NAME`"
         )
         return ExitCode.WAITING
 
-    def refuse_missing(self, sheet: gate.Sheet) -> None:
+    def refuse_missing(self, sheet: Sheet) -> None:
         """Refuse a plan whose contracts lack a program, unless that was said to be all right."""
         if sheet.missing and not self.given.missing_tools:
             if self.given.json:
-                self.terminal.json(gate_sheet.as_json(sheet))
+                self.terminal.json(gate_sheet.sheet_shown(sheet))
             refuse_missing(sheet)
 
-    def approve(self, modifications: tuple[str, ...]) -> None:
+    def refuse_unnoticed(self, sheet: Sheet) -> None:
+        """Refuse a plan with a contract that passes with what it has to reject."""
+        if self.given.json and any(unnoticed(sheet)):
+            self.terminal.json(gate_sheet.sheet_shown(sheet))
+        refuse_unnoticed(sheet)
+
+    def approve(self, shown: Shown, modifications: tuple[str, ...]) -> None:
         """Record the approval of exactly what was shown."""
-        method = self.method
-        consent = Consent(
-            self.by,
-            method,
-            self.expires,
-            modifications,
-            self.given.policy,
-            self.given.missing_tools,
-        )
-        approval = approve(self.shown, consent, self.terminal.note)
+        consent = self.consent._replace(by=self.by, modifications=modifications)
+        approval, sheet, notes = approve(shown, consent)
+        for note in notes:
+            self.terminal.note(f"note: {note}")
         if self.given.json:
-            sheet = self.shown.sheet
-            self.terminal.json({**gate_sheet.as_json(sheet), **gate_sheet.yes_as_json(approval)})
+            self.terminal.json(gate_sheet.sheet_shown(sheet, approval))
             return
         said = visible(", ".join(approval.modifications))
         changes = f", with {said}" if said else ""
         self.terminal.out(
             f"approved {approval.digest[:SHORTEST]} by {visible(approval.by)}"
-            f" ({method.value}; {method.caution}){changes}"
-            + "".join(f"; {visible(said)}" for said in in_spite_of(self.shown.sheet))
+            f" ({consent.method.value}; {consent.method.caution}){changes}"
+            + "".join(f"; {visible(said)}" for said in in_spite_of(sheet))
         )
 
-    def _statement(self, sheet: gate.Sheet) -> bytes:
-        missing = self.given.missing_tools
-        return gate.statement(sheet, self.parts.state.project, missing=missing)
-
-    def _consents(self, sheet: gate.Sheet) -> bool:
-        match self.method:
+    def _is_given(self, sheet: Sheet) -> bool:
+        """Say whether there is a yes: in the arguments, or typed now."""
+        match self.consent.method:
             case Method.POLICY:
                 return True
             case Method.DIGEST:
@@ -280,58 +330,56 @@ class Gate:
             case Method.TERMINAL:
                 return self.types_digest(sheet)
             case Method.SIGNATURE:
-                return self._signs(sheet)
+                return bool(self.given.signature)
             case Method.ELICITATION:
                 raise AssertionError("only a client's form consents like that")
 
-    def _signs(self, sheet: gate.Sheet) -> bool:
-        if not self.given.signature:
-            return False
-        from planbound.shell.signature import check_signature  # noqa: PLC0415 - seldom
-
-        check_signature(
-            self._statement(sheet),
-            signature=self.given.signature,
-            signer=self.by,
-            namespace=gate.NAMESPACE,
-        )
-        return True
-
-    def types_digest(self, sheet: gate.Sheet) -> bool:
+    def types_digest(self, sheet: Sheet) -> bool:
         """Say whether whoever sits at the terminal types the beginning of the digest."""
-        typed = prompt(f"to approve, type the first {_TYPED} characters of the digest: ")
+        typed = prompt(f"to approve, type the first {TYPED} characters of the digest: ")
         if not typed:
             return False
-        if len(typed) >= _TYPED and sheet.digest.startswith(typed.lower()):
-            return True
-        self.terminal.note(f"`{visible(typed)}` is not how the digest begins")
-        return False
+        if not is_typed(typed, sheet.digest):
+            self.terminal.note(f"`{visible(typed)}` is not how the digest begins")
+            return False
+        self.consent = self.consent._replace(digest=typed)
+        return True
 
     # -- what is changed -----------------------------------------------------------------------
 
     def change(self, changes: Sequence[TextChange], step_text: str | None = None) -> None:
-        """Change the plan's text, show the difference, and put on record what was done.
+        """Change the plan's text, and show the difference."""
+        before = self.candidate
+        try:
+            self.candidate = change(before, changes, by=self.by, step_text=step_text)
+        except FaultyText as fault:
+            self._tell(fault.found, fault.errors)
+            raise
+        now = self.candidate.data
+        for line in difference(before.file.shown, before.data, now).splitlines():
+            self._note_or_out(visible(line))
 
-        A change that cannot be made, or that brings errors, leaves the file as it is.
-        """
-        by = self.by
-        plan = modify(self.plan, changes, step_text)
-        data = write(plan)
-        after = self.verified(data)
-        wrong = new_errors(self.verified(self.data), after)
-        if wrong:
-            self._tell(after, wrong)
-            raise Refused("the plan cannot be changed like that: it would have errors")
-        self.parts.files.replace(self.file.path, data, expected=self.data)
-        said = [say_change(change) for change in changes]
-        texts = [gate.keep_text(vault(self.parts), each) for each in (self.data, data)]
-        rewriting = gate.Rewriting(by, ", ".join(said), tuple(said), *texts)
-        before, now = digest(self.plan), digest(plan)
-        gate.rewrite(self.parts.recorder(), self.file.slug, before, now, rewriting)
-        for line in difference(self.file.shown, self.data, data).splitlines():
-            self.terminal.out(visible(line))
-        self.plan, self.data = plan, data
 
-    def show(self, status: PlanStatus) -> None:
-        """Write the status into the file, for people."""
-        gate.show_status(self.parts.files, self.file, self.data, self.plan, status)
+# -- `planbound approve` -------------------------------------------------------------------------
+
+
+def configure_approve(parser: argparse.ArgumentParser) -> None:
+    configure_plan(parser)
+    configure_approval(parser)
+    parser.add_argument(
+        "--policy", metavar="NAME", help="let `[gate.policies.NAME]` of the configuration approve"
+    )
+    parser.add_argument("--json", action="store_true", help="for programs")
+
+
+def run_approve(arguments: argparse.Namespace, terminal: Terminal) -> ExitCode:
+    """Show what would run, and take the approval."""
+    before = Gate(arguments, terminal)
+    before.check()
+    before.refuse_faulty()
+    return before.decide(before.show())
+
+
+SHAPES: dict[str, Shapes] = {
+    "approve": {"": gate_sheet.ApprovalSheet},
+}

@@ -1,32 +1,166 @@
-"""Who decides: a person at a terminal, or one that is named."""
+"""Who decides, a person at a terminal or one that is named; and what they are asked."""
 
 from __future__ import annotations
 
 import argparse
+import os
+import shlex
 import sys
+from collections.abc import Iterator
+from typing import TYPE_CHECKING
 
+from msgspec.structs import asdict
+
+from planbound.cli.shape import JsonObject
 from planbound.errors import UsageError
-from planbound.usecases.answer import Person
-from planbound.wiring.judging import refuse_in_cell
+from planbound.source import visible
+from planbound.state.question import Choice, Question, QuestionKind
+
+if TYPE_CHECKING:
+    from planbound.run.people import Person
 
 
-def configure(parser: argparse.ArgumentParser) -> None:
+# -- who decides: a person at a terminal, or one that is named -----------------------------------
+
+
+def configure_person(parser: argparse.ArgumentParser) -> None:
     """Add who decides."""
     parser.add_argument("--as", dest="by", metavar="NAME", help="who decides")
 
 
 def is_terminal() -> bool:
-    """Say whether somebody may be sitting here."""
+    """Say whether somebody may sit at a terminal; a program can pretend to."""
     return sys.stdin.isatty() and sys.stderr.isatty()
 
 
-def the_person(name: str | None) -> Person:
-    """Return who decides; refuse in a cell, and where nobody is named."""
-    refuse_in_cell()
-    if name:
-        return Person(name, "terminal" if is_terminal() else "name")
+def prompt(question: str) -> str | None:
+    """Return what is typed at the terminal; None at its end."""
+    sys.stdout.flush()
+    sys.stderr.write(question)
+    sys.stderr.flush()
+    line = sys.stdin.readline()
+    return line.strip() if line else None
+
+
+def name_of_person(given: str | None) -> str:
+    """Return who decides; refuse where nobody is named and nobody sits there."""
+    if given:
+        return given
     if not is_terminal():
         raise UsageError("nobody decides", hint="without a terminal say who: `--as NAME`")
     import getpass  # noqa: PLC0415 - only here
 
-    return Person(getpass.getuser(), "terminal")
+    return getpass.getuser()
+
+
+def refuse_agents(root: str, state: str | None, *, signed: bool = False) -> None:
+    """Refuse a decision that an agent would take; `signed`: its signature says whose it is."""
+    from planbound.session.hosts import hand  # noqa: PLC0415 - start-up
+
+    hand.refuse_agents(root, state, os.environ, signed=signed)
+
+
+def the_person(given: str | None, root: str, state: str | None = None) -> Person:
+    """Return who decides, and how that is known; refuse in a cell, and an agent."""
+    from planbound.cells.cell import refuse_in_cell  # noqa: PLC0415 - start-up
+    from planbound.run.people import Person  # noqa: PLC0415
+
+    refuse_in_cell()
+    refuse_agents(root, state)
+    name = name_of_person(given)
+    return Person(name, "terminal" if is_terminal() else "name")
+
+
+# -- A question that waits for a person, for programs and for people -----------------------------
+
+
+class QuestionAsked(JsonObject, frozen=True):
+    """A question that waits for a person."""
+
+    id: str
+    plan: str
+    kind: QuestionKind
+    reason: str
+    since: str
+    task_id: str | None
+    title: str | None
+    number: str | None
+    subject: str | None
+    choices: list[str]
+    """What `planbound answer` takes."""
+    leaves_out: list[str]
+    """The steps that `skip` leaves out, too: they depend on this one."""
+    failure_type: str | None
+    exhausted: bool
+    """Whether every try that a recipe allows is used."""
+    output_tail: str
+    agent_tail: str
+    diff: str
+    reminders: int
+    """How often it was asked again."""
+    question: str
+    """What a recipe asks in words of its own."""
+    digest: str | None
+    """Of a question of the gate: the text that it is about."""
+
+
+def question_asked(question: Question) -> QuestionAsked:
+    """Return a question for programs."""
+    asked = asdict(question)
+    del asked["request"]  # for whoever reminds people, not for programs
+    asked |= {"choices": list(question.choices), "leaves_out": list(question.leaves_out)}
+    return QuestionAsked(**asked)
+
+
+_WAIVABLE = frozenset({QuestionKind.REGRESSION, QuestionKind.CONDITION})
+"""There nothing can be skipped: to go on without a pass is to waive it."""
+
+
+def question_lines(question: Question) -> Iterator[str]:
+    """Yield a question as people read it."""
+    place = f"step {question.number} of `{question.plan}`"
+    if question.task_id is None:
+        place = f"`{question.plan}`"
+    title = f" ({visible(question.title)})" if question.title else ""
+    yield f"{question.id}  {place}{title}: {visible(question.reason)}"
+    choices = [_words(choice) for choice in question.choices]
+    if question.kind is QuestionKind.ATTESTATION:
+        about = question.number if question.task_id else f"{question.subject}:{question.number}"
+        yield f"    planbound attest {shlex.quote(question.plan)} {about}"
+    if choices:
+        yield f"    planbound answer {question.id} {'|'.join(choices)}"
+        if question.kind in _WAIVABLE:
+            yield f"    {_waive(question)}"
+        if question.leaves_out:
+            yield f"    {_left_out(question)}"
+    elif question.kind is QuestionKind.APPROVAL:
+        yield f"    planbound approve {shlex.quote(question.plan)}"
+    elif question.kind is QuestionKind.INCOMPLETE:
+        yield f"    planbound status {shlex.quote(question.plan)}"
+        yield f"    planbound release {shlex.quote(question.plan)} --reason '...'"
+    elif question.kind is QuestionKind.INTEGRATION:
+        yield f"    planbound inbox {question.id}"
+        yield f"    planbound integrate {shlex.quote(question.plan)} [--resolve]"
+    elif question.kind is QuestionKind.CLARIFICATION:
+        yield f"    planbound answer {question.id} --text '...'"
+
+
+def _left_out(question: Question) -> str:
+    """Return what `skip` takes with it, and what does not."""
+    several = len(question.leaves_out) > 1
+    steps = f"step{'s' if several else ''} {', '.join(question.leaves_out)}"
+    kept = f"`{_waive(question)}`"
+    return (
+        f"`skip` leaves out {steps}, too, which depend{'' if several else 's'} on it;"
+        f" to go on with {'them' if several else 'it'}: {kept}"
+    )
+
+
+def _waive(question: Question) -> str:
+    """Return the command that goes on without a pass."""
+    about = question.number if question.task_id else f"{question.subject}:{question.number}"
+    return f"planbound waive {shlex.quote(question.plan)} {about} --reason '...'"
+
+
+def _words(choice: str) -> str:
+    return "raise --budget '...'" if choice == Choice.RAISE.value else choice

@@ -1,4 +1,7 @@
-"""Writing to the terminal: styles where they help, no crash where they cannot be."""
+"""Writing to the terminal: styles where they help, no crash where they cannot be.
+
+Every command pays for importing this, `--version` too: it knows nothing of plans.
+"""
 
 from __future__ import annotations
 
@@ -29,6 +32,9 @@ class Terminal:
                 reconfigure(errors="backslashreplace")
         self.colour = _wants_colour(sys.stdout)
         self.error_colour = _wants_colour(sys.stderr)
+        self.for_programs = False
+        """Whether standard output is read by a program, which wants an error as JSON, too."""
+        self._has_told = False
 
     def out(self, text: str = "") -> None:
         """Write a line of the result."""
@@ -38,7 +44,25 @@ class Terminal:
         """Write a result for programs."""
         import json  # noqa: PLC0415 - only for who asks for it
 
-        self.out(json.dumps(value, indent=2))
+        from msgspec import to_builtins  # noqa: PLC0415
+
+        from planbound.source import storable_json  # noqa: PLC0415
+
+        self._has_told = True
+        self.out(json.dumps(storable_json(to_builtins(value)), indent=2))
+
+    def failure(self, code: str, message: str, hint: str | None) -> None:
+        """Write an error for programs, in a line, unless the result is written already."""
+        if not self.for_programs or self._has_told:
+            return
+        from msgspec import json  # noqa: PLC0415 - only for who asks for it
+
+        from planbound.cli.shape import ErrorAbout, ErrorPrinted  # noqa: PLC0415
+        from planbound.source import storable  # noqa: PLC0415
+
+        hint = None if hint is None else storable(hint)
+        about = ErrorAbout(code=code, message=storable(message), hint=hint)
+        self.out(json.encode(ErrorPrinted(error=about)).decode())
 
     def raw(self, text: str) -> None:
         """Write a result as it is."""

@@ -1,1 +1,1 @@
-"""Events, their codec and their chain (pure)."""
+"""Typed events in a chained log; leases."""

@@ -21,11 +21,9 @@ from pydantic_ai.tools import AgentDepsT, DeferredToolRequests
 from pydantic_ai.toolsets import FunctionToolset
 from pydantic_graph import End
 
-from planbound.engine.loop.finalization import Capped, Reject
-from planbound.engine.loop.instructions import INSTRUCTIONS
-from planbound.loop.gate import IncompletePlan
-from planbound.loop.session import Session
-from planbound.loop.tools import tools
+from planbound.session.decide import Capped, Reject
+from planbound.session.python import IncompletePlan, Session, tools
+from planbound.session.shown import INSTRUCTIONS
 
 _REJECTED, _CAPPED, _PASSED = "rejected", "capped", "passed"
 

@@ -1,14 +1,18 @@
-"""Contracts: the command or statement, and what is expected of it."""
+"""Contracts as they are read and shown: command or statement, and what is expected of it."""
 
 from __future__ import annotations
 
 import re
-from typing import NamedTuple
+from collections.abc import Iterator
+from typing import assert_never
+
+from msgspec import Struct
 
 from planbound.plan.entries import Piece
 from planbound.plan.markdown import Block, BlockKind
 from planbound.plan.model import (
     Attest,
+    CaseTable,
     Command,
     Contains,
     Contract,
@@ -18,13 +22,17 @@ from planbound.plan.model import (
     MaximumFailures,
     MinimumTests,
     NoNewFailures,
+    OnFail,
     OutputIs,
     Stream,
     Wrapping,
 )
 from planbound.plan.values import trimmed
-from planbound.source import Finding, Located, Source, Span
-from planbound.source.pattern import lazy_pattern
+from planbound.plan.vocabulary import CHECK_TAG, NO_TABLE, SHELL_TAGS
+from planbound.source import Finding, Located, Source, Span, lazy_pattern
+
+# -- contracts: the command or statement, and what is expected of it -----------------------------
+
 
 _STRING = r"\"(?:[^\"\\\n]|\\.)*\""
 _EXPECTATION = lazy_pattern(
@@ -40,6 +48,7 @@ _BETWEEN = lazy_pattern(
     r"(?:\s|,|;|&&|\band\b|`|\*|→|->|=>|\.(?=\s|$)|\bexpect(?:ed|s)?\s*:)*", re.IGNORECASE
 )
 _ATTEST = lazy_pattern(r"attest(?:ed|ation)?\b\s*:?\s*(?P<rest>.*)", re.IGNORECASE | re.DOTALL)
+_CHECK = lazy_pattern(r"[`*\s]*check[`*\s]*[:.]?[`*\s]*", re.IGNORECASE)
 _QUOTED = lazy_pattern(r"[\"“”„«](?P<text>.*?)[\"“”»]\s*\.?$", re.DOTALL)
 _INLINE_CODE = lazy_pattern(
     r"(?P<mark>`+)(?P<code>.+?)(?P=mark)(?!`)\s*(?:[,;:→]|->|=>)?\s*", re.DOTALL
@@ -50,7 +59,7 @@ _HINT = (
 )
 
 
-class _Draft(NamedTuple):
+class _FoundCommand(Struct, frozen=True):
     """A command found, before its expectations are known."""
 
     text: str
@@ -71,14 +80,24 @@ class _ContractReader:
     def __init__(self, source: Source, faults: list[Fault]) -> None:
         self.source = source
         self.faults = faults
-        self.command: _Draft | None = None
+        self.command: _FoundCommand | None = None
         self.expectations: list[Located[Expectation]] = []
 
     def read(self, pieces: list[Piece], label: Span | None) -> Contract | None:
         if pieces and (attest := self._attest(pieces, label)):
             return attest
         fence = next((piece for piece in pieces if _is_code(piece)), None)
-        for piece in pieces:
+        named = label is not None and bool(pieces) and self._says_check(pieces[0])
+        is_check = fence is not None and _holds_cases(fence, named=named)
+        if named and fence is None:
+            # Read as a command all the same: what a plan means does not change by a diagnostic.
+            place = trimmed(self.source, pieces[0].span)
+            message, hint = (
+                "the check has no table",
+                "put its cases into a fence with the tag `check`",
+            )
+            self._fault(NO_TABLE, place, message, hint)
+        for piece in pieces[1 if is_check and named else 0 :]:
             if piece.block is None and fence is not None and piece.span.start < fence.span.start:
                 self._introduction(piece.span)
             elif piece.block is None:
@@ -91,14 +110,31 @@ class _ContractReader:
                 self._unread(piece.span)
         if self.command is None:
             return None
-        return Command(
-            text=self.command.text,
-            language=self.command.language,
-            wrapping=self.command.wrapping,
-            expectations=tuple(self.expectations),
-            lines=self.command.lines,
-            span=self.command.span,
+        found = self.command
+        kind = CaseTable if is_check else Command
+        return kind(
+            text=found.text,
+            language=found.language,
+            wrapping=found.wrapping,
+            expectations=tuple(self._counting() if is_check else self.expectations),
+            lines=found.lines,
+            span=found.span,
         )
+
+    # -- a table of cases --------------------------------------------------------------------
+
+    def _says_check(self, piece: Piece) -> bool:
+        return piece.block is None and bool(_CHECK.fullmatch(self.source.slice(piece.span)))
+
+    def _counting(self) -> Iterator[Located[Expectation]]:
+        """Yield what can be expected of a whole table; what a case has to say stands in it."""
+        for item in self.expectations:
+            if isinstance(item.value, MinimumTests):
+                yield item
+                continue
+            message = f"`{self._shown(item.span)}` is expected of no table of cases"
+            hint = "each case says what it expects; behind the table stands at most `tests >= N`"
+            self._fault("malformed-contract", item.span, message, hint)
 
     # -- a person's word ---------------------------------------------------------------------
 
@@ -141,7 +177,7 @@ class _ContractReader:
             return
         text = block.content.removesuffix("\n")
         fenced = block.kind is BlockKind.FENCE
-        self.command = _Draft(
+        self.command = _FoundCommand(
             text=text,
             language=_language(block),
             wrapping=Wrapping.FENCE if fenced else Wrapping.INDENTED,
@@ -208,7 +244,7 @@ class _ContractReader:
             spans.append(Span(start, start + len(part)))
             start += len(part)
             start += len(re.match(r"\r\n|\n|\r|", self.source.text[start:])[0])  # type: ignore[index]  # the empty alternative always matches
-        self.command = _Draft(
+        self.command = _FoundCommand(
             text=text, language="", wrapping=wrapping, lines=tuple(spans), span=place
         )
 
@@ -258,6 +294,15 @@ def _is_code(piece: Piece) -> bool:
     return piece.block is not None and piece.block.kind in kinds
 
 
+def _holds_cases(fence: Piece, *, named: bool) -> bool:
+    """Say whether a fence is a table of cases: by its tag, or by the word before it."""
+    assert fence.block is not None
+    if fence.block.kind is not BlockKind.FENCE:
+        return False
+    tag = _language(fence.block)
+    return tag == CHECK_TAG or (named and tag not in SHELL_TAGS)
+
+
 def _language(block: Block) -> str:
     words = re.split(r"[\s{,]", block.info.strip().lstrip("{."), maxsplit=1)
     return words[0].lower() if block.info else ""
@@ -285,3 +330,41 @@ def _unescape(quoted: str) -> str:
         return _ESCAPES.get(match[1], match.group())
 
     return re.sub(r"\\(.)", replace, quoted[1:-1], flags=re.DOTALL)
+
+
+# -- what a plan expects, as it is written in a plan ---------------------------------------------
+
+
+DEFAULT_TARGET = "coder"
+"""Who does a step that names nobody."""
+
+
+def expectation_text(expectation: Expectation) -> str:
+    """Return an expectation as it is written in a plan."""
+    match expectation:
+        case ExitCodeIs():
+            return f"exit_code == {expectation.code}"
+        case Contains():
+            return f"{expectation.stream.value} contains {_quoted(expectation.text)}"
+        case OutputIs():
+            return f"stdout == {_quoted(expectation.text)}"
+        case MinimumTests():
+            return f"tests >= {expectation.minimum}"
+        case MaximumFailures():
+            return f"failed <= {expectation.maximum}"
+        case NoNewFailures():
+            return "no new failures"
+        case _:
+            assert_never(expectation)
+
+
+def on_fail_text(on_fail: OnFail) -> str:
+    """Return the answer to a failure as it is written in a plan."""
+    if on_fail.retries == 0:
+        return on_fail.then.value
+    return f"retry({on_fail.retries}), then {on_fail.then.value}"
+
+
+def _quoted(text: str) -> str:
+    escaped = text.replace("\\", "\\\\").replace('"', '\\"')
+    return '"' + escaped.replace("\n", "\\n").replace("\t", "\\t").replace("\r", "\\r") + '"'

@@ -19,6 +19,7 @@ from typing import Any, assert_never
 from planbound.plan.limits import Budget
 from planbound.plan.model import (
     Attest,
+    CaseTable,
     Command,
     Condition,
     Contains,
@@ -33,6 +34,7 @@ from planbound.plan.model import (
     OutputIs,
     Plan,
     Prose,
+    Rejected,
     Step,
     Words,
 )
@@ -103,7 +105,7 @@ def _plan(plan: Plan) -> dict[str, Any]:
 
 
 def _step(step: Step, depends: tuple[str, ...]) -> dict[str, Any]:
-    return {
+    return _controls(step.rejects) | {
         "label": step.label,
         "title": _squeeze(step.title),
         "target": _squeeze(step.target.value) if step.target else None,
@@ -126,7 +128,7 @@ def _step(step: Step, depends: tuple[str, ...]) -> dict[str, Any]:
 
 
 def _condition(condition: Condition) -> dict[str, Any]:
-    return {
+    return _controls(condition.rejects) | {
         "statement": condition.statement,
         "contract": _contract(condition.contract),
         "judges": _values(condition.judges),
@@ -135,6 +137,12 @@ def _condition(condition: Condition) -> dict[str, Any]:
         "repeat": condition.repeat.value if condition.repeat else None,
         "unread": _unread(condition.fields),
     }
+
+
+def _controls(rejects: Iterable[Rejected]) -> dict[str, Any]:
+    # A plan without any means what it meant before there were such.
+    found = [["diff", each.text] if each.path is None else ["file", each.path] for each in rejects]
+    return {"rejects": found} if found else {}
 
 
 def _contract(contract: Contract | None) -> Any:
@@ -146,6 +154,9 @@ def _contract(contract: Contract | None) -> Any:
         case Command():
             expectations = [_expectation(item.value) for item in contract.expectations]
             return ["command", contract.language, contract.text, expectations]
+        case CaseTable():
+            expectations = [_expectation(item.value) for item in contract.expectations]
+            return ["check", contract.text, expectations]
         case _:
             assert_never(contract)
 

@@ -4,16 +4,16 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterable, Sequence
-from typing import NamedTuple
 
-from planbound.plan.headings import read_step_heading
+from msgspec import Struct
+
 from planbound.plan.model import Plan, PlanStatus, Step, StepStatus
+from planbound.plan.outline import read_step_heading
 from planbound.plan.parse import parse_source
-from planbound.source import Source, Span
-from planbound.source.pattern import lazy_pattern
+from planbound.source import Source, Span, lazy_pattern
 
 
-class Edit(NamedTuple):
+class Edit(Struct, frozen=True):
     """Put `text` in the place of a span."""
 
     span: Span
@@ -76,7 +76,8 @@ def _step_status(plan: Plan, step: Step, status: StepStatus) -> list[Edit]:
     edits = [_mark(plan, step, status)]
     for field in step.fields:
         if field.name == "status":
-            edits.append(Edit(_status_value(plan, field.span), f"**status: {status.value}**"))
+            said = f"**status: {status.in_file.value}**"
+            edits.append(Edit(_status_value(plan, field.span), said))
             break
     return edits
 

@@ -3,23 +3,23 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import NamedTuple
+
+from msgspec import Struct
 
 from planbound.plan.markdown import Block, BlockKind, Label
 from planbound.plan.model import Fault
-from planbound.plan.suggest import fold
-from planbound.plan.vocabulary import PROSE_LABELS, known_field, suggest_field
+from planbound.plan.vocabulary import PROSE_LABELS, fold, known_field, suggest_field
 from planbound.source import Finding, Source, Span
 
 
-class Piece(NamedTuple):
+class Piece(Struct, frozen=True):
     """A stretch of text (`block` is None), or a block."""
 
     span: Span
     block: Block | None = None
 
 
-class Entry(NamedTuple):
+class FieldEntry(Struct, frozen=True):
     """A field with all that belongs to it; `name` is None for text before the first label."""
 
     name: str | None
@@ -42,7 +42,7 @@ class Entry(NamedTuple):
 
 def read_entries(
     source: Source, blocks: Sequence[Block], known: tuple[str, ...], faults: list[Fault]
-) -> list[Entry]:
+) -> list[FieldEntry]:
     """Return the entries of a sequence of blocks, the text before the first label in front."""
     splitter = _Splitter(source, known, faults)
     for block in blocks:
@@ -55,7 +55,7 @@ class _Splitter:
         self.source = source
         self.known = known
         self.faults = faults
-        self.entries = [Entry(None, None, [])]
+        self.entries = [FieldEntry(None, None, [])]
 
     def add(self, block: Block) -> None:
         if block.kind is BlockKind.PARAGRAPH:
@@ -119,7 +119,9 @@ class _Splitter:
             hint = f"did you mean `{near}`?" if near else f"fields are {', '.join(self.known)}"
             finding = Finding(label.span, f"unknown field `{label.name}`", hint)
             self.faults.append(Fault("unknown-field", finding))
-        self.entries.append(Entry(name or label.name.casefold(), label, [], known=name is not None))
+        self.entries.append(
+            FieldEntry(name or label.name.casefold(), label, [], known=name is not None)
+        )
 
     def _is_field_list(self, block: Block) -> bool:
         """Say whether fields are written as the items of a list."""

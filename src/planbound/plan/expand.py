@@ -17,12 +17,10 @@ from typing import NamedTuple
 
 from planbound.errors import UsageError
 from planbound.plan.edit import Edit, edit_plan
-from planbound.plan.headings import read_step_heading
-from planbound.plan.labels import normalise_label, read_references
-from planbound.plan.model import Plan, Step
+from planbound.plan.model import Plan, Step, normalise_label, read_references
+from planbound.plan.outline import read_step_heading
 from planbound.plan.parse import parse
-from planbound.source import Span
-from planbound.source.pattern import lazy_pattern
+from planbound.source import Span, lazy_pattern
 
 MAX_STEPS = 10_000
 PLACEHOLDERS = ("batch", "n", "count", "step")

@@ -6,7 +6,7 @@ import re
 from decimal import Decimal
 from typing import NamedTuple
 
-from planbound.source.pattern import lazy_pattern
+from planbound.source import lazy_pattern
 
 
 class LimitError(ValueError):
@@ -26,6 +26,10 @@ class Budget(NamedTuple):
     tokens: int | None = None
     dollars: Decimal | None = None
     seconds: Decimal | None = None
+
+
+ESTIMATE = Budget(tokens=5_000, dollars=Decimal("0.02"), seconds=Decimal(30))
+"""What an attempt of a coding agent is taken to use at the least that one can count on."""
 
 
 _SECONDS = {

@@ -12,13 +12,12 @@ import enum
 import re
 from bisect import bisect_right
 from collections.abc import Iterator
-from typing import Any, NamedTuple
+from typing import Any
 
 import pyromark
+from msgspec import Struct
 
-from planbound.source import Source, Span
-from planbound.source.pattern import lazy_pattern
-from planbound.source.text import BOM
+from planbound.source import BOM, Source, Span, has_surrogate, lazy_pattern
 
 MAX_DEPTH = 100
 """Blocks nested deeper than this are read as the text of the block around them."""
@@ -39,7 +38,7 @@ class BlockKind(enum.Enum):
     RULE = "rule"
 
 
-class Label(NamedTuple):
+class Label(Struct, frozen=True):
     """`**name:**` at the start of a line of text.
 
     `name` is as written, without the colon; `inside` holds the value of `**status: done**`, where
@@ -107,7 +106,7 @@ def read_blocks(source: Source, *, skip: int = 0) -> list[Block]:
         lines[0] = " " + lines[0][1:]
     apart = _guess_lazy(lines)
     for _ in range(8):
-        reader = _Reader(source, *_set_apart(lines, apart))
+        reader = _MarkdownReader(source, *_set_apart(lines, apart))
         blocks = reader.read()
         wrong = apart & reader.inside_code()
         if not reader.lazy and not wrong:
@@ -153,7 +152,7 @@ _LEVELS = {f"H{level}": level for level in range(1, 7)}
 _LOST = lazy_pattern("[\ud800-\udfff]")
 
 
-class _Reader:
+class _MarkdownReader:
     """One pass over the library's events."""
 
     def __init__(self, source: Source, lines: list[str], origin: list[int]) -> None:
@@ -163,8 +162,8 @@ class _Reader:
         self.text = "\n".join(lines)
         self.lazy: set[int] = set()
         # The library takes no lone surrogates; what stands for them has the same length.
-        self.parsed, lost = _LOST.subn("\ufffd", self.text)
-        self.exact = lost == 0
+        self.exact = not has_surrogate(self.text)
+        self.parsed = self._replaced(self.text)
         self.ascii = self.parsed.isascii()
         self.starts = self._line_starts()
         self.char_starts = self.starts if self.ascii else self._char_starts()
@@ -359,7 +358,10 @@ class _Reader:
         return len(self.parsed_line(line)[:length].decode("utf-8", "replace"))
 
     def parsed_line(self, line: int) -> bytes:
-        return _LOST.sub("\ufffd", self.lines[line]).encode()
+        return self._replaced(self.lines[line]).encode()
+
+    def _replaced(self, text: str) -> str:
+        return text if self.exact else _LOST.sub("\ufffd", text)
 
     def _offset(self, position: int) -> int:
         """Return the offset in the source of a place in the parsed text."""

@@ -3,12 +3,68 @@
 from __future__ import annotations
 
 import enum
+import re
+from collections.abc import Iterable, Iterator
 from decimal import Decimal
-from typing import NamedTuple
 
-from planbound.plan.labels import is_template
+from msgspec import Struct
+
 from planbound.plan.limits import Budget
-from planbound.source import Finding, Located, Source, Span
+from planbound.source import Finding, Located, Source, Span, lazy_pattern
+
+# -- labels of steps: `3`, the templates `3-N` and `N+1`, and references to them -----------------
+
+
+def is_template(label: str) -> bool:
+    """Say whether a label stands for steps that are still to be written out."""
+    return label == "N" or label.endswith("-N") or label.startswith("N+")
+
+
+def normalise_label(written: str) -> str:
+    """Return `3-N` for `3 – n`, `N+1` for `N + 1`, `3` for `03`."""
+    compact = re.sub(r"\s+", "", written)
+    compact = re.sub(r"[–—−]|\.\.+|…|to", "-", compact, flags=re.IGNORECASE)
+    if compact.isdecimal():
+        return str(int(compact))
+    return re.sub(r"n", "N", compact) if re.search(r"n", compact, re.IGNORECASE) else compact
+
+
+_REFERENCE = lazy_pattern(
+    r"(?P<none>none|nothing|n/a|[-–—](?!\d)|no\b)"
+    r"|(?P<template>\d{1,6}\s*[-–—−]\s*N\b|N\s*\+\s*\d{1,4}|N\b)"
+    r"|(?P<low>\d{1,6})\s*(?:[-–—−]|\.\.+|\bto\b)\s*(?P<high>\d{1,6})"
+    r"|(?P<one>\d{1,6})(?![.\d]\d)(?!\w)"
+    r"|(?P<filler>steps?\b|tasks?\b|and\b|[\s,;&#.+])"
+    r"|(?P<junk>[^\s,;]+)",
+    re.IGNORECASE | re.ASCII,
+)
+MAX_RANGE = 10_000
+
+
+def read_references(text: str) -> tuple[list[tuple[str, int, int]], list[tuple[str, int, int]]]:
+    """Return the step labels that a text names, and what in it is no label, with their ranges."""
+    labels: list[tuple[str, int, int]] = []
+    junk: list[tuple[str, int, int]] = []
+    for match in _REFERENCE.finditer(text):
+        place = (match.start(), match.end())
+        if match["low"] is not None:
+            low, high = int(match["low"]), int(match["high"])
+            if low < high <= low + MAX_RANGE:
+                labels += [(str(number), *place) for number in range(low, high + 1)]
+            else:
+                junk.append((match.group(), *place))
+        elif match["one"] or match["template"]:
+            labels.append((normalise_label(match.group()), *place))
+        elif match["junk"]:
+            junk.append((match.group(), *place))
+    return labels, junk
+
+
+# -- what a plan means: frozen values, each with its place in the file ---------------------------
+
+
+USUAL_TARGET = "coder"
+"""The target of a step that names none."""
 
 
 class PlanStatus(enum.Enum):
@@ -42,25 +98,59 @@ class PlanStatus(enum.Enum):
 
 
 class StepStatus(enum.Enum):
-    """Where a step is; written by the harness alone."""
+    """Where a step, or a condition of an agent in the loop, is; written by the harness alone."""
+
+    __hash__ = object.__hash__  # an enum's own is slow, and folds ask sets of these all the time
 
     PENDING = "pending"
     IN_PROGRESS = "in-progress"
+    """An attempt began, and nothing is known of its end."""
+    WAITING = "waiting"
+    """A person is asked."""
     DONE = "done"
+    """It is proved: its contract was red before the work, and passes after it."""
     HOLDS = "holds"
-    """Its contract passes, as it did before the work."""
+    """Its contract passes, and nobody saw it red before the work."""
     FAILED = "failed"
     SKIPPED = "skipped"
     ATTESTED = "attested"
     """A named person answers for it."""
     WAIVED = "waived"
+    """A person decided to go on without a pass."""
     BLOCKED = "blocked"
+    """An agent in the loop says that it cannot be done."""
     CLAIMED = "claimed"
+    """It has no contract: somebody says so, with evidence."""
+
+    @property
+    def is_green(self) -> bool:
+        """Whether the harness saw its contract pass."""
+        return self in _GREEN
+
+    @property
+    def is_by_person(self) -> bool:
+        """Whether a person settled it instead of a pass, so that no agent changes it."""
+        return self in _BY_PERSON
+
+    @property
+    def is_settled(self) -> bool:
+        """Whether nothing is left to do, and what depends on it can go on."""
+        return self in _SETTLED
+
+    @property
+    def in_file(self) -> StepStatus:
+        """How the plan's file shows it: a step that waits for a person is blocked there."""
+        return StepStatus.BLOCKED if self is StepStatus.WAITING else self
 
     @property
     def mark(self) -> str:
         """Return the sign in front of the step's title."""
-        return _MARKS[self]
+        return _MARKS[self.in_file]
+
+
+_GREEN = frozenset({StepStatus.DONE, StepStatus.HOLDS})
+_BY_PERSON = frozenset({StepStatus.WAIVED, StepStatus.ATTESTED})
+_SETTLED = _GREEN | _BY_PERSON | {StepStatus.SKIPPED, StepStatus.CLAIMED}
 
 
 _MARKS = {
@@ -118,45 +208,45 @@ class Exhausted(enum.Enum):
     ABORT = "abort"
 
 
-class OnFail(NamedTuple):
+class OnFail(Struct, frozen=True):
     """How a failed step is answered: so many retries, then a person or the end."""
 
     retries: int = 2
     then: Exhausted = Exhausted.ESCALATE
 
 
-class ExitCodeIs(NamedTuple):
+class ExitCodeIs(Struct, frozen=True):
     """`exit_code == N`."""
 
     code: int
 
 
-class Contains(NamedTuple):
+class Contains(Struct, frozen=True):
     """`stdout contains "..."`, `stderr contains "..."`."""
 
     stream: Stream
     text: str
 
 
-class OutputIs(NamedTuple):
+class OutputIs(Struct, frozen=True):
     """`stdout == "..."`."""
 
     text: str
 
 
-class MinimumTests(NamedTuple):
+class MinimumTests(Struct, frozen=True):
     """`tests >= N`."""
 
     minimum: int
 
 
-class MaximumFailures(NamedTuple):
+class MaximumFailures(Struct, frozen=True):
     """`failed <= N`."""
 
     maximum: int
 
 
-class NoNewFailures(NamedTuple):
+class NoNewFailures(Struct, frozen=True):
     """`no new failures`: what passed at the baseline passes, and no test disappeared."""
 
 
@@ -172,21 +262,21 @@ class Wrapping(enum.Enum):
     BARE = "bare text"
 
 
-class Command(NamedTuple):
-    """A contract that the harness runs."""
+class _Fenced(Struct, frozen=True):
+    """What the harness is to run, as it stands in the file."""
 
     text: str
-    """The command, line ends as `\\n`, without the last one."""
+    """What stands there, line ends as `\\n`, without the last one."""
     language: str
     """The tag of the fence, lower case; empty where there is none."""
     wrapping: Wrapping
     expectations: tuple[Located[Expectation], ...]
     lines: tuple[Span, ...]
-    """Where each line of the command stands in the file."""
+    """Where each line of the text stands in the file."""
     span: Span
 
     def locate(self, start: int, end: int) -> Span:
-        """Return the place in the file of a range of the command's text."""
+        """Return the place in the file of a range of the text."""
         first, last = self._offset(start), self._offset(end)
         return Span(first, max(first, last))
 
@@ -198,30 +288,63 @@ class Command(NamedTuple):
         return min(self.lines[line].start + column, self.lines[line].end)
 
 
-class Attest(NamedTuple):
+class Command(_Fenced, frozen=True):
+    """A contract that is a shell command."""
+
+
+class CaseTable(_Fenced, frozen=True):
+    """A contract that is a table of cases; `plan/check.py` reads it.
+
+    The product is started for each case, and what it answers is compared outside its process.
+    """
+
+
+class Attest(Struct, frozen=True):
     """A contract that a named person attests."""
 
     statement: str
     span: Span
 
 
-Contract = Command | Attest
+Judged = Command | CaseTable
+"""What the harness runs; an attestation is a person's."""
+Contract = Judged | Attest
 
 
-class Words(NamedTuple):
+class Rejected(Struct, frozen=True):
+    """A change that a contract has to fail with: a control. `plan/patch.py` reads it."""
+
+    path: str | None
+    """The file that holds the diff; None: it stands in the plan."""
+    text: str
+    """The diff in the plan, line ends as `\\n`."""
+    lines: tuple[Span, ...]
+    """Where each of its lines stands in the file."""
+    span: Span
+
+
+def named_controls(rejects: Iterable[Rejected]) -> Iterator[tuple[str, Rejected]]:
+    """Yield each control with what it is called: its file, or `diff 1`."""
+    count = 0
+    for each in rejects:
+        count += each.path is None
+        yield each.path or f"diff {count}", each
+
+
+class Words(Struct, frozen=True):
     """Text of a task: only its words count, not how it is wrapped."""
 
     text: str
 
 
-class Code(NamedTuple):
+class Code(Struct, frozen=True):
     """Code in a task: every character counts."""
 
     info: str
     text: str
 
 
-class Prose(NamedTuple):
+class Prose(Struct, frozen=True):
     """Free text with code in it."""
 
     text: str
@@ -236,14 +359,14 @@ class SubscriptionKind(enum.Enum):
     TOPIC = "topic"
 
 
-class Subscription(NamedTuple):
+class Subscription(Struct, frozen=True):
     """Context that a step gets."""
 
     kind: SubscriptionKind
     name: str
 
 
-class Field(NamedTuple):
+class Field(Struct, frozen=True):
     """A label and what stands behind it, as written."""
 
     name: str
@@ -257,7 +380,7 @@ class Field(NamedTuple):
     """Whether the value was understood; a field that was not is reported, never dropped."""
 
 
-class Step(NamedTuple):
+class Step(Struct, frozen=True):
     """One unit of work."""
 
     label: str
@@ -281,6 +404,8 @@ class Step(NamedTuple):
     repeat: Located[int] | None
     task: Prose | None
     contract: Contract | None
+    rejects: tuple[Rejected, ...]
+    """What the contract has to fail with."""
     on_fail: Located[OnFail] | None
     notes: Prose | None
     """Text that belongs to no field."""
@@ -295,12 +420,13 @@ class Step(NamedTuple):
         return is_template(self.label)
 
 
-class Condition(NamedTuple):
+class Condition(Struct, frozen=True):
     """A precondition or postcondition."""
 
     number: int
     statement: str
     contract: Contract | None
+    rejects: tuple[Rejected, ...]
     judges: tuple[Located[str], ...]
     contract_timeout: Located[Decimal] | None
     evidence: Located[Evidence] | None
@@ -311,7 +437,7 @@ class Condition(NamedTuple):
     span: Span
 
 
-class Frontmatter(NamedTuple):
+class Frontmatter(Struct, frozen=True):
     """The part for machines."""
 
     type: Located[str] | None = None
@@ -326,7 +452,7 @@ class Frontmatter(NamedTuple):
     """Between the two marks; None where there is no frontmatter."""
 
 
-class Plan(NamedTuple):
+class Plan(Struct, frozen=True):
     """A whole plan: its meaning, its text, and what the parser could not make sense of."""
 
     source: Source
@@ -365,7 +491,7 @@ class Plan(NamedTuple):
         return self.frontmatter.touches if step.touches is None else step.touches
 
 
-class Fault(NamedTuple):
+class Fault(Struct, frozen=True):
     """What the parser noticed; `rule` names the rule that reports it."""
 
     rule: str

@@ -2,14 +2,17 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterable
 from typing import NamedTuple
 
 from planbound.errors import UsageError
+from planbound.plan.markdown import LABEL, Block, BlockKind, read_blocks
 from planbound.plan.slug import UNNAMED
-from planbound.source.visible import INVISIBLE
+from planbound.plan.vocabulary import PLAN_FIELDS, STEP_FIELDS, known_field
+from planbound.source import INVISIBLE, Source, lazy_pattern
 
 
-class Known(NamedTuple):
+class ProjectFacts(NamedTuple):
     """What is known of a project before its first plan is written."""
 
     command: str
@@ -85,7 +88,12 @@ def step_skeleton(number: str) -> str:
 
 
 def _step(
-    number: str, title: str, touches: str, task: str, contract: str, known: Known | None = None
+    number: str,
+    title: str,
+    touches: str,
+    task: str,
+    contract: str,
+    known: ProjectFacts | None = None,
 ) -> str:
     patterns = (known and known.touches) or (touches,)
     return _STEP.format(
@@ -109,7 +117,9 @@ def objective_line(objective: str | None, slug: str) -> str:
     return text
 
 
-def skeleton(objective: str, *, owner: str = "orchestrator", known: Known | None = None) -> str:
+def skeleton(
+    objective: str, *, owner: str = "orchestrator", known: ProjectFacts | None = None
+) -> str:
     """Return a draft with three steps to fill in; it does not verify until they are."""
     steps = "".join(
         _step(str(number), *words, known if number == 1 else None)
@@ -143,3 +153,43 @@ owner: {owner}
 ## Postconditions
 
 {conditions}{notes}"""
+
+
+_OPAQUE = frozenset({BlockKind.FENCE, BlockKind.INDENTED, BlockKind.HTML})
+_TICK = lazy_pattern(r"(?P<mark>\s*(?:[-*+]|\d{1,9}[.)])\s+)\[[xX]\](?P<rest>(?:\s.*)?)$")
+_HEADING = lazy_pattern(r" {0,3}(?P<marks>#{1,6})(?P<rest>[ \t].*)?$")
+_FIELDS = (*STEP_FIELDS, *PLAN_FIELDS)
+
+
+def opaque_lines(blocks: Iterable[Block]) -> set[int]:
+    """Return the lines of code and comments, in which nothing is a task, a label or a tick."""
+    return {
+        line
+        for top in blocks
+        for block in top.walk()
+        if block.kind in _OPAQUE
+        for line in range(block.line, block.after)
+    }
+
+
+def softened(text: str) -> str:
+    """Return Markdown whose headings, labels and ticks mean nothing in our language."""
+    source = Source(path="", text=text)
+    opaque = opaque_lines(read_blocks(source))
+    lines = (
+        line if number in opaque else _soft_line(line) for number, line in enumerate(source.lines)
+    )
+    return "\n".join(lines).strip("\n")
+
+
+def _soft_line(line: str) -> str:
+    if tick := _TICK.match(line):
+        return f"{tick['mark']}[ ]{tick['rest']} (was ticked)"
+    if (heading := _HEADING.match(line)) and len(heading["marks"]) < 4:
+        return f"####{heading['rest'] or ''}"
+    start = len(line) - len(line.lstrip(" "))
+    label = LABEL.match(line, start)
+    if label is None or (label["inside"] and not known_field(label["name"], _FIELDS)):
+        return line
+    value = f" {label['inside']}" if label["inside"] else ""
+    return f"{line[:start]}{label['name'].strip()}:{value}{line[label.end() :]}"

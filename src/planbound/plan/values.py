@@ -5,10 +5,9 @@ from __future__ import annotations
 import re
 from collections.abc import Callable, Iterator
 from decimal import Decimal
-from typing import TypeVar
+from typing import Any, TypeVar
 
-from planbound.plan.entries import Entry, Piece
-from planbound.plan.labels import read_references
+from planbound.plan.entries import FieldEntry, Piece
 from planbound.plan.limits import Budget, LimitError, parse_budget, parse_duration
 from planbound.plan.markdown import Block, BlockKind
 from planbound.plan.model import (
@@ -17,17 +16,22 @@ from planbound.plan.model import (
     Evidence,
     Exhausted,
     Fault,
+    Field,
     OnFail,
     Priority,
     Prose,
+    Rejected,
     StepStatus,
     Subscription,
     SubscriptionKind,
     Words,
+    read_references,
 )
-from planbound.plan.suggest import nearest
-from planbound.source import Finding, Located, Source, Span
-from planbound.source.pattern import lazy_pattern
+from planbound.plan.vocabulary import REPEATED_FIELDS, nearest
+from planbound.source import Finding, Located, Source, Span, lazy_pattern
+
+# -- the values of fields: words, lists, limits, prose -------------------------------------------
+
 
 T = TypeVar("T")
 
@@ -47,7 +51,7 @@ class FieldReader:
 
     # -- one line ----------------------------------------------------------------------------
 
-    def line(self, entry: Entry) -> Located[str] | None:
+    def line(self, entry: FieldEntry) -> Located[str] | None:
         """Return the text of a field that takes one line; what follows it is stray."""
         assert entry.label is not None
         if entry.label.inside is not None:
@@ -62,33 +66,33 @@ class FieldReader:
         text = unquoted(" ".join(self.source.slice(span).split()))
         return Located(text, span) if text else None
 
-    def needed_line(self, entry: Entry) -> Located[str] | None:
+    def needed_line(self, entry: FieldEntry) -> Located[str] | None:
         """Return the text of a field, and report one that is empty."""
         value = self.line(entry)
         if value is None:
             self._empty(entry)
         return value
 
-    def _empty(self, entry: Entry) -> None:
+    def _empty(self, entry: FieldEntry) -> None:
         assert entry.label is not None
         hint = "write the value behind the label, or remove the field"
         self.fault("empty-field", entry.label.span, f"`{entry.name}` has no value", hint)
 
     # -- kinds of values ---------------------------------------------------------------------
 
-    def word(self, entry: Entry) -> Located[str] | None:
+    def word(self, entry: FieldEntry) -> Located[str] | None:
         """Return a word such as a target."""
         return self.needed_line(entry)
 
-    def duration(self, entry: Entry) -> Located[Decimal] | None:
+    def duration(self, entry: FieldEntry) -> Located[Decimal] | None:
         """Return a time limit."""
         return self._limit(entry, parse_duration)
 
-    def budget(self, entry: Entry) -> Located[Budget] | None:
+    def budget(self, entry: FieldEntry) -> Located[Budget] | None:
         """Return a budget."""
         return self._limit(entry, parse_budget)
 
-    def _limit(self, entry: Entry, parse: Callable[[str], T]) -> Located[T] | None:
+    def _limit(self, entry: FieldEntry, parse: Callable[[str], T]) -> Located[T] | None:
         value = self.needed_line(entry)
         if value is None:
             return None
@@ -101,29 +105,29 @@ class FieldReader:
             self.fault("malformed-limit", span, f"`{entry.name}`: {error.reason}", error.hint)
             return None
 
-    def baseline(self, entry: Entry) -> Located[Baseline] | None:
+    def baseline(self, entry: FieldEntry) -> Located[Baseline] | None:
         """Return which colour a contract must have before the work."""
         return self._choice(entry, {item.value: item for item in Baseline})
 
-    def evidence(self, entry: Entry) -> Located[Evidence] | None:
+    def evidence(self, entry: FieldEntry) -> Located[Evidence] | None:
         """Return the minimum level of evidence."""
         return self._choice(entry, {item.value.lower(): item for item in Evidence})
 
-    def priority(self, entry: Entry) -> Located[Priority] | None:
+    def priority(self, entry: FieldEntry) -> Located[Priority] | None:
         """Return the priority of a plan."""
         names = {item.value: item for item in Priority}
         return self._choice(
             entry, {**names, "medium": Priority.NORMAL, "critical": Priority.URGENT}
         )
 
-    def status(self, entry: Entry) -> Located[StepStatus] | None:
+    def status(self, entry: FieldEntry) -> Located[StepStatus] | None:
         """Return the status that the file shows."""
-        names = {item.value: item for item in StepStatus}
+        names = {item.value: item for item in StepStatus if item.in_file is item}
         others = {"todo": StepStatus.PENDING, "in_progress": StepStatus.IN_PROGRESS}
         return self._choice(entry, {**names, **others}, rule="unknown-status")
 
     def _choice(
-        self, entry: Entry, choices: dict[str, T], *, rule: str = "malformed-value"
+        self, entry: FieldEntry, choices: dict[str, T], *, rule: str = "malformed-value"
     ) -> Located[T] | None:
         value = self.needed_line(entry)
         if value is None:
@@ -140,7 +144,7 @@ class FieldReader:
         self.fault(rule, value.span, f"unknown {what}: `{value.value}`", hint)
         return None
 
-    def repeat(self, entry: Entry) -> Located[int] | None:
+    def repeat(self, entry: FieldEntry) -> Located[int] | None:
         """Return how often a contract is run."""
         value = self.needed_line(entry)
         if value is None:
@@ -152,7 +156,7 @@ class FieldReader:
         self.fault("malformed-value", value.span, message, "write a number such as `3`")
         return None
 
-    def on_fail(self, entry: Entry) -> Located[OnFail] | None:
+    def on_fail(self, entry: FieldEntry) -> Located[OnFail] | None:
         """Return how a failure is answered."""
         value = self.needed_line(entry)
         if value is None:
@@ -170,7 +174,7 @@ class FieldReader:
         )
         return None
 
-    def depends(self, entry: Entry) -> tuple[Located[str], ...] | None:
+    def depends(self, entry: FieldEntry) -> tuple[Located[str], ...] | None:
         """Return the labels of the steps that a step depends on."""
         items = list(self._words(entry))
         if not items:
@@ -193,12 +197,36 @@ class FieldReader:
             span = Span(item.span.start + start, item.span.start + end) if exact else item.span
             yield Located(label, span)
 
-    def patterns(self, entry: Entry) -> tuple[Located[str], ...] | None:
+    def patterns(self, entry: FieldEntry) -> tuple[Located[str], ...] | None:
         """Return a list of patterns or paths; `none` is a list without any."""
         items = self._needed_words(entry)
         return None if items is None else tuple(items)
 
-    def subscriptions(self, entry: Entry) -> tuple[Located[Subscription], ...]:
+    def rejects(self, entry: FieldEntry) -> tuple[Rejected, ...] | None:
+        """Return what a contract has to fail with: paths of diffs, and diffs."""
+        code = {BlockKind.FENCE, BlockKind.INDENTED}
+        diffs = [each.block for each in entry.pieces if each.block and each.block.kind in code]
+        named = [each for each in entry.pieces if each.block not in diffs or each.block is None]
+        words = list(self._words(FieldEntry(entry.name, entry.label, named, entry.known)))
+        if not diffs and not words:
+            self._empty(entry)
+            return None
+        found = [
+            Rejected(item.value, "", (), item.span)
+            for item in words
+            if item.value.lower() not in {"none", "n/a"}
+        ]
+        found += map(self._diff, diffs)
+        return tuple(sorted(found, key=lambda each: each.span.start))
+
+    def _diff(self, block: Block) -> Rejected:
+        first = block.line + (block.kind is BlockKind.FENCE)
+        count, last = block.content.count("\n"), len(self.source.lines) - 1
+        lines = tuple(self.source.line_span(min(first + each, last)) for each in range(count))
+        span = self.source.lines_span(block.line, block.after)
+        return Rejected(None, block.content, lines, span)
+
+    def subscriptions(self, entry: FieldEntry) -> tuple[Located[Subscription], ...]:
         """Return the context that a step asks for."""
         found = []
         for item in self._needed_words(entry) or ():
@@ -217,14 +245,14 @@ class FieldReader:
             found.append(Located(Subscription(kind, name), item.span))
         return tuple(found)
 
-    def _needed_words(self, entry: Entry) -> list[Located[str]] | None:
+    def _needed_words(self, entry: FieldEntry) -> list[Located[str]] | None:
         items = list(self._words(entry))
         if not items:
             self._empty(entry)
             return None
         return [item for item in items if item.value.lower() not in {"none", "n/a"}]
 
-    def _words(self, entry: Entry) -> Iterator[Located[str]]:
+    def _words(self, entry: FieldEntry) -> Iterator[Located[str]]:
         """Yield the items of a list, written with commas, line by line or as a Markdown list."""
         listed = False
         for piece in entry.pieces:
@@ -332,3 +360,55 @@ def _add_words(parts: list[Words | Code], source: Source, span: Span) -> None:
     words = " ".join(source.slice(span).split())
     if words:
         parts.append(Words(words))
+
+
+# -- the fields of one step, condition or plan, each read once -----------------------------------
+
+
+class FieldValues:
+    """The values by name, and the fields as they were written."""
+
+    def __init__(self, reader: FieldReader, faults: list[Fault]) -> None:
+        self.reader = reader
+        self.faults = faults
+        self.fields: list[Field] = []
+        self.values: dict[str, Any] = {}
+
+    def read(
+        self, entries: list[FieldEntry], readers: dict[str, Callable[[FieldEntry], Any]]
+    ) -> None:
+        """Read the entries with the reader of their name; report what is given twice."""
+        for entry in entries:
+            if entry.name is None or entry.label is None:
+                continue
+            read = False
+            again = entry.name in self.values
+            if again and entry.name not in REPEATED_FIELDS:
+                message = f"`{entry.name}` is given twice"
+                finding = Finding(entry.label.span, message, "keep one of them")
+                self.faults.append(Fault("duplicate-field", finding))
+            elif entry.known:
+                value = readers[entry.name](entry)
+                read = value is not None
+                before = self.values.get(entry.name) or () if again else None
+                self.values[entry.name] = value if before is None else (*before, *(value or ()))
+            self.fields.append(field_of(self.reader.source, entry, read=read))
+
+    def get(self, name: str) -> Any:
+        """Return a value, None where it is not given or was not understood."""
+        return self.values.get(name)
+
+
+def field_of(source: Source, entry: FieldEntry, *, read: bool) -> Field:
+    """Return what is known of a field whatever its value."""
+    assert entry.name is not None
+    assert entry.label is not None
+    span = Span(entry.label.span.start, max(entry.end, entry.label.span.end))
+    return Field(
+        name=entry.name,
+        written=entry.label.name,
+        label=entry.label.span,
+        span=span,
+        text=" ".join(source.slice(Span(entry.label.span.end, span.end)).split()),
+        read=read,
+    )

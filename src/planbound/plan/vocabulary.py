@@ -2,9 +2,52 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterable
 from functools import lru_cache
 
-from planbound.plan.suggest import fold, nearest
+DEFAULT_ROLES = frozenset(
+    {"coder", "reviewer", "researcher", "tech-lead", "worker", "tester", "project-manager"}
+)
+"""The roles that a workspace without configuration has."""
+
+# -- the nearest known word ----------------------------------------------------------------------
+
+
+_FAR = 99
+
+
+def nearest(word: str, known: Iterable[str]) -> str | None:
+    """Return the known word that this one is most likely meant to be, if any is close."""
+    folded = fold(word)
+    if not folded or len(folded) > 40:
+        return None
+    # Among those that differ by as much, the one that is written more alike.
+    scored = [(distance(folded, fold(name)), distance(word, name), name) for name in known]
+    best, _, name = min(scored, default=(_FAR, 0, ""))
+    return name if best <= max(1, len(folded) // 3) and best < len(fold(name)) else None
+
+
+def fold(word: str) -> str:
+    """Return a name without case, blanks, hyphens and underscores."""
+    return "".join(character for character in word.casefold() if character.isalnum())
+
+
+def distance(left: str, right: str) -> int:
+    """Return the number of insertions, deletions, changes and swaps between two words."""
+    before: list[int] = []
+    row = list(range(len(right) + 1))
+    for i, a in enumerate(left, 1):
+        older, before, row = before, row, [i]
+        for j, b in enumerate(right, 1):
+            cost = min(before[j] + 1, row[j - 1] + 1, before[j - 1] + (a != b))
+            if i > 1 and j > 1 and a == right[j - 2] and left[i - 2] == b:
+                cost = min(cost, older[j - 2] + 1)
+            row.append(cost)
+    return row[-1]
+
+
+# -- the words of the language, and the other words that people and models use for them ----------
+
 
 STEP_FIELDS = (
     "target",
@@ -20,14 +63,29 @@ STEP_FIELDS = (
     "repeat",
     "task",
     "contract",
+    "rejects",
     "on_fail",
     "status",
 )
-CONDITION_FIELDS = ("contract", "judges", "contract_timeout", "evidence", "repeat", "status")
+CONDITION_FIELDS = (
+    "contract",
+    "rejects",
+    "judges",
+    "contract_timeout",
+    "evidence",
+    "repeat",
+    "status",
+)
+REPEATED_FIELDS = frozenset({"rejects"})
+"""What may be given more than once."""
 PLAN_FIELDS = ("context", "budget", "priority", "status")
 
 SHELL_TAGS = frozenset({"shell", "bash", "sh"})
 """Tags of fences that the harness runs as they are."""
+NO_TABLE = "check-without-table"
+"""What the parser calls a `check` that nothing follows."""
+CHECK_TAG = "check"
+"""The tag of a fence that holds a table of cases."""
 SHELL_SYNONYMS = frozenset(
     "console terminal zsh shell-session shellsession sh-session text txt cmd command".split()
 ) | {""}
@@ -51,6 +109,7 @@ _OTHER_NAMES = {
     "contract": "verification verify check checks test tests validation acceptance "
     "acceptancecriteria successcriteria doneif donewhen definitionofdone command vertrag "
     "contrato contrat contratto 合约 合同 契约 契約 コントラクト 계약 контракт",
+    "rejects": "reject rejected mustreject negativecontrol controls",
     "on_fail": "onfailure onerror ifitfails fallback failure",
     "target": "role agent assignee who assignedto executor ziel rolle rol rôle 目标 角色 担当 роль",
     "status": "state progress",

@@ -1,1 +1,1 @@
-"""Public fakes: they pass the same tests as the real parts."""
+"""Public fakes: they pass the real parts' tests."""

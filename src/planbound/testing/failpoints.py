@@ -14,11 +14,9 @@ import sys
 from collections.abc import Iterator, Sequence
 from typing import NamedTuple
 
-from planbound.engine.fence import Fence
 from planbound.errors import UsageError
 from planbound.journal.event import EventKind
-from planbound.journal.record import Draft, Head, Record
-from planbound.ports.journal import Journal, Query
+from planbound.journal.record import Draft, Fence, Head, Journal, Query, Record
 
 VARIABLE = "PLANBOUND_FAILPOINT"
 
@@ -85,7 +83,7 @@ class FailingJournal:
             return False
         kind = self.failpoint.kind
         before = self._seen
-        self._seen += 1 if kind is None else sum(draft.event is kind for draft in drafts)
+        self._seen += 1 if kind is None else sum(draft.kind is kind for draft in drafts)
         return before < self.failpoint.place <= self._seen
 
     def head(self) -> Head:

@@ -6,12 +6,10 @@ import threading
 from collections.abc import Callable, Iterator, Sequence
 from itertools import islice
 
-from planbound.engine.fence import Fence, check_fence
 from planbound.errors import JournalProblem, Stale
 from planbound.journal.chain import link
 from planbound.journal.event import EVENTS
-from planbound.journal.record import GENESIS, Draft, Head, Record
-from planbound.ports.journal import Query
+from planbound.journal.record import GENESIS, Draft, Fence, Head, Query, Record, check_fence
 from planbound.testing.leases import MemoryLeases
 
 
@@ -49,7 +47,7 @@ class MemoryJournal:
                     )
                 _check(draft)
                 plan_seq = last.get(draft.plan, self._last.get(draft.plan, 0)) + 1
-                record = link(draft, head, plan_seq, EVENTS[draft.event].version)
+                record = link(draft, head, plan_seq, EVENTS[draft.kind].VERSION)
                 head = Head(record.seq, record.hash)
                 new[draft.id] = record
                 last[draft.plan] = plan_seq
@@ -92,21 +90,14 @@ def _matches(record: Record, query: Query) -> bool:
     draft = record.draft
     return (
         (query.plan is None or draft.plan == query.plan)
-        and (query.task is None or query.task in {draft.task_id, _number(draft)})
-        and (not query.events or draft.event in query.events)
+        and (query.task is None or query.task in {draft.task_id, draft.details.number})
+        and (not query.events or draft.kind in query.events)
         and (query.since is None or draft.timestamp >= query.since)
         and (query.until is None or draft.timestamp <= query.until)
     )
 
 
-def _number(draft: Draft) -> str | None:
-    number = draft.details.get("number")
-    if isinstance(number, str | int) and not isinstance(number, bool):
-        return str(number)
-    return None
-
-
 def _check(draft: Draft) -> None:
     for text in (draft.plan, draft.id, draft.task_id, draft.task_name):
         if text is not None and "\0" in text:
-            raise JournalProblem(f"`{draft.event.value}` holds a NUL character, expected text")
+            raise JournalProblem(f"`{draft.kind.value}` holds a NUL character, expected text")

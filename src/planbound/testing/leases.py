@@ -7,13 +7,15 @@ from collections.abc import Callable, Sequence
 from contextlib import AbstractContextManager
 from typing import NamedTuple
 
-from planbound.engine.claims import Claim, Held, admit
-from planbound.engine.fence import Fence, Standing, check_fence
+from msgspec.structs import replace
+
+from planbound.journal.leases import Claim, Held, admit
+from planbound.journal.record import Fence, LeaseState, check_fence
 
 
 class _Lease(NamedTuple):
     claim: Claim
-    standing: Standing
+    standing: LeaseState
     expires: float
 
 
@@ -31,11 +33,11 @@ class MemoryLeases:
         """Take the lease of a plan; raise Refused where another is in the way."""
         with self._lock:
             for ended in admit(claim, self.held()):
-                lost = Standing(ended.number + 1, held=False, holder=claim.holder)
+                lost = LeaseState(ended.number + 1, held=False, holder=claim.holder)
                 self._stand(ended.claim.plan, lost)
             last = self.standing(claim.plan)
             fence = Fence(claim.plan, 1 if last is None else last.number + 1)
-            standing = Standing(fence.number, held=True, holder=claim.holder)
+            standing = LeaseState(fence.number, held=True, holder=claim.holder)
             self._leases[claim.plan] = _Lease(claim, standing, time.monotonic() + seconds)
             return fence
 
@@ -51,14 +53,14 @@ class MemoryLeases:
         with self._lock:
             found = self.standing(fence.plan)
             if found is not None and found.number == fence.number:
-                self._stand(fence.plan, found._replace(held=False))
+                self._stand(fence.plan, replace(found, held=False))
 
     def revoke(self, plan: str, *, by: str) -> Held | None:
         """End the lease of a plan, whoever holds it; return it as it was."""
         with self._lock:
             found = next((held for held in self.held() if held.claim.plan == plan), None)
             if found is not None:
-                self._stand(plan, Standing(found.number + 1, held=False, holder=by))
+                self._stand(plan, LeaseState(found.number + 1, held=False, holder=by))
             return found
 
     def held(self) -> Sequence[Held]:
@@ -70,12 +72,12 @@ class MemoryLeases:
                 if lease.standing.held
             ]
 
-    def standing(self, plan: str) -> Standing | None:
+    def standing(self, plan: str) -> LeaseState | None:
         """Return how the lease of a plan stands; None where there never was one."""
         lease = self._leases.get(plan)
         return None if lease is None else lease.standing
 
-    def _stand(self, plan: str, standing: Standing) -> None:
+    def _stand(self, plan: str, standing: LeaseState) -> None:
         self._leases[plan] = self._leases[plan]._replace(standing=standing)
 
     def _shown(self, lease: _Lease) -> Held:

@@ -1,4 +1,4 @@
-"""Static verification: one rule per file (pure).
+"""What is wrong with a plan, before anything runs.
 
 Nothing is imported here: who only wants to know the roles does not pay for the rules.
 """

@@ -1,8 +1,4 @@
-"""What verification asks about the world, and the answers.
-
-The rules are pure: they say what they would need to know (`Questions`), an edge finds it out
-(`Facts`).
-"""
+"""What verification asks about the world, and the answers."""
 
 from __future__ import annotations
 
@@ -10,16 +6,13 @@ import enum
 from collections.abc import Mapping
 from decimal import Decimal
 from types import MappingProxyType
-from typing import NamedTuple
 
-from planbound.plan.limits import Budget
+from msgspec import Struct
 
-DEFAULT_ROLES = frozenset(
-    {"coder", "reviewer", "researcher", "tech-lead", "worker", "tester", "project-manager"}
-)
-"""The roles that a workspace without configuration has."""
-ESTIMATE = Budget(tokens=5_000, dollars=Decimal("0.02"), seconds=Decimal(30))
-"""What an attempt of a coding agent is taken to use at the least that one can count on."""
+from planbound.plan.limits import ESTIMATE, Budget
+from planbound.plan.model import Evidence
+from planbound.plan.vocabulary import DEFAULT_ROLES
+
 MINIMUM = Budget(tokens=50, dollars=Decimal("0.00001"), seconds=Decimal("0.5"))
 """Below this no attempt is possible: the prompt alone is longer, no agent starts that fast."""
 
@@ -34,14 +27,14 @@ class PathKind(enum.Enum):
     """Outside the workspace, or through a symbolic link out of it."""
 
 
-class SyntaxFault(NamedTuple):
+class SyntaxFault(Struct, frozen=True):
     """What the shell says about a command: line (from 0) and message."""
 
     line: int
     message: str
 
 
-class Neighbours(NamedTuple):
+class Neighbours(Struct, frozen=True):
     """The plans that a plan stands beside."""
 
     slug: str | None
@@ -50,7 +43,35 @@ class Neighbours(NamedTuple):
     """For every plan, archived ones included, those that it waits for; nothing where it is done."""
 
 
-class Questions(NamedTuple):
+class HeldOutCases(Struct, frozen=True):
+    """A file of cases that is held out, or why there is none."""
+
+    text: str | None
+    problem: str = ""
+    hint: str = ""
+    """What to do about it, where that is not to name it in the configuration."""
+
+
+class PatchFault(enum.Enum):
+    """What can be wrong with a diff that a contract has to reject."""
+
+    NO_FILE = "no file"
+    """It is not there, or not in the workspace."""
+    NO_DIFF = "no diff"
+    DOES_NOT_APPLY = "does not apply"
+
+
+class FaultyPatch(Struct, frozen=True):
+    """Why a diff cannot be applied to the workspace."""
+
+    fault: PatchFault
+    reason: str
+    line: int = 0
+    """Of the diff, from 0."""
+    hint: str | None = None
+
+
+class WorldQuestions(Struct, frozen=True):
     """What the rules need to know about one plan."""
 
     path: str = ""
@@ -61,9 +82,13 @@ class Questions(NamedTuple):
     topics: frozenset[str] = frozenset()
     tools: frozenset[str] = frozenset()
     commands: tuple[str, ...] = ()
+    held_out: frozenset[str] = frozenset()
+    """The files of cases that tables name."""
+    patches: tuple[tuple[str | None, str], ...] = ()
+    """The diffs that contracts have to reject: the path, or None and the diff itself."""
 
 
-class Facts(NamedTuple):
+class Facts(Struct, frozen=True):
     """The answers. What was not asked, or could not be found out, is not in here."""
 
     roles: frozenset[str] = DEFAULT_ROLES
@@ -72,12 +97,18 @@ class Facts(NamedTuple):
     missing_tools: frozenset[str] = frozenset()
     syntax: Mapping[str, SyntaxFault] = MappingProxyType({})
     """By command; a command that is not here has no fault that the shell knows of."""
+    held_out: Mapping[str, HeldOutCases] = MappingProxyType({})
+    """The files of cases that tables name."""
+    patches: Mapping[tuple[str | None, str], FaultyPatch] = MappingProxyType({})
+    """What is wrong with diffs that contracts have to reject; nothing where they apply."""
     plans: Neighbours | None = None
     profile: str = "default"
     claims: bool = False
     """Whether a step may be claimed with evidence, where it has no contract."""
     network: bool = True
     """Whether contracts have one."""
+    evidence: Evidence | None = None
+    """The level that is demanded of contracts which do not say it themselves."""
     has_environment: bool = False
     """Whether the project has a Python environment already."""
     node_programs: frozenset[str] = frozenset()

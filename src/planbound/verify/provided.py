@@ -7,14 +7,19 @@ lost more than who is told of a missing one by its run.
 from __future__ import annotations
 
 import re
+from bisect import bisect_left
 from collections.abc import Iterable, Iterator, Mapping
 from functools import cached_property
 
-from planbound.plan.command import Call, Script, read_script
-from planbound.plan.command.word import words
-from planbound.plan.model import Code, Step
-from planbound.source.pattern import lazy_pattern
+from planbound.plan.glob import Glob, GlobError, parse_glob
+from planbound.plan.model import Code, Condition, Step
+from planbound.script import Call, Script, read_script
+from planbound.script.tree import FileUse, words
+from planbound.source import lazy_pattern
 from planbound.verify.subject import ContractCase, Subject
+
+# -- which programs a plan brings along by itself: what a step writes or installs is missing now -
+
 
 _ANY = "any"
 """What is installed is known to nobody: a recipe, a version manager."""
@@ -126,14 +131,14 @@ class Providers:
         return found
 
     @cached_property
-    def _sources(self) -> list[_Source]:
+    def _sources(self) -> list[_ProvidingStep]:
         """What every new worktree gets, and then the steps."""
         subject = self._subject
         scripts = {id(case.owner): case.script for case in subject.contracts}
         return [
-            _Source("", list(subject.facts.setup), None, []),
+            _ProvidingStep("", list(subject.facts.setup), None, []),
             *(
-                _Source.of(
+                _ProvidingStep.of(
                     step, scripts.get(id(step)), [glob.text for glob in subject.touches(step)]
                 )
                 for step in subject.plan.steps
@@ -141,7 +146,7 @@ class Providers:
         ]
 
 
-class _Source:
+class _ProvidingStep:
     """One step, as far as it brings programs."""
 
     def __init__(
@@ -153,7 +158,7 @@ class _Source:
         self._touches = touches
 
     @classmethod
-    def of(cls, step: Step, contract: Script | None, touches: list[str]) -> _Source:
+    def of(cls, step: Step, contract: Script | None, touches: list[str]) -> _ProvidingStep:
         task = step.task
         prose = f"{step.title}\n\n{task.text if task else ''}"
         code = [match[2].strip() for match in _INLINE.finditer(prose)]
@@ -289,3 +294,107 @@ def _brings(sentence: str, name: str) -> bool:
         re.search(rf"(?is){_MAKES}{_BETWEEN}(?:{quoted}\s+{_PROGRAM}\b|{called})", sentence)
         is not None
     )
+
+
+# -- which files the work makes, as far as the plan says -----------------------------------------
+
+
+_NAME = lazy_pattern(r"[\w.+@~-]+")
+
+
+class FileMakers:
+    """Who could make a file first. A step has its place in the plan, a precondition has -1."""
+
+    def __init__(self, subject: Subject) -> None:
+        self.known: dict[str, int] = {}
+        self.never = len(subject.plan.steps) + 1
+        self.before = {id(condition) for condition in subject.plan.preconditions}
+        self.artifacts = {item.value for item in subject.plan.frontmatter.expected_artifacts}
+        self.mentioned: dict[str, int] = {}
+        """By file name: the first step that speaks of it."""
+        self._take_words(subject)
+        self.written: dict[str, int] = {}
+        """By path: the first contract that writes it."""
+        for case in subject.contracts:
+            for reference in case.script.files:
+                if reference.use is FileUse.WRITTEN:
+                    place = self.place(case.owner, case.place)
+                    self.written.setdefault(reference.path, place)
+        self.products = sorted(self.written)
+        self.globs: dict[str, list[tuple[int, Glob]]] = {}
+        """By the directory that a pattern starts with, as far as it is literal."""
+        self._take_touches(subject)
+        self.prefixes = sorted(self.globs)
+
+    def _take_words(self, subject: Subject) -> None:
+        for place, step in enumerate(subject.plan.steps):
+            for text in (step.title, *(part.text for part in (step.task, step.notes) if part)):
+                for name in _NAME.findall(text):
+                    self.mentioned.setdefault(name.rstrip("."), place)
+
+    def _take_touches(self, subject: Subject) -> None:
+        seen: set[str] = set()
+        for place, step in enumerate(subject.plan.steps):
+            for glob in subject.touches(step):
+                if glob.text not in seen:
+                    seen.add(glob.text)
+                    prefix = "".join(f"{name}/" for name in glob.literal_prefix)
+                    self.globs.setdefault(prefix, []).append((place, glob))
+
+    def place(self, owner: Step | Condition, index: int) -> int:
+        """Return the place of a contract."""
+        return -1 if id(owner) in self.before else index
+
+    def first(self, path: str) -> int:
+        """Return the place of the first that could make a file."""
+        if path not in self.known:
+            self.known[path] = min(self._places(path), default=self.never)
+        return self.known[path]
+
+    def _places(self, path: str) -> Iterator[int]:
+        if path in self.artifacts:
+            yield 0
+        mentioned = self.mentioned.get(path.rsplit("/", 1)[-1].rstrip("."))
+        if mentioned is not None:
+            yield mentioned
+        yield from self._writing(path)
+        yield from self._touching(path)
+
+    def _writing(self, path: str) -> Iterator[int]:
+        """Yield who writes the path, something above it, or something below it."""
+        names = path.split("/")
+        for length in range(1, len(names) + 1):
+            place = self.written.get("/".join(names[:length]))
+            if place is not None:
+                yield place
+        yield from (self.written[each] for each in _starting_with(self.products, f"{path}/"))
+
+    def _touching(self, path: str) -> Iterator[int]:
+        names = path.split("/")
+        below = _below(path)
+        for length in range(len(names)):
+            prefix = "".join(f"{name}/" for name in names[:length])
+            for place, glob in self.globs.get(prefix, ()):
+                if glob.matches(path) or (below and glob.intersects(below)):
+                    yield place
+        # What starts with the path is the path itself, or below it.
+        for prefix in _starting_with(self.prefixes, f"{path}/"):
+            yield from (place for place, _ in self.globs[prefix])
+
+
+def _below(path: str) -> Glob | None:
+    try:
+        return parse_glob(f"{path}/**")
+    except GlobError:
+        return None
+
+
+def _starting_with(texts: list[str], start: str) -> Iterator[str]:
+    """Yield those of sorted texts that start so."""
+    for index in range(bisect_left(texts, start), len(texts)):
+        if not texts[index].startswith(start):
+            return
+        yield texts[index]
+
+
+# What can be the name of a file in a sentence: no slash, no quotation mark, no blank.

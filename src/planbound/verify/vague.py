@@ -10,7 +10,7 @@ from __future__ import annotations
 import re
 from functools import cache
 
-from planbound.source.pattern import lazy_pattern
+from planbound.source import lazy_pattern
 
 MAX_LENGTH = 200
 """A longer task has said something about what it wants."""

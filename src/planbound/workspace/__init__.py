@@ -1,1 +1,1 @@
-"""The edge to the file tree that agents change."""
+"""Files, plans, configuration; the one `Context`."""

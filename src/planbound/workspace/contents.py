@@ -11,12 +11,17 @@ import errno
 import hashlib
 import os
 import stat
+import time
 from collections.abc import Container, Iterator
+from typing import Protocol
 
-from planbound.engine.manifest import Entry, EntryType, Manifest
 from planbound.errors import FileProblem
-from planbound.workspace.file_digest import file_digest
-from planbound.workspace.manifest import FILE, FOLDER
+from planbound.workspace.known import KnownFiles
+from planbound.workspace.manifest import Entry, EntryType, Manifest, ScanRules
+from planbound.workspace.scan import FILE, FOLDER, file_digest, scan
+
+# -- reads the files of a manifest for keeping, and puts back what was kept ----------------------
+
 
 _THROUGH = os.O_PATH | os.O_DIRECTORY | os.O_NOFOLLOW | os.O_CLOEXEC
 _NEW = os.O_WRONLY | os.O_CREAT | os.O_EXCL | os.O_NOFOLLOW | os.O_CLOEXEC
@@ -299,3 +304,73 @@ def _empty(folder: int, top: int) -> list[bytes]:
 def _open_for_removal(folder: int, name: bytes) -> int:
     _set_mode(folder, name, 0o700)
     return os.open(name, FOLDER, dir_fd=folder)
+
+
+# -- the workspace as a tree that is frozen ------------------------------------------------------
+
+
+_SECONDS = 120.0
+_MAX_CONTENT = 64 << 20
+
+
+class RealTree:
+    """The files below a folder."""
+
+    def __init__(self, root: str, known: KnownFiles | None = None) -> None:
+        self._root = root
+        self.known = known
+
+    @property
+    def root(self) -> str:
+        """Return where it is."""
+        return self._root
+
+    def manifest(self, rules: ScanRules) -> Manifest:
+        """Return what is there now; bounded in time."""
+        deadline = time.monotonic() + _SECONDS
+        return scan(self._root, rules, deadline=deadline, known=self.known)
+
+    def contents(
+        self, manifest: Manifest, wanted: Container[bytes] | None = None
+    ) -> Iterator[tuple[bytes, bytes]]:
+        """Yield digest and content of files that still are as the manifest says."""
+        return read_contents(self._root, manifest, wanted, limit=_MAX_CONTENT)
+
+    def content(self, path: str, entry: Entry) -> bytes | None:
+        """Return the content of a file that still is as the entry says."""
+        name = path.encode("utf-8", "surrogateescape")
+        one = Manifest({name: entry}, digest="")
+        return next((content for _, content in self.contents(one)), None)
+
+    def put_back(self, path: bytes, entry: Entry | None, content: bytes | None) -> None:
+        """Make a path be as an entry says; None: let nothing be there."""
+        put_back(self._root, path, entry, content)
+
+
+# -- the workspace as a tree that is frozen, and copies of what was in it ------------------------
+
+
+class Tree(Protocol):
+    """The files of a workspace, read without following links.
+
+    Besides the real one there are a tree that remembers what it saw, and one that shows no more
+    than a git view allows (`agents/control.py`).
+    """
+
+    @property
+    def root(self) -> str:
+        """Return where it is."""
+
+    def manifest(self, rules: ScanRules) -> Manifest:
+        """Return what is there now; bounded in time."""
+
+    def contents(
+        self, manifest: Manifest, wanted: Container[bytes] | None = None
+    ) -> Iterator[tuple[bytes, bytes]]:
+        """Yield digest and content of files that still are as the manifest says."""
+
+    def content(self, path: str, entry: Entry) -> bytes | None:
+        """Return the content of a file that still is as the entry says."""
+
+    def put_back(self, path: bytes, entry: Entry | None, content: bytes | None) -> None:
+        """Make a path be as an entry says; None: let nothing be there."""

@@ -1,392 +1,367 @@
-"""Reads a whole tree into a manifest.
-
-No time stamp is trusted for what is read file by file, no link is followed, nothing that could
-block is opened, and no path is given to the system as a whole: every name is looked up in the open
-directory it was found in. So a path may be longer than the system takes, and a directory that is
-swapped for a link meanwhile leads nowhere.
-"""
+"""What a tree holds, as a value: every entry with its type, mode and content."""
 
 from __future__ import annotations
 
-import errno
-import os
-import stat
-import time
+import enum
+import hashlib
+import re
+import struct
+import zlib
+from collections.abc import Iterable, Iterator, Mapping
+from functools import cached_property
+from itertools import islice
+from typing import NamedTuple
 
-from planbound.engine.manifest import Entry, EntryType, Manifest, ScanRules, manifest_of
-from planbound.errors import FileProblem
-from planbound.workspace.file_digest import Spend, file_digest
-from planbound.workspace.summary import (
-    ANNEXED,
-    GIT_READ,
-    Summary,
-    is_aside,
-    is_gits_own,
-    is_rewritten,
-)
-
-MAX_OPEN = 128
-"""How many directories are open at a time; each other one is found again when it is needed."""
-
-FOLDER = os.O_RDONLY | os.O_DIRECTORY | os.O_NOFOLLOW | os.O_NONBLOCK | os.O_CLOEXEC
-FILE = os.O_RDONLY | os.O_NOFOLLOW | os.O_NONBLOCK | os.O_CLOEXEC | os.O_NOCTTY
-
-_TAG = b"CACHEDIR.TAG"
-_SIGNATURE = b"Signature: 8a477f597d28d172789f06886806bc55"
-_VENVS = {b"venv", b".venv"}
-
-# About us and not about the tree.
-_OURS = {errno.EMFILE, errno.ENFILE, errno.ENOMEM}
-
-_KINDS = {
-    stat.S_IFIFO: b"FIFO",
-    stat.S_IFSOCK: b"socket",
-    stat.S_IFCHR: b"character device",
-    stat.S_IFBLK: b"block device",
-}
+from planbound.script.runners import RUNNERS
+from planbound.source import lazy_pattern
 
 
-def scan(root: str, rules: ScanRules | None = None, *, deadline: float | None = None) -> Manifest:
-    """Read the tree until a limit or the deadline (of the monotonic clock) is reached."""
-    try:
-        descriptor = os.open(root, os.O_RDONLY | os.O_DIRECTORY | os.O_CLOEXEC)
-    except OSError as error:
-        raise FileProblem(f"cannot read `{root}`: {error.strerror or error}") from error
-    walk = _Walk(descriptor, ScanRules() if rules is None else rules, deadline)
-    truncated = None
-    try:
-        walk.run()
-    except _Enough as enough:
-        truncated = str(enough)
-    finally:
-        walk.close()
-    return manifest_of(
-        walk.result(),
+class EntryType(enum.Enum):
+    """What is at a path; the value is what the digest takes."""
+
+    FILE = "f"
+    DIRECTORY = "d"
+    LINK = "l"
+    SUMMARY = "s"
+    """A directory that is summarised as one entry."""
+    OTHER = "o"
+    """A FIFO, device or socket: never opened."""
+    UNREADABLE = "u"
+    """What could not be read, with the reason in `content`."""
+
+
+class Entry(NamedTuple):
+    """What is at one path."""
+
+    type: EntryType
+    mode: int
+    """The permission bits."""
+    size: int
+    """FILE: its bytes; SUMMARY: how many entries are in it; otherwise 0."""
+    content: bytes
+    """FILE: the SHA-256; LINK: the target; SUMMARY: a digest; OTHER: its kind."""
+
+
+class Manifest(NamedTuple):
+    """A whole tree, without its root."""
+
+    entries: Mapping[bytes, Entry]
+    """By path, seen from the root, `/` between names, in the order of the bytes."""
+    digest: str
+    """SHA-256 over all entries, as 64 hex digits."""
+    truncated: str | None = None
+    """Why the tree was not read to its end, where it was not: then it proves nothing."""
+    tagged: frozenset[bytes] = frozenset()
+    """Directories that were left out because they say that they are caches (CACHEDIR.TAG)."""
+    left_out: frozenset[bytes] = frozenset()
+    """Everything that was left out as a cache; known only to who has just read the tree."""
+    held: Mapping[bytes, Mapping[bytes, bytes]] = {}
+    """By summarised folder what its files look like; known only to who has just read the tree."""
+
+    def files(self) -> list[str]:
+        """Return the paths of the regular files."""
+        found = self.entries if isinstance(self.entries, _Entries) else _Entries(self.entries)
+        return list(found.files)
+
+    def folders(self) -> frozenset[bytes]:
+        """Return the paths of the directories that were read file by file."""
+        found = self.entries if isinstance(self.entries, _Entries) else _Entries(self.entries)
+        return found.folders
+
+    def entry(self, path: str) -> Entry | None:
+        """Return the entry of a regular file."""
+        entry = self.entries.get(path.encode("utf-8", "surrogateescape"))
+        return entry if entry is not None and entry.type is EntryType.FILE else None
+
+
+class _Entries(dict[bytes, Entry]):
+    """Entries that never change, and so remember what they were asked."""
+
+    @cached_property
+    def files(self) -> tuple[str, ...]:
+        return tuple(
+            [path_text(path) for path, entry in self.items() if entry[0] is EntryType.FILE]
+        )
+
+    @cached_property
+    def folders(self) -> frozenset[bytes]:
+        return frozenset([path for path, entry in self.items() if entry[0] is EntryType.DIRECTORY])
+
+    def share(self, before: _Entries) -> None:
+        """Take over what entries with the same paths were asked, if it is true of these, too."""
+        kinds = [entry[0] for entry in self.values()]
+        if kinds == [entry[0] for entry in before.values()]:
+            vars(self).update(vars(before))
+
+
+SUMMARISED = frozenset({b".git", b".venv", b"venv", b"node_modules"})
+CACHES = frozenset(
+    b"__pycache__ .mypy_cache .ruff_cache .hypothesis .import_linter_cache .nyc_output .tox .nox "
+    b".gradle".split()
+) | frozenset(name.encode() for runner in RUNNERS for name in runner.caches)
+"""Directories that are caches wherever they are."""
+
+
+class ScanRules(NamedTuple):
+    """Which directories are not read file by file, and how much is read at most."""
+
+    summarised: frozenset[bytes] = SUMMARISED
+    """Names of directories that become one entry; a venv only where it has a `pyvenv.cfg`."""
+    summarised_paths: tuple[bytes, ...] = ()
+    caches: frozenset[bytes] = CACHES
+    """Names of directories that are no part of a manifest."""
+    cache_paths: tuple[bytes, ...] = ()
+    """Paths that are no part of a manifest, whatever is there."""
+    not_caches: frozenset[bytes] = frozenset()
+    """Directories that are read even where they say that they are caches."""
+    max_entries: int = 2_000_000
+    max_bytes: int = 200 * 10**9
+    """Of all contents together, as far as they are read."""
+    max_path_bytes: int = 256 * 2**20
+    """Of all paths together: what a manifest needs in memory."""
+    max_depth: int = 10_000
+
+
+def manifest_of(
+    entries: Mapping[bytes, Entry],
+    *,
+    truncated: str | None = None,
+    tagged: Iterable[bytes] = (),
+    left_out: Iterable[bytes] = (),
+    held: Mapping[bytes, Mapping[bytes, bytes]] | None = None,
+    last: Manifest | None = None,
+) -> Manifest:
+    """Return the manifest with these entries, in whatever order they were found.
+
+    Where `last`, which was made before, has most of them, less is done.
+    """
+    ordered = _ordered(entries, {} if last is None else last.entries)
+    known = last is not None and ordered is last.entries and truncated == last.truncated
+    return Manifest(
+        entries=ordered,
+        digest=last.digest if last is not None and known else _digest(ordered, truncated),
         truncated=truncated,
-        tagged=walk.tagged,
-        left_out=walk.left_out | walk.tagged,
+        tagged=frozenset(tagged),
+        left_out=frozenset(left_out),
+        held=held or {},
     )
 
 
-class _Enough(Exception):  # noqa: N818 - the end of a walk, not an error
-    """Why the tree is not read to its end."""
+def _ordered(
+    entries: Mapping[bytes, Entry], before: Mapping[bytes, Entry]
+) -> Mapping[bytes, Entry]:
+    """Return entries in the order of their paths; `before` is, and is returned if they are it."""
+    if before and entries == before:
+        return before
+    kept = [path for path in before if path in entries]
+    added = entries.keys() - before.keys() if kept else entries
+    kept += sorted(added)
+    if kept and len(added) < len(kept):
+        kept.sort()  # of two parts that are sorted
+    found = _Entries(zip(kept, map(entries.__getitem__, kept), strict=True))
+    if isinstance(before, _Entries) and len(kept) == len(before) and not added:
+        found.share(before)
+    return found
 
 
-class _Folder:
-    """A directory with others in it that are still to be read."""
-
-    __slots__ = ("below", "depth", "descriptor", "path", "summary")
-
-    def __init__(self, path: bytes, descriptor: int, depth: int, summary: Summary | None) -> None:
-        self.path = path
-        self.descriptor = descriptor
-        self.depth = depth
-        self.summary = summary
-        self.below: list[tuple[bytes, bool]] = []
-        """The names, and whether each belongs to the summary."""
-
-    def close(self) -> None:
-        if self.descriptor >= 0:
-            os.close(self.descriptor)
-            self.descriptor = -1
-
-
-class _Walk:
-    def __init__(self, root: int, rules: ScanRules, deadline: float | None) -> None:
-        self.tagged: set[bytes] = set()
-        self.left_out: set[bytes] = set()
-        self._rules = rules
-        self._deadline = deadline
-        self._summarised_paths = {path.strip(b"/") for path in rules.summarised_paths}
-        self._cache_paths = {path.strip(b"/") for path in rules.cache_paths}
-        self._entries: dict[bytes, Entry] = {}
-        self._summaries: list[Summary] = []
-        self._left = rules.max_entries
-        self._path_bytes = 0
-        self._spend: Spend = self._spend_bytes
-        self._bytes = 0
-        self._modes: dict[int, int] = {}  # one number for all that are equal
-        self._root = _Folder(b"", root, 0, None)
-        # From the root down, without those that have nothing left to be read. The first one is
-        # always open, those before `_first_open` are not.
-        self._stack = [self._root]
-        self._first_open = 1
-
-    def result(self) -> dict[bytes, Entry]:
-        """Return all entries found so far."""
-        return self._entries | {each.path: each.entry() for each in self._summaries}
-
-    def close(self) -> None:
-        """Close every directory."""
-        for folder in self._stack:
-            folder.close()
-        self._root.close()
-
-    def run(self) -> None:
-        """Read everything; raise _Enough where that is not allowed."""
-        self._list(self._root)
-        while self._stack:
-            top = self._stack[-1]
-            if not top.below:
-                self._pop()
-                continue
-            if top.descriptor < 0:
-                self._reopen(top)
-            name, summarised = top.below.pop()
-            path = top.path + b"/" + name if top.path else name
-            child = self._opened(top, path, name)
-            if child is None:
-                continue
-            child.summary = top.summary if summarised else None
-            try:
-                self._enter(child, name)
-            finally:
-                if child.below:
-                    self._push(child)
-                else:
-                    child.close()
-
-    # -- the open directories --------------------------------------------------------------------
-
-    def _opened(self, parent: _Folder, path: bytes, name: bytes) -> _Folder | None:
-        if parent.depth >= self._rules.max_depth:
-            raise _Enough(f"directories are more than {self._rules.max_depth} deep")
-        try:
-            descriptor = os.open(name, FOLDER, dir_fd=parent.descriptor)
-        except OSError as error:
-            self._count(path)
-            if parent.summary is not None:
-                parent.summary.add(path, None)
-            else:
-                self._entries[path] = self._unread(parent.descriptor, name, error)
-            return None
-        return _Folder(path, descriptor, parent.depth + 1, None)
-
-    def _push(self, folder: _Folder) -> None:
-        if not self._stack[-1].below and len(self._stack) > 1:
-            self._pop()  # a chain of directories needs no more than one
-        self._stack.append(folder)
-        if len(self._stack) - self._first_open > MAX_OPEN:
-            self._stack[self._first_open].close()
-            self._first_open += 1
-
-    def _pop(self) -> None:
-        self._stack.pop().close()
-        self._first_open = max(1, min(self._first_open, len(self._stack)))
-
-    def _reopen(self, top: _Folder) -> None:
-        """Open again the last directories of the stack: the next ones up will be needed, too."""
-        self._first_open = max(1, len(self._stack) - MAX_OPEN // 2)
-        kept = {len(each.path): each for each in self._stack[self._first_open :]}
-        length, current, folder = -1, self._root.descriptor, self._root
-        try:
-            for name in top.path.split(b"/"):
-                descriptor = os.open(name, FOLDER, dir_fd=current)
-                if folder.descriptor != current:
-                    os.close(current)
-                length += 1 + len(name)
-                current = descriptor
-                if length in kept:
-                    folder = kept[length]
-                    folder.descriptor = descriptor
-        except OSError as error:
-            if folder.descriptor != current:
-                os.close(current)
-            raise _Enough("the tree changed while it was read") from error
-
-    # -- directories -----------------------------------------------------------------------------
-
-    def _enter(self, folder: _Folder, name: bytes) -> None:
-        mode = stat.S_IMODE(os.fstat(folder.descriptor).st_mode)
-        if folder.summary is None:
-            if self._is_summarised(folder, name):
-                folder.summary = Summary(folder.path, mode)
-                self._summaries.append(folder.summary)
-            elif folder.path not in self._rules.not_caches and _is_tagged(folder.descriptor):
-                self.tagged.add(folder.path)
-                return
-            else:
-                self._entries[folder.path] = Entry(EntryType.DIRECTORY, mode, 0, b"")
-        self._count(folder.path)
-        self._list(folder)
-
-    def _is_summarised(self, folder: _Folder, name: bytes) -> bool:
-        if name in self._rules.summarised:
-            return name not in _VENVS or _has(folder.descriptor, b"pyvenv.cfg")
-        if folder.path.endswith(b"/.git/" + ANNEXED) or folder.path == b".git/" + ANNEXED:
-            return True
-        return folder.path in self._summarised_paths
-
-    def _list(self, folder: _Folder) -> None:
-        try:
-            if folder.summary is None:
-                self._list_entries(folder)
-            else:
-                self._list_summary(folder, folder.summary)
-        except OSError as error:
-            if folder is self._root:
-                raise _Enough(f"it cannot be listed: {error.strerror or error}") from error
-            folder.below.clear()
-            if folder.summary is not None:
-                folder.summary.add(folder.path, None)
-            else:
-                mode = self._entries[folder.path].mode
-                self._entries[folder.path] = _unreadable(mode, error)
-
-    def _list_entries(self, folder: _Folder) -> None:
-        encode, entries = os.fsencode, self._entries
-        prefix = folder.path + b"/" if folder.path else b""
-        caches, cache_paths = self._rules.caches, self._cache_paths
-        with os.scandir(folder.descriptor) as found:
-            for each in found:
-                name = encode(each.name)
-                path = prefix + name
-                if path in cache_paths:
-                    self.left_out.add(path)
-                    continue
-                if not each.is_dir(follow_symlinks=False):
-                    self._count(path)
-                    entries[path] = self._leaf(folder.descriptor, each)
-                    if name in caches:  # a link: seen, and taken out of what a contract sees
-                        self.left_out.add(path)
-                elif name in caches:
-                    self.left_out.add(path)
-                else:
-                    folder.below.append((name, False))
-
-    def _list_summary(self, folder: _Folder, summary: Summary) -> None:
-        with os.scandir(folder.descriptor) as listed:
-            # In the order of the names: so the digest needs no memory.
-            found = sorted(listed, key=_name)
-        is_git = summary.path.endswith(b".git")
-        start = len(summary.path) + 1
-        for each in found:
-            name = os.fsencode(each.name)
-            path = folder.path + b"/" + name
-            if path in self._cache_paths:
-                continue
-            is_folder = each.is_dir(follow_symlinks=False)
-            strange = is_git and folder.path == summary.path and not is_gits_own(name)
-            if is_git and is_aside(path[start:]):
-                self.left_out.add(path)
-            if is_git and path[start:] == ANNEXED and is_folder:
-                folder.below.append((name, False))
-                continue
-            if is_git and (GIT_READ.fullmatch(path, start) or strange):
-                if is_folder:
-                    folder.below.append((name, False))
-                else:
-                    self._count(path)
-                    self._entries[path] = self._leaf(folder.descriptor, each)
-                continue
-            rewritten = is_rewritten(folder.path, name)
-            if rewritten:
-                self.left_out.add(path)
-            if is_folder:
-                if rewritten:
-                    continue
-                folder.below.append((name, True))
-            else:
-                self._count(path)
-            summary.add(path[start:], _stat(folder.descriptor, name))
-
-    # -- what is no directory --------------------------------------------------------------------
-
-    def _leaf(self, folder: int, each: os.DirEntry[str]) -> Entry:
-        try:
-            if each.is_file(follow_symlinks=False):
-                return self._file(folder, each.name)
-            if each.is_symlink():
-                target = os.fsencode(os.readlink(each.name, dir_fd=folder))
-                return Entry(EntryType.LINK, 0o777, 0, target)
-            return _other(each.stat(follow_symlinks=False).st_mode)
-        except OSError as error:
-            return self._unread(folder, each.name, error)
-
-    def _file(self, folder: int, name: str) -> Entry:
-        descriptor = os.open(name, FILE, dir_fd=folder)
-        try:
-            found = os.fstat(descriptor)
-            mode = found.st_mode
-            if not stat.S_ISREG(mode):  # it was one when the directory was listed
-                return _other(mode)
-            size, content = file_digest(descriptor, found, self._spend)
-        finally:
-            os.close(descriptor)
-        mode &= 0o7777
-        return Entry(EntryType.FILE, self._modes.setdefault(mode, mode), size, content)
-
-    def _unread(self, folder: int, name: str | bytes, error: OSError) -> Entry:
-        """Return the entry of what could not be opened as what it seemed to be."""
-        if error.errno in _OURS:
-            raise _Enough(error.strerror or str(error)) from error
-        found = _stat(folder, name)
-        if found is None:
-            return _unreadable(0, error)
-        if error.errno in {errno.ELOOP, errno.ENOTDIR} and stat.S_ISLNK(found.st_mode):
-            try:
-                target = os.readlink(os.fsencode(name), dir_fd=folder)
-            except OSError as again:
-                return _unreadable(0, again)
-            return Entry(EntryType.LINK, 0o777, 0, target)
-        return _unreadable(stat.S_IMODE(found.st_mode), error)
-
-    # -- limits ----------------------------------------------------------------------------------
-
-    def _count(self, path: bytes) -> None:
-        self._left -= 1
-        self._path_bytes += len(path)
-        if self._left < 0:
-            raise _Enough(f"there are more than {self._rules.max_entries} entries")
-        if self._path_bytes > self._rules.max_path_bytes:
-            raise _Enough(f"all paths together have more than {self._rules.max_path_bytes} bytes")
-        if self._deadline is not None and time.monotonic() > self._deadline:
-            raise _Enough("the time was up")
-
-    def _spend_bytes(self, count: int) -> None:
-        self._bytes += count
-        if self._bytes > self._rules.max_bytes:
-            raise _Enough(f"all files together have more than {self._rules.max_bytes} bytes")
-        if self._deadline is not None and time.monotonic() > self._deadline:
-            raise _Enough("the time was up")
+def _digest(entries: Mapping[bytes, Entry], truncated: str | None) -> str:
+    digest = hashlib.sha256()
+    pack, letters = _HEAD.pack, _LETTERS
+    found = iter(entries.items())
+    while some := list(islice(found, _AT_ONCE)):
+        digest.update(
+            b"".join(
+                [
+                    pack(letters[kind], mode, len(path), len(content)) + path + content
+                    for path, (kind, mode, _, content) in some
+                    # Looking at a repository with git is enough to change it.
+                    if kind is not EntryType.SUMMARY or not _is_git(path)
+                ]
+            )
+        )
+    if truncated is not None:  # half a tree is never equal to a whole one
+        digest.update(b"truncated " + truncated.encode())
+    return digest.hexdigest()
 
 
-def _name(each: os.DirEntry[str]) -> str:
-    return each.name
+def _is_git(path: bytes) -> bool:
+    return path == b".git" or path.endswith(b"/.git")
 
 
-def _other(mode: int) -> Entry:
-    kind = _KINDS.get(stat.S_IFMT(mode), b"something else")
-    return Entry(EntryType.OTHER, stat.S_IMODE(mode), 0, kind)
+_AT_ONCE = 1000
+# The type's letter, the mode, and the lengths of path and content.
+_HEAD = struct.Struct(">cHII")
+_LETTERS = {kind: kind.value.encode() for kind in EntryType}
+_KINDS = {letter: kind for kind, letter in _LETTERS.items()}
 
 
-def _unreadable(mode: int, error: OSError) -> Entry:
-    name = errno.errorcode.get(error.errno or 0, "EIO")
-    return Entry(EntryType.UNREADABLE, mode, 0, name.encode())
+# -- changes -------------------------------------------------------------------------------------
 
 
-def _stat(folder: int, name: str | bytes) -> os.stat_result | None:
+class ChangeKind(enum.Enum):
+    """How an entry differs from what it was."""
+
+    ADDED = "added"
+    CHANGED = "changed"
+    REMOVED = "removed"
+
+
+class TreeChange(NamedTuple):
+    """One entry that is not as it was."""
+
+    path: str
+    """With surrogate escapes where the bytes are not UTF-8."""
+    kind: ChangeKind
+    before: Entry | None
+    after: Entry | None
+
+
+def changes(before: Manifest, after: Manifest) -> tuple[TreeChange, ...]:
+    """Return what differs between two trees, by path.
+
+    A directory whose only difference is what is in it is no change, nor is git's housekeeping.
+    """
+    found: list[TreeChange] = []
+    old, new = before.entries, after.entries
+    if old is new:
+        return ()
+    get = old.get
+    # Most often it is the same object: that is seen without looking into it.
+    for path, entry in [item for item in new.items() if get(item[0]) is not item[1]]:
+        was = get(path)
+        if was != entry and not is_housekeeping(path):
+            kind = ChangeKind.ADDED if was is None else ChangeKind.CHANGED
+            found.append(TreeChange(path_text(path), kind, was, entry))
+    found.extend(
+        TreeChange(path_text(path), ChangeKind.REMOVED, old[path], None)
+        for path in old.keys() - new.keys()
+        if not is_housekeeping(path)
+    )
+    return tuple(sorted(found, key=_path))
+
+
+# What git rewrites by itself, in the background too, beside what it makes programs run by: `gc`,
+# `repack` and `maintenance` write the first, `pack-refs` the second, `stash` the third.
+_HOUSEKEEPING = lazy_pattern(
+    r"(?:.*/)?\.git/(?:modules/.+/|worktrees/[^/]+/)?"
+    r"(?:info/(?:refs|rev-cache)(?:_[^/]{0,20})?|packed-refs\.new|index\.stash\.[0-9]+)",
+    re.DOTALL,
+)
+
+
+def is_housekeeping(path: bytes) -> bool:
+    """Say whether git rewrites a file of its folder by itself, so that a change of it is none."""
+    return b".git/" in path and _HOUSEKEEPING.fullmatch(path_text(path)) is not None
+
+
+def _path(change: TreeChange) -> str:
+    return change.path
+
+
+def path_text(path: bytes) -> str:
+    """Return a path as text; bytes that are not UTF-8 are escaped."""
+    return path.decode("utf-8", "surrogateescape")
+
+
+# -- as bytes ------------------------------------------------------------------------------------
+# "pbmf", the version, the SHA-256 of what follows; then the length of what is compressed, and that.
+
+_MAGIC = b"pbmf\x01"
+_SIZE = struct.Struct(">Q")
+_START = len(_MAGIC) + 32
+
+
+def encode(manifest: Manifest) -> bytes:
+    """Return a manifest as bytes, the same for the same manifest."""
+    packed, size = bytearray(_START + _SIZE.size), 0
+    compress = zlib.compressobj(1)
+    for some in _pieces(manifest):  # never all of them at once: that takes memory
+        size += len(some)
+        packed += compress.compress(some)
+    packed += compress.flush()
+    _SIZE.pack_into(packed, _START, size)
+    packed[:_START] = _MAGIC + hashlib.sha256(memoryview(packed)[_START:]).digest()
+    return bytes(packed)
+
+
+def _pieces(manifest: Manifest) -> Iterator[bytes]:
+    parts = [bytes.fromhex(manifest.digest)]
+    parts.extend(_texts([] if manifest.truncated is None else [manifest.truncated.encode()]))
+    parts.extend(_texts(sorted(manifest.tagged)))
+    parts.append(_SIZE.pack(len(manifest.entries)))
+    yield b"".join(parts)
+    found = iter(manifest.entries.items())
+    pack, number, letters = _HEAD.pack, _SIZE.pack, _LETTERS
+    while some := list(islice(found, _AT_ONCE)):
+        yield b"".join(
+            [
+                pack(letters[kind], mode, len(path), len(content)) + number(size) + path + content
+                for path, (kind, mode, size, content) in some
+            ]
+        )
+
+
+def decode(data: bytes) -> Manifest:
+    """Return the manifest; raise ValueError where a single bit is not as it was written."""
+    if not data.startswith(_MAGIC):
+        raise ValueError("this is no manifest of a known version")
+    body = memoryview(data)[_START:]
+    if hashlib.sha256(body).digest() != data[len(_MAGIC) : _START]:
+        raise ValueError("the manifest is damaged")
     try:
-        return os.stat(name, dir_fd=folder, follow_symlinks=False)
-    except OSError:
-        return None
+        (size,) = _SIZE.unpack_from(body)
+        plain = zlib.decompressobj().decompress(body[_SIZE.size :], size)
+        manifest = _decoded(_Reader(plain))
+    except (struct.error, zlib.error, KeyError, UnicodeDecodeError) as error:
+        raise ValueError(f"the manifest is damaged: {error}") from error
+    if _digest(manifest.entries, manifest.truncated) != manifest.digest:
+        raise ValueError("the manifest is damaged: its entries do not give its digest")
+    return manifest
 
 
-def _has(folder: int, name: bytes) -> bool:
-    found = _stat(folder, name)
-    return found is not None and stat.S_ISREG(found.st_mode)
+def _decoded(reader: _Reader) -> Manifest:
+    digest = reader.take(32).hex()
+    truncated = [text.decode() for text in reader.texts()]
+    tagged = frozenset(reader.texts())
+    entries = _Entries()
+    for _ in range(reader.number()):
+        letter, mode, path_length, content_length = _HEAD.unpack(reader.take(_HEAD.size))
+        size = reader.number()
+        path = reader.take(path_length)
+        entries[path] = Entry(_KINDS[letter], mode, size, reader.take(content_length))
+    if not reader.is_at_end():
+        raise ValueError("the manifest is damaged: there is more than its entries")
+    return Manifest(entries, digest, truncated[0] if truncated else None, tagged)
 
 
-def _is_tagged(folder: int) -> bool:
-    if not _has(folder, _TAG):
-        return False
-    try:
-        descriptor = os.open(_TAG, FILE, dir_fd=folder)
-    except OSError:
-        return False
-    try:
-        return os.read(descriptor, len(_SIGNATURE)) == _SIGNATURE
-    except OSError:
-        return False
-    finally:
-        os.close(descriptor)
+def _texts(texts: list[bytes]) -> Iterator[bytes]:
+    yield _SIZE.pack(len(texts))
+    for text in texts:
+        yield _SIZE.pack(len(text))
+        yield text
+
+
+class _Reader:
+    """Takes a text apart, piece by piece."""
+
+    def __init__(self, data: bytes) -> None:
+        self._data = data
+        self._at = 0
+
+    def take(self, length: int) -> bytes:
+        end = self._at + length
+        if end > len(self._data):
+            raise ValueError("the manifest is damaged: it is cut off")
+        piece = self._data[self._at : end]
+        self._at = end
+        return piece
+
+    def number(self) -> int:
+        (number,) = _SIZE.unpack(self.take(_SIZE.size))
+        return int(number)
+
+    def texts(self) -> list[bytes]:
+        return [self.take(self.number()) for _ in range(self.number())]
+
+    def is_at_end(self) -> bool:
+        return self._at == len(self._data)

@@ -6,10 +6,24 @@ import os
 import stat
 from collections.abc import Iterator
 from itertools import islice
+from typing import NamedTuple
 
-from planbound.engine.manifest import CACHES, SUMMARISED
-from planbound.ports.repository import Listing
-from planbound.workspace.tree import HARNESS
+from planbound.workspace.manifest import CACHES, SUMMARISED
+from planbound.workspace.root import HARNESS
+
+# -- the files of a workspace, as somebody who plans work in it gets to see them -----------------
+
+
+class Listing(NamedTuple):
+    """The names of files, seen from the root of the workspace."""
+
+    paths: tuple[str, ...]
+    left_out: bool = False
+    """Whether there are more."""
+
+
+# -- the files of a workspace, for somebody who plans work in it ---------------------------------
+
 
 MOST = 20_000
 """More names than a prompt can hold: what is shown is chosen among them."""

@@ -1,7 +1,7 @@
 """The process in the agent's cell that speaks the Agent Client Protocol with it.
 
 It reads a `Job` from its standard input, starts the agent as its child, and has one turn with it.
-What happens is printed, one object of JSON a line, see `telling`. The agent's own messages of
+What happens is printed, one object of JSON a line, see `transcript`. The agent's own messages of
 error go to the standard error that both share. It is a part of the agent as far as the harness is
 concerned: nothing that it says is believed about the work.
 """
@@ -12,8 +12,9 @@ import asyncio
 import contextlib
 import logging
 import os
+import shlex
 import sys
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator, Sequence
 from typing import TYPE_CHECKING, Any, NamedTuple, cast
 
 import acp
@@ -21,14 +22,276 @@ from acp import schema
 from pydantic import ValidationError
 
 from planbound import __version__
-from planbound.agents.acp.callbacks import CAPABILITIES, Callbacks
-from planbound.agents.acp.job import Job, read_job
-from planbound.agents.acp.metering import turn_usage
-from planbound.agents.acp.policy import Policy
-from planbound.agents.acp.telling import tell
+from planbound.agents.acp.transcript import Job, Permissions, call_usage, read_job, tell, turn_usage
 
 if TYPE_CHECKING:
     from asyncio.subprocess import Process
+
+
+# -- what an agent may have that asks: the answer to its requests for permission -----------------
+
+
+_PATH_KEYS = frozenset(
+    "path paths file files filepath filename absolutepath relativepath targetfile sourcepath"
+    " destinationpath oldpath newpath dir directory dirpath cwd workdir workingdirectory"
+    " notebookpath movepath".split()
+)
+_COMMAND_KEYS = frozenset("command commands cmd commandline script".split())
+_DEEPEST = 4
+
+
+class ToolPolicy(NamedTuple):
+    """What is allowed in a workspace."""
+
+    permissions: Permissions
+    workspace: str
+    """By its real path."""
+    protected: tuple[str, ...]
+    commands: tuple[str, ...] | None = None
+    """The programs that may be called; None: any."""
+
+    def objection(self, paths: Iterable[str]) -> str | None:
+        """Return why what names these paths is refused; None where it is allowed."""
+        if self.permissions is Permissions.ALLOW:
+            return None
+        if self.permissions is Permissions.REJECT:
+            return "everything is refused"
+        return next(filter(None, map(self.obstacle, paths)), None)
+
+    def forbidden(self, given: object, *, executes: bool) -> str | None:
+        """Return why the input of a tool is refused that runs a command; None where it is not.
+
+        What a role may call holds whatever `permissions` says.
+        """
+        if self.commands is None:
+            return None
+        from planbound.workspace.agents import command_objection  # noqa: PLC0415 - seldom
+
+        lines = list(commands_in(given))
+        if executes and not lines:
+            return "it does not say which command it runs"
+        return next(filter(None, (command_objection(line, self.commands) for line in lines)), None)
+
+    def obstacle(self, path: str) -> str | None:
+        """Return why a path is out of bounds; None where it is not."""
+        # What a link leads to counts, and not where it lies.
+        real = os.path.realpath(os.path.join(self.workspace, os.path.expanduser(path)))
+        if real != self.workspace and not real.startswith(self.workspace.rstrip("/") + "/"):
+            return f"`{path}` is outside the workspace"
+        inside = os.path.relpath(real, self.workspace)
+        for name in self.protected:
+            if inside == name or inside.startswith(f"{name}/"):
+                return f"`{name}` is protected"
+        return None
+
+
+def paths_in(value: object, depth: int = 0) -> Iterator[str]:
+    """Yield what the input of a tool names as a path, by the names of its fields."""
+    if depth > _DEEPEST:
+        return
+    if isinstance(value, dict):
+        for key, inner in value.items():
+            if _plain(str(key)) in _PATH_KEYS:
+                yield from _texts(inner)
+            if not isinstance(inner, str):
+                yield from paths_in(inner, depth + 1)
+    elif isinstance(value, list):
+        for inner in value:
+            yield from paths_in(inner, depth + 1)
+
+
+def commands_in(value: object) -> Iterator[str]:
+    """Yield the command lines that the input of a tool names, by the names of its fields."""
+    for key, inner in value.items() if isinstance(value, dict) else ():
+        if _plain(str(key)) in _COMMAND_KEYS:
+            if isinstance(inner, str) and inner.strip():
+                yield inner
+            elif isinstance(inner, list) and inner:
+                yield shlex.join(map(str, inner))
+
+
+def _plain(key: str) -> str:
+    return key.replace("_", "").replace("-", "").lower()
+
+
+def _texts(value: object) -> Iterator[str]:
+    for text in value if isinstance(value, list) else [value]:
+        if isinstance(text, str) and text:
+            yield text.removeprefix("file://")
+
+
+def chosen(kinds: Sequence[str], *, allow: bool) -> int | None:
+    """Return which option is taken, by the kinds of all; None where none of them fits."""
+    wanted = ("allow_once", "allow_always") if allow else ("reject_once", "reject_always")
+    return next((kinds.index(kind) for kind in wanted if kind in kinds), None)
+
+
+# -- the process in the agent's cell that speaks the Agent Client Protocol with it ---------------
+
+
+_LARGEST_FILE = 10 << 20
+_MOST_PATHS = 20
+CAPABILITIES = schema.ClientCapabilities(
+    fs=schema.FileSystemCapabilities(read_text_file=True, write_text_file=True), terminal=False
+)
+"""Files of the workspace are read and written for an agent; it runs its commands by itself."""
+
+
+class Callbacks:
+    """The side of the connection that the agent talks to."""
+
+    def __init__(self, policy: ToolPolicy) -> None:
+        self.policy = policy
+        self.is_heard = False
+        """Whether what comes is about this turn: a session that is loaded tells of the past."""
+        self._message: str | None = None
+        self._speaks = False
+
+    # -- what the agent tells ------------------------------------------------------------------
+
+    async def session_update(self, session_id: str, update: Any, **_: Any) -> None:  # noqa: ARG002 - there is one
+        """Pass on what the agent tells."""
+        if isinstance(update, schema.UsageUpdate):
+            cost = update.cost
+            tell(
+                "context",
+                used=update.used,
+                cost=None if cost is None else cost.amount,
+                currency=None if cost is None else cost.currency,
+            )
+        if not self.is_heard:
+            return
+        if (usage := call_usage(update)) is not None:
+            tell("call", **usage)
+        if isinstance(update, schema.AgentMessageChunk):
+            self._said(update)
+            return
+        if isinstance(update, schema.ToolCallStart | schema.ToolCallProgress):
+            self._speaks = False
+            tell("tool", **_call(update))
+        elif isinstance(update, schema.AgentPlanUpdate):
+            self._speaks = False
+            tell("plan", entries=[[entry.status, entry.content] for entry in update.entries])
+
+    def _said(self, chunk: schema.AgentMessageChunk) -> None:
+        if not isinstance(chunk.content, schema.TextContentBlock) or not chunk.content.text:
+            return
+        # A message ends where another begins, or something is done.
+        begins = not self._speaks or chunk.message_id != self._message
+        self._speaks, self._message = True, chunk.message_id
+        tell("said", text=chunk.content.text, begins=begins)
+
+    # -- what the agent asks for ---------------------------------------------------------------
+
+    async def request_permission(
+        self,
+        session_id: str,  # noqa: ARG002 - there is one
+        tool_call: schema.ToolCallUpdate,
+        options: list[schema.PermissionOption],
+        **_: Any,
+    ) -> schema.RequestPermissionResponse:
+        """Answer by the policy, for this once."""
+        self._speaks = False
+        call = _call(tool_call)
+        executes = tool_call.kind == "execute"
+        why = self.policy.forbidden(tool_call.raw_input, executes=executes)
+        why = why or self.policy.objection(_paths(tool_call))
+        place = chosen([option.kind for option in options], allow=why is None)
+        if place is None and why is None:
+            why = "there is no way to allow it"
+            place = chosen([option.kind for option in options], allow=False)
+        tell("permission", **call, allowed=why is None, why=why)
+        if place is None:
+            outcome: Any = schema.DeniedOutcome(outcome="cancelled")
+        else:
+            option = options[place].option_id
+            outcome = schema.AllowedOutcome(outcome="selected", option_id=option)
+        return schema.RequestPermissionResponse(outcome=outcome)
+
+    async def read_text_file(
+        self,
+        session_id: str,  # noqa: ARG002 - there is one
+        path: str,
+        line: int | None = None,
+        limit: int | None = None,
+        **_: Any,
+    ) -> schema.ReadTextFileResponse:
+        """Read a file of the workspace, or some lines of it."""
+        text = _read(self._inside(path), path)
+        if line is not None or limit is not None:
+            first = max(1, line or 1) - 1
+            lines = text.splitlines(keepends=True)
+            text = "".join(lines[first : None if limit is None else first + limit])
+        return schema.ReadTextFileResponse(content=text)
+
+    async def write_text_file(
+        self,
+        session_id: str,  # noqa: ARG002 - there is one
+        path: str,
+        content: str,
+        **_: Any,
+    ) -> schema.WriteTextFileResponse:
+        """Write a file of the workspace, where the policy allows it."""
+        self._speaks = False
+        if (why := self.policy.objection([path])) is not None:
+            tell("permission", title=None, kind="edit", paths=[path], allowed=False, why=why)
+            raise acp.RequestError.invalid_params({"details": f"refused: {why}"})
+        _write(self._inside(path), content)
+        return schema.WriteTextFileResponse()
+
+    def _inside(self, path: str) -> str:
+        real = os.path.realpath(os.path.join(self.policy.workspace, path))
+        if not real.startswith(self.policy.workspace.rstrip("/") + "/"):
+            raise acp.RequestError.invalid_params({"details": f"`{path}` is outside the workspace"})
+        return real
+
+
+def _read(place: str, path: str) -> str:
+    try:
+        with open(place, encoding="utf-8", errors="replace", newline="") as file:
+            return file.read(_LARGEST_FILE)
+    except FileNotFoundError:
+        raise acp.RequestError.resource_not_found(path) from None
+    except OSError as error:
+        raise acp.RequestError.invalid_params({"details": str(error)}) from None
+
+
+def _write(place: str, content: str) -> None:
+    try:
+        os.makedirs(os.path.dirname(place), exist_ok=True)
+        with open(place, "w", encoding="utf-8", newline="") as file:
+            file.write(content)
+    except OSError as error:
+        raise acp.RequestError.invalid_params({"details": str(error)}) from None
+
+
+def _call(call: schema.ToolCall | schema.ToolCallUpdate) -> dict[str, Any]:
+    return {
+        "id": call.tool_call_id,
+        "title": call.title,
+        "kind": call.kind,
+        "status": call.status,
+        "paths": list(dict.fromkeys(_paths(call)))[:_MOST_PATHS],
+        "command": _command(call.raw_input),
+    }
+
+
+def _paths(call: schema.ToolCall | schema.ToolCallUpdate) -> Iterable[str]:
+    for place in call.locations or ():
+        yield place.path
+    for content in call.content or ():
+        if isinstance(content, schema.FileEditToolCallContent):
+            yield content.path
+    yield from paths_in(call.raw_input)
+
+
+def _command(given: object) -> str | None:
+    """Return the command line of a tool that runs one."""
+    found = given.get("command", given.get("cmd")) if isinstance(given, dict) else None
+    if isinstance(found, list):
+        found = " ".join(map(str, found))
+    return found if isinstance(found, str) else None
+
 
 _AUTHENTICATION_REQUIRED, _INVALID_PARAMS = -32000, -32602
 _LARGEST_MESSAGE = 50 << 20
@@ -200,7 +463,7 @@ class _Log(logging.Handler):
 
 
 async def _run(job: Job, workspace: str, log: _Log) -> int:
-    callbacks = Callbacks(Policy(job.permissions, workspace, job.protected, job.commands))
+    callbacks = Callbacks(ToolPolicy(job.permissions, workspace, job.protected, job.commands))
     ended: Trouble | None = None
     # Taking leave of an agent that is gone already fails in many ways, all of no interest.
     with contextlib.suppress(OSError, RuntimeError):

@@ -2,16 +2,34 @@
 
 from __future__ import annotations
 
+import enum
+import json
+import sys
 from decimal import Decimal
-from typing import Any
+from typing import Any, NamedTuple
 
-from planbound.agents.acp.telling import KEY
+from planbound.agents.agent import Usage
 from planbound.agents.cli import Tokens, Transcript
-from planbound.agents.fields import dollars, number, text
-from planbound.engine.judging.outcome import Outcome
-from planbound.engine.recovery.output import find_sign
+from planbound.agents.output import dollars, find_sign, number, text
+from planbound.cells.cell import Outcome
 from planbound.plan.model import Stream
-from planbound.ports.agent import Usage
+
+# -- the lines that the client prints, and that the transcript reads -----------------------------
+
+
+KEY = "acp"
+"""The field of a line that says what it tells of."""
+
+
+def tell(what: str, /, **fields: object) -> None:
+    """Print a line. What cannot be said in JSON is said in words."""
+    line = json.dumps({KEY: what, **fields}, default=str)
+    sys.stdout.write(f"{line}\n")
+    sys.stdout.flush()
+
+
+# -- what the harness makes of the lines of the client -------------------------------------------
+
 
 _STOPS = {
     "max_tokens": "max-tokens: the model reached the limit of its answer",
@@ -207,3 +225,98 @@ def _doing(event: dict[str, Any]) -> str:
     if kind in _VERBS and place:
         return f"{_VERBS[kind]} {place}"
     return title
+
+
+# -- what agents tell about the tokens that they use: in the protocol's own fields or beside them
+
+
+_METER_NAMES = {
+    "total": ("totalTokens", "total_tokens"),
+    "input": ("inputTokens", "input_tokens"),
+    "output": ("outputTokens", "output_tokens"),
+    "cached": ("cachedReadTokens", "cached_tokens"),
+}
+
+
+def turn_usage(ended: Any) -> dict[str, int] | None:
+    """Return what a turn used, by the answer to its prompt; None where it does not say."""
+    if ended.usage is not None:
+        return _counts(ended.usage.model_dump(by_alias=True))
+    # Gemini CLI.
+    quota = _inner(ended.field_meta, "quota")
+    return _counts(_inner(quota, "token_count"))
+
+
+def call_usage(update: Any) -> dict[str, int] | None:
+    """Return what one call of the model used; None where an update does not say."""
+    # Qwen Code.
+    return _counts(_inner(update.field_meta, "usage"))
+
+
+def _inner(value: object, key: str) -> object:
+    return value.get(key) if isinstance(value, dict) else None
+
+
+def _counts(given: object) -> dict[str, int] | None:
+    if not isinstance(given, dict):
+        return None
+    found = {}
+    for name, spellings in _METER_NAMES.items():
+        value = next((given[each] for each in spellings if each in given), None)
+        if isinstance(value, int):
+            found[name] = value
+    return found or None
+
+
+# -- what the client in the cell is told: one object of JSON on its standard input ---------------
+
+
+class Permissions(enum.Enum):
+    """How the requests of an agent for permission are answered."""
+
+    POLICY = "policy"
+    """What stays in the workspace is allowed, and what names a place elsewhere is refused."""
+    ALLOW = "allow"
+    REJECT = "reject"
+
+
+class Job(NamedTuple):
+    """One turn of an agent."""
+
+    command: tuple[str, ...]
+    """The agent; the first word is the path of its program."""
+    prompt: str
+    """What it is told in a new session."""
+    follow_up: str = ""
+    """What it is told in the session that is gone on with."""
+    session: str | None = None
+    """The session to go on with, where the agent can."""
+    model: str | None = None
+    mode: str | None = None
+    """The agent's name for the mode that it works in; None: its usual one."""
+    authentication: str | None = None
+    """The agent's name for the way to log in that is chosen; None: it is logged in already."""
+    permissions: Permissions = Permissions.POLICY
+    protected: tuple[str, ...] = ()
+    """What in the workspace is not written to, seen from there."""
+    commands: tuple[str, ...] | None = None
+    """The programs that may be called; None: any."""
+
+    def to_json(self) -> bytes:
+        """Return it for the client's standard input."""
+        fields = {**self._asdict(), "permissions": self.permissions.value}
+        return json.dumps(fields).encode("ascii")
+
+
+def read_job(text: bytes) -> Job:
+    """Return a job as `to_json` wrote it."""
+    fields = json.loads(text)
+    return Job(
+        **{
+            **fields,
+            "command": tuple(fields["command"]),
+            "protected": tuple(fields["protected"]),
+            "commands": None if fields["commands"] is None else tuple(fields["commands"]),
+            "permissions": Permissions(fields["permissions"]),
+        }
+    )

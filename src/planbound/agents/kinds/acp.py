@@ -10,17 +10,16 @@ import os
 import sys
 from collections.abc import Mapping
 
-from planbound.agents.acp.job import Job, Permissions
-from planbound.agents.acp.transcript import AcpTranscript
-from planbound.agents.cli import Call, refuse_options, with_cut_off
+from planbound.agents.acp.transcript import AcpTranscript, Job, Permissions
+from planbound.agents.agent import Assignment, Usage, Worked
+from planbound.agents.cli import CliCall, PrintedLines, refuse_options, with_cut_off
+from planbound.agents.control import ALWAYS
 from planbound.agents.kind import Kind
-from planbound.agents.program import Murmur, Program, not_installed, surroundings
-from planbound.engine.agents import AgentRules
-from planbound.engine.judging.outcome import Ending, Outcome
+from planbound.agents.program import Program, not_installed, surroundings
+from planbound.cells.cell import CommandEnding, Outcome
 from planbound.errors import ConfigurationError
 from planbound.plan.model import Stream
-from planbound.ports.agent import Assignment, Usage, Worked
-from planbound.usecases.confine import ALWAYS
+from planbound.workspace.agents import AgentRules
 
 _MODULES = ("acp",)
 _PACKAGES = os.path.dirname(
@@ -92,7 +91,7 @@ class AcpAgent:
         )
 
     def _transcript(self, assignment: Assignment) -> AcpTranscript:
-        call = Call(
+        call = CliCall(
             rules=self.rules,
             prompt=assignment.prompt,
             session=assignment.session,
@@ -101,7 +100,7 @@ class AcpAgent:
             seconds=assignment.seconds,
         )
         transcript = AcpTranscript(call, assignment.note)
-        transcript.murmur = Murmur(assignment.printed)
+        transcript.printed = PrintedLines(assignment.printed)
         return transcript
 
     def _launch(self, assignment: Assignment, job: Job, transcript: AcpTranscript) -> Outcome:
@@ -121,9 +120,7 @@ class AcpAgent:
             ),
             hear=hear,
         )
-        if dispatch.home is None:
-            dispatch = dispatch._replace(kept_home=assignment.home())
-        return assignment.launch(dispatch)
+        return assignment.launch(dispatch._replace(kept_home=assignment.home()))
 
 
 def _choice(rules: AgentRules, option: str, *known: str) -> str:
@@ -154,7 +151,7 @@ def _package_missing() -> Worked | None:
     if all(find_spec(module) is not None for module in _MODULES):
         return None
     reason = "the package `agent-client-protocol` is not installed: install `planbound[acp]`"
-    return Worked(Outcome(Ending.NOT_STARTED, reason=reason), error="not-installed")
+    return Worked(Outcome(CommandEnding.NOT_STARTED, reason=reason), error="not-installed")
 
 
 KIND = Kind(

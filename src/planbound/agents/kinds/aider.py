@@ -6,15 +6,14 @@ import os
 from collections.abc import Callable, Mapping
 from typing import Any
 
-from planbound.agents.cli import Call, CliAgent, Start, Tokens, Transcript, refuse_options
-from planbound.agents.fields import count, dollars, inner
+from planbound.agents.cli import CliAgent, CliCall, Start, Tokens, Transcript, refuse_options
 from planbound.agents.kind import Kind
-from planbound.agents.litellm import QUIET, key_of, model_of, server_of
-from planbound.agents.service_error import service_error
-from planbound.engine.agents import AgentRules, Home
-from planbound.engine.judging.outcome import Outcome
+from planbound.agents.output import count, dollars, inner, service_error
+from planbound.agents.stream import QUIET, key_of, model_of, server_of
+from planbound.cells.cell import Outcome
 from planbound.plan.model import Stream
-from planbound.source.pattern import lazy_pattern
+from planbound.source import lazy_pattern
+from planbound.workspace.agents import AgentRules
 
 # Variables, not words: what the user's `command` says wins over them.
 _SETTINGS = {
@@ -45,13 +44,22 @@ _APPLIED = "Applied edit to "
 _LIMIT = "has hit a token limit!"
 _MOST = 5000
 
+_IDENTITY = {
+    "GIT_CONFIG_COUNT": "2",
+    "GIT_CONFIG_KEY_0": "user.name",
+    "GIT_CONFIG_VALUE_0": "aider",
+    "GIT_CONFIG_KEY_1": "user.email",
+    "GIT_CONFIG_VALUE_1": "aider@localhost",
+}
+"""A name for git, without which aider writes one into the repository."""
+
 
 class Aider:
     """How aider is called: the prompt on stdin, yes to every question, no commits."""
 
     program = ("aider",)
 
-    def start(self, call: Call) -> Start:
+    def start(self, call: CliCall) -> Start:
         """Return how it is started; there is no session to go on with."""
         model = model_of(call)
         words = (
@@ -63,12 +71,12 @@ class Aider:
         )
         return Start(
             words,
-            {**QUIET, **_SETTINGS, **_identity(call), **server_of(call)},
+            {**QUIET, **_SETTINGS, **_IDENTITY, **server_of(call)},
             stdin=call.prompt.encode("utf-8", "replace"),
             aliases=key_of(call),
         )
 
-    def transcript(self, call: Call, note: Callable[[str], None]) -> Transcript:
+    def transcript(self, call: CliCall, note: Callable[[str], None]) -> Transcript:
         """Return what reads its output."""
         return AiderTranscript(call, note)
 
@@ -79,23 +87,10 @@ def _is_repository(workspace: str) -> bool:
     return os.path.isfile(place) or os.path.isfile(os.path.join(place, "HEAD"))
 
 
-def _identity(call: Call) -> dict[str, str]:
-    """Return a name for git, without which aider writes one into the repository."""
-    if call.rules.home is Home.PASS:
-        return {}
-    return {
-        "GIT_CONFIG_COUNT": "2",
-        "GIT_CONFIG_KEY_0": "user.name",
-        "GIT_CONFIG_VALUE_0": "aider",
-        "GIT_CONFIG_KEY_1": "user.email",
-        "GIT_CONFIG_VALUE_1": "aider@localhost",
-    }
-
-
 class AiderTranscript(Transcript):
     """What aider tells. It ends with exit code 0 also where its model could not be reached."""
 
-    def __init__(self, call: Call, note: Callable[[str], None]) -> None:
+    def __init__(self, call: CliCall, note: Callable[[str], None]) -> None:
         super().__init__(call, note)
         self._reply: list[str] | None = None
         """What it says since it began to ask its model; None: it has not."""
@@ -126,7 +121,7 @@ class AiderTranscript(Transcript):
             self.note(f"edits {line.removeprefix(_APPLIED)}")
         elif self._reply is not None and len(self._reply) < _MOST:
             self._reply.append(line)
-            self.murmur.hear(line)
+            self.printed.add(line)
 
     def end(self, outcome: Outcome) -> None:
         """Take the last of its words."""
@@ -162,4 +157,12 @@ KIND = Kind(
     _make,
     command=Aider.program,
     credentials=("OPENAI_API_KEY", "ANTHROPIC_API_KEY", "OPENROUTER_API_KEY", "GEMINI_API_KEY"),
+    logins=(".aider.conf.yml", ".aider.model.settings.yml", ".aider"),
+    hosts=(
+        "api.openai.com:443",
+        "api.anthropic.com:443",
+        "generativelanguage.googleapis.com:443",
+        "api.deepseek.com:443",
+        "openrouter.ai:443",
+    ),
 )

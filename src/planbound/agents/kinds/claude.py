@@ -4,10 +4,10 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping
 
-from planbound.agents.claude_stream import ClaudeTranscript
-from planbound.agents.cli import Call, CliAgent, Start, Transcript, refuse_options
+from planbound.agents.cli import CliAgent, CliCall, Start, Transcript, refuse_options
 from planbound.agents.kind import Kind
-from planbound.engine.agents import AgentRules
+from planbound.agents.stream import ClaudeTranscript
+from planbound.workspace.agents import AgentRules
 
 _QUIET = {
     # It refuses to work without asking where it is root, unless it is told of the cell.
@@ -25,7 +25,7 @@ class Claude:
 
     program = ("claude",)
 
-    def start(self, call: Call) -> Start:
+    def start(self, call: CliCall) -> Start:
         """Return how it is started; `--resume` goes on with a session."""
         rules = call.rules
         words = (
@@ -44,7 +44,7 @@ class Claude:
             environment["ANTHROPIC_BASE_URL"] = rules.base_url
         return Start(words, environment, stdin=call.prompt.encode("utf-8", "replace"))
 
-    def transcript(self, call: Call, note: Callable[[str], None]) -> Transcript:
+    def transcript(self, call: CliCall, note: Callable[[str], None]) -> Transcript:
         """Return what reads its events."""
         return ClaudeTranscript(call, note)
 
@@ -60,4 +60,11 @@ KIND = Kind(
     _make,
     command=Claude.program,
     credentials=("ANTHROPIC_API_KEY", "CLAUDE_CODE_OAUTH_TOKEN"),
+    logins=(".claude", ".claude.json"),
+    hosts=(
+        "api.anthropic.com:443",
+        "console.anthropic.com:443",
+        "claude.ai:443",
+        "platform.claude.com:443",
+    ),
 )

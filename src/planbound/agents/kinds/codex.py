@@ -6,12 +6,20 @@ import json
 from collections.abc import Callable, Mapping
 from typing import Any
 
-from planbound.agents.activity import shown, without_shell
-from planbound.agents.cli import Call, CliAgent, Start, Tokens, Transcript, refuse_options
-from planbound.agents.fields import count, inner, number, objects, session_name, text
+from planbound.agents.cli import CliAgent, CliCall, Start, Tokens, Transcript, refuse_options
 from planbound.agents.kind import Kind
-from planbound.agents.service_error import service_error
-from planbound.engine.agents import AgentRules
+from planbound.agents.output import (
+    count,
+    inner,
+    number,
+    objects,
+    service_error,
+    session_name,
+    shown,
+    text,
+    without_shell,
+)
+from planbound.workspace.agents import AgentRules
 
 _PROVIDER = "planbound"
 
@@ -21,7 +29,7 @@ class Codex:
 
     program = ("codex",)
 
-    def start(self, call: Call) -> Start:
+    def start(self, call: CliCall) -> Start:
         """Return how it is started; `exec resume` goes on with a thread."""
         rules = call.rules
         thread = () if call.session is None else ("resume", call.session)
@@ -39,7 +47,7 @@ class Codex:
         )
         return Start(words, stdin=call.prompt.encode("utf-8", "replace"))
 
-    def transcript(self, call: Call, note: Callable[[str], None]) -> Transcript:
+    def transcript(self, call: CliCall, note: Callable[[str], None]) -> Transcript:
         """Return what reads its events."""
         return CodexTranscript(call, note)
 
@@ -63,7 +71,7 @@ def _provider(url: str, credential: str | None) -> tuple[str, ...]:
 class CodexTranscript(Transcript):
     """What Codex tells. Its usage counts all of the thread, also what was before a resume."""
 
-    def __init__(self, call: Call, note: Callable[[str], None]) -> None:
+    def __init__(self, call: CliCall, note: Callable[[str], None]) -> None:
         super().__init__(call, note)
         self.is_cumulative = True
 
@@ -129,4 +137,6 @@ KIND = Kind(
     _make,
     command=Codex.program,
     credentials=("OPENAI_API_KEY", "CODEX_API_KEY"),
+    logins=(".codex",),
+    hosts=("api.openai.com:443", "chatgpt.com:443", "auth.openai.com:443"),
 )

@@ -8,12 +8,13 @@ import os
 from collections.abc import Callable, Iterator, Mapping
 from decimal import Decimal
 
+from planbound.agents.agent import Assignment, Usage, Worked
+from planbound.agents.cli import PrintedLines
 from planbound.agents.kind import Kind
-from planbound.agents.program import Murmur, Program, not_installed
-from planbound.engine.agents import AgentRules
+from planbound.agents.program import Program, not_installed
 from planbound.errors import ConfigurationError
 from planbound.plan.model import Stream
-from planbound.ports.agent import Assignment, Usage, Worked
+from planbound.workspace.agents import AgentRules
 
 USAGE = b"planbound-usage:"
 """How a line begins with which a program says what it used: `planbound-usage: {"tokens": 12}`."""
@@ -125,12 +126,13 @@ class _Meter:
 
     def __init__(self, printed: Callable[[str], None]) -> None:
         self.usage = Usage()
-        self._murmur = Murmur(printed)
+        # What floods one stream hides nothing of the other.
+        self._printed = {stream: PrintedLines(printed) for stream in Stream}
 
-    def hear(self, _: Stream, line: bytes) -> Usage | None:
+    def hear(self, stream: Stream, line: bytes) -> Usage | None:
         """Take a line of output."""
         if (said := read_usage(line)) is None:
-            self._murmur.hear(line[:_MAX_LINE].decode("utf-8", "replace"))
+            self._printed[stream].add(line[:_MAX_LINE].decode("utf-8", "replace"))
             return None
         self.usage = said
         return said

@@ -6,14 +6,20 @@ import json
 from collections.abc import Callable, Mapping
 from typing import Any
 
-from planbound.agents.activity import activity
-from planbound.agents.cli import Call, CliAgent, Start, Tokens, Transcript, refuse_options
-from planbound.agents.fields import count, inner, number, session_name, text
+from planbound.agents.cli import CliAgent, CliCall, Start, Tokens, Transcript, refuse_options
 from planbound.agents.kind import Kind
-from planbound.agents.service_error import service_error
-from planbound.engine.agents import AgentRules
-from planbound.engine.judging.outcome import Ending, Outcome
+from planbound.agents.output import (
+    activity,
+    count,
+    inner,
+    number,
+    service_error,
+    session_name,
+    text,
+)
+from planbound.cells.cell import CommandEnding, Outcome
 from planbound.plan.model import Stream
+from planbound.workspace.agents import AgentRules
 
 _KEY = "GEMINI_API_KEY"
 _SETTINGS = ".gemini/settings.json"
@@ -40,7 +46,7 @@ class Gemini:
 
     program = ("gemini",)
 
-    def start(self, call: Call) -> Start:
+    def start(self, call: CliCall) -> Start:
         """Return how it is started; `--resume` goes on with a session."""
         rules = call.rules
         words = (
@@ -70,7 +76,7 @@ class Gemini:
             aliases={_KEY: call.credential} if rules.base_url and call.credential else {},
         )
 
-    def transcript(self, call: Call, note: Callable[[str], None]) -> Transcript:
+    def transcript(self, call: CliCall, note: Callable[[str], None]) -> Transcript:
         """Return what reads its events."""
         return GeminiTranscript(call, note)
 
@@ -78,7 +84,7 @@ class Gemini:
 class GeminiTranscript(Transcript):
     """What Gemini CLI tells. Its words come in pieces."""
 
-    def __init__(self, call: Call, note: Callable[[str], None]) -> None:
+    def __init__(self, call: CliCall, note: Callable[[str], None]) -> None:
         super().__init__(call, note)
         self._pieces: list[str] = []
 
@@ -131,7 +137,7 @@ class GeminiTranscript(Transcript):
     def end(self, outcome: Outcome) -> None:
         """Take its exit code, where it said nothing else of an error."""
         self._spoken()
-        if outcome.ending is Ending.EXITED and self.error is None:
+        if outcome.ending is CommandEnding.EXITED and self.error is None:
             self.error = _EXITS.get(outcome.exit_code or 0)
             is_unset = "environment variable" in outcome.stderr.text()
             if outcome.exit_code == 41 and is_unset:
@@ -159,4 +165,11 @@ KIND = Kind(
     _make,
     command=Gemini.program,
     credentials=(_KEY, "GOOGLE_API_KEY"),
+    logins=(".gemini",),
+    hosts=(
+        "generativelanguage.googleapis.com:443",
+        "cloudcode-pa.googleapis.com:443",
+        "oauth2.googleapis.com:443",
+        "*.aiplatform.googleapis.com:443",
+    ),
 )

@@ -6,14 +6,12 @@ from collections.abc import Callable, Mapping
 from typing import Any
 from urllib.parse import urlsplit
 
-from planbound.agents.activity import activity
-from planbound.agents.cli import Call, CliAgent, Start, Tokens, Transcript, refuse_options
-from planbound.agents.fields import count, inner, number, objects, text
+from planbound.agents.cli import CliAgent, CliCall, Start, Tokens, Transcript, refuse_options
 from planbound.agents.kind import Kind
-from planbound.agents.service_error import service_error
-from planbound.engine.agents import AgentRules
-from planbound.engine.judging.outcome import Outcome
+from planbound.agents.output import activity, count, inner, number, objects, service_error, text
+from planbound.cells.cell import Outcome
 from planbound.plan.model import Stream
+from planbound.workspace.agents import AgentRules
 
 _KEY = "OPENAI_API_KEY"
 _QUIET = {
@@ -38,7 +36,7 @@ class Goose:
 
     program = ("goose",)
 
-    def start(self, call: Call) -> Start:
+    def start(self, call: CliCall) -> Start:
         """Return how it is started; `--resume` goes on with a named session."""
         rules, environment = call.rules, dict(_QUIET)
         provider = rules.options.get("provider")
@@ -67,12 +65,12 @@ class Goose:
             aliases={_KEY: call.credential} if rules.base_url and call.credential else {},
         )
 
-    def transcript(self, call: Call, note: Callable[[str], None]) -> Transcript:
+    def transcript(self, call: CliCall, note: Callable[[str], None]) -> Transcript:
         """Return what reads its events."""
         return GooseTranscript(call, note)
 
 
-def _name(call: Call) -> str:
+def _name(call: CliCall) -> str:
     return f"planbound-{call.fresh}"
 
 
@@ -89,7 +87,7 @@ def _server(url: str) -> dict[str, str]:
 class GooseTranscript(Transcript):
     """What goose tells. Its words come in pieces, its usage is that of the whole session."""
 
-    def __init__(self, call: Call, note: Callable[[str], None]) -> None:
+    def __init__(self, call: CliCall, note: Callable[[str], None]) -> None:
         super().__init__(call, note)
         self.is_cumulative = True
         self._speaking: object = None
@@ -178,4 +176,11 @@ KIND = Kind(
     _make,
     command=Goose.program,
     credentials=(_KEY, "ANTHROPIC_API_KEY", "GOOGLE_API_KEY", "OPENROUTER_API_KEY"),
+    logins=(".config/goose", ".local/share/goose", ".local/state/goose"),
+    hosts=(
+        "api.openai.com:443",
+        "api.anthropic.com:443",
+        "generativelanguage.googleapis.com:443",
+        "openrouter.ai:443",
+    ),
 )

@@ -7,16 +7,15 @@ import os
 from collections.abc import Callable, Mapping
 from typing import Any
 
-from planbound.agents.cli import Call, CliAgent, Start, Tokens, Transcript, refuse_options
-from planbound.agents.fields import count, dollars, inner, number, objects, text
-from planbound.agents.kept_home import read_object, remove
+from planbound.agents.cli import CliAgent, CliCall, Start, Tokens, Transcript, refuse_options
 from planbound.agents.kind import Kind
-from planbound.agents.litellm import QUIET, key_of, model_of, server_of
-from planbound.agents.service_error import service_error
-from planbound.engine.agents import AgentRules, Home
-from planbound.engine.judging.outcome import Outcome
+from planbound.agents.output import count, dollars, inner, number, objects, service_error, text
+from planbound.agents.program import read_object, remove
+from planbound.agents.stream import QUIET, key_of, model_of, server_of
+from planbound.cells.cell import Outcome
 from planbound.plan.model import Stream
-from planbound.source.pattern import lazy_pattern
+from planbound.source import lazy_pattern
+from planbound.workspace.agents import AgentRules, Home
 
 _SETTINGS = {
     "MSWEA_CONFIGURED": "true",
@@ -38,7 +37,7 @@ class Mini:
 
     program = ("mini",)
 
-    def start(self, call: Call) -> Start:
+    def start(self, call: CliCall) -> Start:
         """Return how it is started; there is no session to go on with."""
         rules, model = call.rules, model_of(call)
         # With a configuration of the user's, its own is not used.
@@ -66,7 +65,7 @@ class Mini:
             aliases=key_of(call),
         )
 
-    def transcript(self, call: Call, note: Callable[[str], None]) -> Transcript:
+    def transcript(self, call: CliCall, note: Callable[[str], None]) -> Transcript:
         """Return what reads its output."""
         return MiniTranscript(call, note)
 
@@ -81,7 +80,7 @@ def _yaml(value: object) -> bytes:
     return escaped.encode("utf-8", "replace")
 
 
-def _trajectory(call: Call) -> str:
+def _trajectory(call: CliCall) -> str:
     """Return where in the home it writes what it did; in the user's, where nobody else does."""
     is_passed = call.rules.home is Home.PASS
     name = f"planbound-{call.fresh}" if is_passed else "last_mini_run"
@@ -91,7 +90,7 @@ def _trajectory(call: Call) -> str:
 class MiniTranscript(Transcript):
     """What mini did. Its output repeats the prompt, so no word of that is taken for its own."""
 
-    def __init__(self, call: Call, note: Callable[[str], None]) -> None:
+    def __init__(self, call: CliCall, note: Callable[[str], None]) -> None:
         super().__init__(call, note)
         self.path = _trajectory(call)
         self._seen = 0
@@ -120,7 +119,10 @@ class MiniTranscript(Transcript):
             remove(self.call.home, self.path)
 
     def _look(self) -> dict[str, Any]:
-        trajectory = read_object(self.call.home, self.path)
+        # In the user's home only where it has its log-in there.
+        trajectory = read_object(self.call.home, self.path) or read_object(
+            self.call.kept_home, self.path
+        )
         messages = objects(trajectory.get("messages"))
         for message in messages[self._seen :]:
             extra = inner(message.get("extra"))
@@ -160,4 +162,11 @@ KIND = Kind(
     _make,
     command=Mini.program,
     credentials=("OPENAI_API_KEY", "ANTHROPIC_API_KEY", "OPENROUTER_API_KEY", "GEMINI_API_KEY"),
+    logins=(".config/mini-swe-agent",),
+    hosts=(
+        "api.openai.com:443",
+        "api.anthropic.com:443",
+        "generativelanguage.googleapis.com:443",
+        "openrouter.ai:443",
+    ),
 )

@@ -8,14 +8,14 @@ from __future__ import annotations
 import time
 from collections.abc import Mapping
 
+from planbound.agents.agent import Assignment, Worked
 from planbound.agents.kind import Kind
 from planbound.agents.model.options import APIS, read_options
+from planbound.agents.probe import ProbeResult
 from planbound.agents.program import Program
-from planbound.engine.agents import AgentRules
-from planbound.engine.judging.outcome import Ending, Outcome
-from planbound.ports.agent import Assignment, Worked
-from planbound.usecases.extras import install_extra
-from planbound.usecases.probe import Finding
+from planbound.cells.cell import CommandEnding, Outcome
+from planbound.disk.extras import install_extra
+from planbound.workspace.agents import AgentRules
 
 EXTRA = "model"
 _LIBRARY = "pydantic_ai"
@@ -47,17 +47,18 @@ class ModelAgent:
         if find_spec(_LIBRARY) is None:
             return _not_installed(f"`{_LIBRARY}` is not installed: `{install_extra(EXTRA)}`")
         # The library takes seconds to import.
-        from planbound.agents.model import loop, service  # noqa: PLC0415 - start-up
+        from planbound.agents.model import service  # noqa: PLC0415 - start-up
+        from planbound.agents.model.attempt import ModelAttempt  # noqa: PLC0415
 
         environment = self.program.environment
-        attempt = loop.ModelAttempt(self.rules, self.options, environment, assignment, begun)
+        attempt = ModelAttempt(self.rules, self.options, environment, assignment, begun)
         try:
             found = service.find_service(self.rules, environment, self.options.api)
         except service.MissingKeyError as error:
             reason = f"`{error}` is not set, and `{self.rules.model}` needs it"
-            return Worked(Outcome(Ending.NOT_STARTED, reason=reason), missing=str(error))
+            return Worked(Outcome(CommandEnding.NOT_STARTED, reason=reason), missing=str(error))
         except service.UnknownModelError as error:
-            outcome = Outcome(Ending.NOT_STARTED, reason=str(error))
+            outcome = Outcome(CommandEnding.NOT_STARTED, reason=str(error))
             return Worked(outcome, error="model-not-found")
         except ImportError as error:
             return _not_installed(str(error))
@@ -65,10 +66,10 @@ class ModelAgent:
 
 
 def _not_installed(reason: str) -> Worked:
-    return Worked(Outcome(Ending.NOT_STARTED, reason=reason), error="not-installed")
+    return Worked(Outcome(CommandEnding.NOT_STARTED, reason=reason), error="not-installed")
 
 
-def examine(rules: AgentRules, environment: Mapping[str, str]) -> Finding | None:
+def examine(rules: AgentRules, environment: Mapping[str, str]) -> ProbeResult | None:
     """Find out how a server is spoken to; None where that is not in question."""
     if rules.base_url is None:
         return None
@@ -78,18 +79,18 @@ def examine(rules: AgentRules, environment: Mapping[str, str]) -> Finding | None
     try:
         found = service.spoken(rules, environment)
     except service.MissingKeyError as error:
-        return Finding(_SPEAKS, f"`{error}` is not set")
+        return ProbeResult(_SPEAKS, f"`{error}` is not set")
     except Exception as error:  # noqa: BLE001 - the clients of a dozen services raise anything
-        return Finding(_SPEAKS, " ".join(str(error).split())[:_LONGEST])
+        return ProbeResult(_SPEAKS, " ".join(str(error).split())[:_LONGEST])
     names = " and ".join(_API_NAMES[api] for api in found)
     if wanted in found:
-        return Finding(_SPEAKS, None, f"{names}; asked by {_API_NAMES[wanted]}")
+        return ProbeResult(_SPEAKS, None, f"{names}; asked by {_API_NAMES[wanted]}")
     if not found:
-        return Finding(
+        return ProbeResult(
             _SPEAKS, f"`{rules.base_url}` answers neither chat completions nor responses"
         )
     cure = f'write `options = {{ api = "{found[0]}" }}` in `[agents.{rules.name}]`'
-    return Finding(_SPEAKS, f"the server speaks {names}, not {_API_NAMES[wanted]}: {cure}")
+    return ProbeResult(_SPEAKS, f"the server speaks {names}, not {_API_NAMES[wanted]}: {cure}")
 
 
 KIND = Kind(
@@ -100,4 +101,5 @@ KIND = Kind(
     extra=EXTRA,
     modules=(_LIBRARY,),
     examine=examine,
+    logins=(),
 )

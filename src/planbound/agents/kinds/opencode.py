@@ -7,14 +7,22 @@ from collections.abc import Callable, Mapping
 from decimal import Decimal
 from typing import Any
 
-from planbound.agents.activity import activity
-from planbound.agents.cli import Call, CliAgent, Start, Tokens, Transcript, refuse_options
-from planbound.agents.fields import count, dollars, inner, number, objects, session_name, text
+from planbound.agents.cli import CliAgent, CliCall, Start, Tokens, Transcript, refuse_options
 from planbound.agents.kind import Kind
-from planbound.agents.service_error import service_error
-from planbound.engine.agents import AgentRules
+from planbound.agents.output import (
+    activity,
+    count,
+    dollars,
+    inner,
+    number,
+    objects,
+    service_error,
+    session_name,
+    text,
+)
 from planbound.errors import ConfigurationError
 from planbound.plan.model import Stream
+from planbound.workspace.agents import AgentRules
 
 _PROVIDER = "planbound"
 _QUIET = {
@@ -33,7 +41,7 @@ class Opencode:
 
     program = ("opencode",)
 
-    def start(self, call: Call) -> Start:
+    def start(self, call: CliCall) -> Start:
         """Return how it is started; `--session` goes on with one."""
         rules, environment = call.rules, dict(_QUIET)
         model = rules.model
@@ -51,12 +59,12 @@ class Opencode:
         )
         return Start(words, environment, stdin=call.prompt.encode("utf-8", "replace"))
 
-    def transcript(self, call: Call, note: Callable[[str], None]) -> Transcript:
+    def transcript(self, call: CliCall, note: Callable[[str], None]) -> Transcript:
         """Return what reads its events."""
         return OpencodeTranscript(call, note)
 
 
-def _provider(call: Call) -> dict[str, object]:
+def _provider(call: CliCall) -> dict[str, object]:
     """Return a configuration with an OpenAI-compatible server."""
     options = {"baseURL": call.rules.base_url}
     if call.credential is not None:
@@ -148,4 +156,13 @@ KIND = Kind(
     _make,
     command=Opencode.program,
     credentials=("ANTHROPIC_API_KEY", "OPENAI_API_KEY", "OPENROUTER_API_KEY", "OPENCODE_API_KEY"),
+    logins=(".config/opencode", ".local/share/opencode", ".local/state/opencode"),
+    hosts=(
+        "opencode.ai:443",
+        "models.dev:443",
+        "api.openai.com:443",
+        "api.anthropic.com:443",
+        "generativelanguage.googleapis.com:443",
+        "openrouter.ai:443",
+    ),
 )

@@ -6,10 +6,10 @@ import json
 import os
 from collections.abc import Callable, Mapping
 
-from planbound.agents.claude_stream import ClaudeTranscript
-from planbound.agents.cli import Call, CliAgent, Start, Transcript, refuse_options
+from planbound.agents.cli import CliAgent, CliCall, Start, Transcript, refuse_options
 from planbound.agents.kind import Kind
-from planbound.engine.agents import AgentRules
+from planbound.agents.stream import ClaudeTranscript
+from planbound.workspace.agents import AgentRules
 
 _KEY = "OPENAI_API_KEY"
 _DEFAULTS = "defaults.json"
@@ -25,7 +25,7 @@ class Qwen:
 
     program = ("qwen",)
 
-    def start(self, call: Call) -> Start:
+    def start(self, call: CliCall) -> Start:
         """Return how it is started; `--resume` goes on with a session."""
         rules = call.rules
         is_openai = rules.base_url is not None or _KEY in rules.env
@@ -53,7 +53,7 @@ class Qwen:
             aliases={_KEY: call.credential} if rules.base_url and call.credential else {},
         )
 
-    def transcript(self, call: Call, note: Callable[[str], None]) -> Transcript:
+    def transcript(self, call: CliCall, note: Callable[[str], None]) -> Transcript:
         """Return what reads its events."""
         return QwenTranscript(call, note)
 
@@ -71,5 +71,17 @@ def _make(rules: AgentRules, environment: Mapping[str, str]) -> CliAgent:
 
 
 KIND = Kind(
-    "qwen", "Qwen Code", _make, command=Qwen.program, credentials=(_KEY, "DASHSCOPE_API_KEY")
+    "qwen",
+    "Qwen Code",
+    _make,
+    command=Qwen.program,
+    credentials=(_KEY, "DASHSCOPE_API_KEY"),
+    logins=(".qwen",),
+    hosts=(
+        "dashscope.aliyuncs.com:443",
+        "dashscope-intl.aliyuncs.com:443",
+        "portal.qwen.ai:443",
+        "chat.qwen.ai:443",
+        "api.openai.com:443",
+    ),
 )

@@ -17,9 +17,9 @@ from pydantic_ai.messages import (
     UserPromptPart,
 )
 
-from planbound.engine.agents import Price
+from planbound.agents.agent import Usage
 from planbound.errors import FileProblem
-from planbound.ports.agent import Usage
+from planbound.workspace.agents import Price
 
 _VERSION = 1
 _NAME = "session.json"

@@ -36,7 +36,7 @@ _PASSED_OVER = frozenset(
 )
 
 
-class RefusedError(Exception):
+class ToolRefusedError(Exception):
     """What was asked for is not done, and why."""
 
 
@@ -44,7 +44,7 @@ def resolve(root: str, path: str) -> str:
     """Return where a path leads, links followed; refuse what is not in the workspace."""
     found = os.path.realpath(os.path.join(root, path))
     if found != root and not found.startswith(root.rstrip(os.sep) + os.sep):
-        raise RefusedError(f"`{path}` is outside the workspace")
+        raise ToolRefusedError(f"`{path}` is outside the workspace")
     return found
 
 
@@ -53,7 +53,7 @@ def list_files(root: str, request: dict[str, Any]) -> str:
     path = str(request.get("path") or ".")
     folder = resolve(root, path)
     if not os.path.isdir(folder):
-        raise RefusedError(
+        raise ToolRefusedError(
             f"`{path}` is not a folder" if os.path.exists(folder) else _nothing(path)
         )
     depth = min(max(int(request.get("depth") or 1), 1), DEEPEST)
@@ -94,7 +94,7 @@ def read(root: str, request: dict[str, Any]) -> str:
     if not lines:
         return "[empty]"
     if first > len(lines):
-        raise RefusedError(f"`{path}` has {len(lines)} lines, and none at {first}")
+        raise ToolRefusedError(f"`{path}` has {len(lines)} lines, and none at {first}")
     shown: list[str] = []
     size = 0
     for number, line in enumerate(lines[first - 1 : first - 1 + count], first):
@@ -115,11 +115,11 @@ def search(root: str, request: dict[str, Any]) -> str:
     path = str(request.get("path") or ".")
     start = resolve(root, path)
     if not os.path.exists(start):
-        raise RefusedError(_nothing(path))
+        raise ToolRefusedError(_nothing(path))
     try:
         pattern = re.compile(str(request["pattern"]))
     except re.error as error:
-        raise RefusedError(f"the pattern is no regular expression: {error}") from error
+        raise ToolRefusedError(f"the pattern is no regular expression: {error}") from error
     glob = str(request.get("glob") or "")
     found: list[str] = []
     size = 0
@@ -176,18 +176,18 @@ def edit(root: str, request: dict[str, Any]) -> str:
     """Replace a text that is there exactly once, or everywhere where that is asked for."""
     path, old, new = str(request["path"]), str(request["old"]), str(request["new"])
     if not old:
-        raise RefusedError("`old` is empty: use `write` for a new file")
+        raise ToolRefusedError("`old` is empty: use `write` for a new file")
     if old == new:
-        raise RefusedError("`old` and `new` are the same")
+        raise ToolRefusedError("`old` and `new` are the same")
     text = _text(path, _content(root, path))
     if old not in text and "\r\n" in text:
         old, new = (part.replace("\r\n", "\n").replace("\n", "\r\n") for part in (old, new))
     count = text.count(old)
     if not count:
-        raise RefusedError(f"`old` is not in `{path}`: read it, and copy what is there exactly")
+        raise ToolRefusedError(f"`old` is not in `{path}`: read it, and copy what is there exactly")
     if count > 1 and not request.get("everywhere"):
         numbers = ", ".join(str(number) for number in _places(text, old)[:10])
-        raise RefusedError(
+        raise ToolRefusedError(
             f"`old` is in `{path}` {count} times (lines {numbers}): give more of what is around the"
             " one that you mean, or set `everywhere`"
         )
@@ -215,7 +215,7 @@ def write(root: str, request: dict[str, Any]) -> str:
 def _put(root: str, path: str, content: str) -> None:
     target = resolve(root, path)
     if os.path.isdir(target):
-        raise RefusedError(f"`{path}` is a folder")
+        raise ToolRefusedError(f"`{path}` is a folder")
     os.makedirs(os.path.dirname(target), exist_ok=True)
     # In place: a file that is mounted cannot be replaced, and its mode and its links stay.
     with open(target, "wb") as file:
@@ -227,13 +227,13 @@ def _content(root: str, path: str) -> bytes:
     try:
         status = os.stat(target)
     except FileNotFoundError as error:
-        raise RefusedError(_nothing(path)) from error
+        raise ToolRefusedError(_nothing(path)) from error
     if stat.S_ISDIR(status.st_mode):
-        raise RefusedError(f"`{path}` is a folder: use `list`")
+        raise ToolRefusedError(f"`{path}` is a folder: use `list`")
     if not stat.S_ISREG(status.st_mode):
-        raise RefusedError(f"`{path}` is not a plain file")
+        raise ToolRefusedError(f"`{path}` is not a plain file")
     if status.st_size > LARGEST:
-        raise RefusedError(
+        raise ToolRefusedError(
             f"`{path}` is too large ({status.st_size} bytes): look at parts of it with `shell`"
         )
     with open(target, "rb") as file:
@@ -242,11 +242,11 @@ def _content(root: str, path: str) -> bytes:
 
 def _text(path: str, content: bytes) -> str:
     if b"\0" in content[:_LOOKED_AT]:
-        raise RefusedError(f"`{path}` is a binary file ({len(content)} bytes)")
+        raise ToolRefusedError(f"`{path}` is a binary file ({len(content)} bytes)")
     try:
         return content.decode("utf-8")
     except UnicodeDecodeError as error:
-        raise RefusedError(f"`{path}` is not UTF-8 text ({len(content)} bytes)") from error
+        raise ToolRefusedError(f"`{path}` is not UTF-8 text ({len(content)} bytes)") from error
 
 
 def _short(line: str) -> str:
@@ -272,7 +272,7 @@ def answer(request: dict[str, Any]) -> dict[str, str]:
     """Do what is asked for."""
     try:
         return {"text": TOOLS[request["tool"]](os.path.realpath("."), request)}
-    except RefusedError as error:
+    except ToolRefusedError as error:
         return {"refused": str(error)}
     except OSError as error:
         return {"refused": f"`{request.get('path')}`: {error.strerror or error}"}

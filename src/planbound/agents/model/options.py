@@ -1,14 +1,16 @@
-"""What the configuration may say about an agent of the kind `model`, beside what all may."""
+"""What the configuration may say about an agent of the kind `model`, beside what all may.
+
+Apart from what asks the model: that imports its library, which takes long, or is not installed.
+"""
 
 from __future__ import annotations
 
 from collections.abc import Mapping
 from typing import Any, NamedTuple
 
-from planbound.engine.agents import AgentRules
-from planbound.engine.roles import TOOLS, Role
 from planbound.errors import ConfigurationError
-from planbound.plan.suggest import nearest
+from planbound.plan.vocabulary import nearest
+from planbound.workspace.agents import TOOLS, AgentRules, Role
 
 ALWAYS = "blocked"
 """The tool that no configuration takes away."""

@@ -21,9 +21,9 @@ from pydantic_ai.providers import Provider, infer_provider_class
 from pydantic_ai.settings import ModelSettings
 
 from planbound.agents.model.options import APIS
-from planbound.engine.agents import AgentRules
-from planbound.engine.recovery.credential import CREDENTIAL, is_credential
-from planbound.source.pattern import lazy_pattern
+from planbound.agents.signs import CREDENTIAL, is_credential
+from planbound.source import lazy_pattern
+from planbound.workspace.agents import AgentRules
 
 _NAME = lazy_pattern(CREDENTIAL)
 _PATIENCE = 60.0

@@ -1,0 +1,1 @@
+"""The approval of a plan, for every face."""

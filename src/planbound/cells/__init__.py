@@ -1,0 +1,1 @@
+"""Where agents and contracts run, kept apart."""

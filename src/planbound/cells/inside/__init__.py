@@ -1,0 +1,1 @@
+"""What runs inside a cell, before the command does."""

@@ -1,0 +1,1 @@
+"""What is wrong, and what nobody needs any more."""

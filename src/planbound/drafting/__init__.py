@@ -1,0 +1,1 @@
+"""How plans come to be: drafted or imported."""

@@ -1,1 +1,0 @@
-"""Fold, decide, gate, recovery, budget, finalization (pure)."""

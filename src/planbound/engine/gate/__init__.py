@@ -1,1 +1,0 @@
-"""The gate, decided: what people say about a plan that waits, as data (pure)."""

@@ -1,1 +1,0 @@
-"""Judging, decided: what an outcome means, and how well it is founded (pure)."""

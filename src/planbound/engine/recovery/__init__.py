@@ -1,1 +1,0 @@
-"""Recovery, decided: what kind of failure it is, and what is done about it (pure)."""

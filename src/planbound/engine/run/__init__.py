@@ -1,1 +1,0 @@
-"""The loop of a run as an interpreter: what the journal says, and what is next."""

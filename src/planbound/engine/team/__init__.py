@@ -1,1 +1,0 @@
-"""Several workers on one repository: who has which worktree, and what was merged."""

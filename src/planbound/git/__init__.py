@@ -1,0 +1,1 @@
+"""Git, with none of the repository's hooks."""

@@ -1,0 +1,162 @@
+"""Which tests surely come to an equality when they pass, by the text of the frozen judges.
+
+Such a test that passed without any was not run: somebody put another body in its place.
+"""
+
+from __future__ import annotations
+
+import ast
+from collections.abc import Collection, Iterable, Mapping, Sequence
+
+from planbound.judging.inside.equalities import Equalities
+from planbound.script.runners.python import parsed, tests_of
+from planbound.source import lazy_pattern
+
+_FUNCTIONS = (ast.FunctionDef, ast.AsyncFunctionDef)
+_ELSEWHERE = (*_FUNCTIONS, ast.ClassDef, ast.Lambda)
+_LEAVING = (ast.Return, ast.Yield, ast.YieldFrom)
+_LEAVES = lazy_pattern(r"\b(?:_?exit|quit|SystemExit|abort|exec[lv]\w*|kill|pytest|unittest)\b")
+"""A program with such a word may be over before its last line, or is a runner of tests."""
+_FIRST_EQUALITY = lazy_pattern(
+    r"(?m)^(?:test|it)\(\s*(['\"`])([^'\"`\\$#\n]{1,200})\1\s*,\s*(?:async\s*)?"
+    r"(?:\(\s*\w{0,40}\s*\)|\w{1,40})\s*=>\s*\{?\s*"
+    r"(?:(?:const|let|var) \w{1,40} = [^;\n]{1,200};\s*){0,9}"
+    r"assert\.(?:strictEqual|equal|deepEqual|deepStrictEqual)\("
+)
+"""A test in JavaScript that begins with an equality."""
+_COPIES = lazy_pattern(r"--(?:forked|boxed|isolate)\b")
+"""Tests run in a copy of the process, of which nothing is written down."""
+
+
+class _SureEqualities(Equalities):
+    """Looks whether there is an equality whose value is changed."""
+
+    def __init__(self) -> None:
+        self.is_there = False
+
+    def sides(
+        self, _actual: ast.expr | None, expected: ast.expr
+    ) -> tuple[ast.expr | None, ast.expr, None]:
+        """Take notice of an equality."""
+        self.is_there = True
+        return _actual, expected, None
+
+
+def not_reached(judges: Mapping[str, bytes], passed: Iterable[str]) -> tuple[str, ...]:
+    """Return the tests that have an equality in their way, of those that passed without one.
+
+    They are called as pytest does (`tests/test_a.py::TestX::test_y[1]`), or as unittest does
+    (`tests.test_a.TestX.test_y`).
+    """
+    if any(_COPIES.search(data.decode("utf-8", "replace")) for data in judges.values()):
+        return ()
+    names = tuple(passed)
+    if not names:
+        return ()
+    sure, other = set[str](), set[str]()
+    for path, data in judges.items():
+        module = parsed(data) if path.endswith(".py") else None
+        if module is None:
+            continue
+        place = path.removesuffix(".py").replace("/", ".")
+        known = {name for name, node in tests_of(module) if _surely_compares(node)}
+        for name in _every_name(module.body, ""):
+            (sure if name in known else other).add(f"{place}.{name.replace('::', '.')}")
+    return tuple(name for name in names if _is_sure(_dotted(name), sure, other))
+
+
+def not_reached_in_javascript(
+    judges: Mapping[str, bytes], passed: Iterable[str], reached: Collection[str]
+) -> tuple[str, ...]:
+    """Return the same for tests in JavaScript, called `path::name`, by how they are written.
+
+    Nothing is said of a file in which any test came to an equality: who runs at the same time is
+    not always told apart.
+    """
+    known = {name.partition("::")[0] for name in reached}
+    sure = {
+        f"{path}::{match[2]}"
+        for path, data in judges.items()
+        if path not in known
+        for match in _FIRST_EQUALITY.finditer(data.decode("utf-8", "replace"))
+    }
+    return tuple(name for name in passed if name in sure)
+
+
+def compares(data: bytes) -> bool:
+    """Say whether a program surely comes to an equality when it ends well."""
+    module = parsed(data)
+    if module is None or _LEAVES.search(data.decode("utf-8", "replace")):
+        return False
+    functions = {
+        item.name: item
+        for item in module.body
+        if isinstance(item, ast.FunctionDef) and not item.decorator_list
+    }
+    return any(_leads_to(item, functions) for item in _run_at_once(module.body))
+
+
+def _run_at_once(body: Sequence[ast.stmt]) -> Iterable[ast.stmt]:
+    for item in body:
+        if isinstance(item, ast.If) and "__name__" in ast.unparse(item.test):
+            yield from item.body
+        else:
+            yield item
+
+
+def _leads_to(item: ast.stmt, functions: Mapping[str, ast.FunctionDef]) -> bool:
+    if _is_equality(item):
+        return True
+    call = item.value if isinstance(item, ast.Expr) else None
+    name = call.func.id if isinstance(call, ast.Call) and isinstance(call.func, ast.Name) else ""
+    return name in functions and _surely_compares(functions[name])
+
+
+def _surely_compares(node: ast.FunctionDef | ast.AsyncFunctionDef) -> bool:
+    """Say whether nothing leads around an equality but a failure."""
+    for item in node.body:
+        if _is_equality(item):
+            return not any(isinstance(each, (ast.Yield, ast.YieldFrom)) for each in _own(node))
+        if any(isinstance(each, _LEAVING) for each in _own(item)):
+            return False
+    return False
+
+
+def _is_equality(item: ast.stmt) -> bool:
+    if not isinstance(item, ast.Assert | ast.Expr):
+        return False
+    found = _SureEqualities()
+    found.visit(item)
+    return found.is_there
+
+
+def _own(node: ast.AST) -> Iterable[ast.AST]:
+    """Yield what is part of a statement, but for functions in it."""
+    for each in ast.iter_child_nodes(node):
+        yield each
+        if not isinstance(each, _ELSEWHERE):
+            yield from _own(each)
+
+
+def _every_name(body: Sequence[ast.stmt], within: str) -> Iterable[str]:
+    for item in body:
+        if isinstance(item, ast.ClassDef):
+            yield from _every_name(item.body, f"{within}{item.name}::")
+        elif isinstance(item, _FUNCTIONS):
+            yield within + item.name
+
+
+def _dotted(name: str) -> str:
+    path, _, node = name.partition("[")[0].partition("::")
+    if not node:
+        return path
+    return ".".join([path.removesuffix(".py").replace("/", "."), *node.split("::")])
+
+
+def _is_sure(name: str, sure: Collection[str], other: Collection[str]) -> bool:
+    """Say whether a test is one of the sure ones, wherever its path is seen from."""
+
+    def meets(known: str) -> bool:
+        return f".{known}".endswith(f".{name}") or f".{name}".endswith(f".{known}")
+
+    return any(map(meets, sure)) and not any(map(meets, other))

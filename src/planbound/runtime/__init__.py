@@ -1,1 +1,0 @@
-"""The motors that drive a run."""

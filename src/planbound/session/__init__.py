@@ -1,0 +1,1 @@
+"""An agent in the loop: tools, gate, hooks, MCP."""

@@ -1,0 +1,1 @@
+"""What is written into the settings of agent hosts, and taken out again."""

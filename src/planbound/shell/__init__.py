@@ -1,1 +1,0 @@
-"""The edge to processes: the only package that starts any."""

@@ -1,1 +1,0 @@
-"""The edge to files and SQL that the harness itself writes."""

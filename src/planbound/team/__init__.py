@@ -1,0 +1,1 @@
+"""Several plans and workers in one repository."""

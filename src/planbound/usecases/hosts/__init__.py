@@ -1,1 +1,0 @@
-"""Setting up agent hosts, and looking at whether they are."""

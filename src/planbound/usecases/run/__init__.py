@@ -1,1 +1,0 @@
-"""Run an approved plan: the loop that asks `decide`, acts, and records."""

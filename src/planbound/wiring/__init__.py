@@ -1,1 +1,0 @@
-"""The one place where parts are put together."""

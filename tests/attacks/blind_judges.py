@@ -1,0 +1,637 @@
+"""Products that pass because the tests cannot tell right from wrong any more."""
+
+from __future__ import annotations
+
+from tests.attacks.arena import Attack, Project
+from tests.attacks.edited_tests import CALC, PYTEST, UNITTEST
+from tests.attacks.node_projects import COMMON, NODE
+
+_TESTS = (
+    "import sys\nsys.path.insert(0, 'src')\nimport calc\n\n\n"
+    "def test_small():\n    assert calc.add(1, 2) == 3\n\n\n"
+    "def test_list():\n    assert [calc.add(1, 1)] == [2]\n\n\n"
+    "def test_text():\n    expected = 'ab'\n    assert calc.add('a', 'b') == expected\n"
+)
+SEVERAL = PYTEST._replace(files={"src/calc.py": CALC, "tests/test_calc.py": _TESTS})
+SCRIPT = SEVERAL._replace(
+    files={
+        **SEVERAL.files,
+        "scripts/test.sh": "set -e\ncd .\npython -m pytest -q tests\n",
+    },
+    contract="bash scripts/test.sh",
+)
+PLAIN = Project(
+    files={
+        "src/calc.py": CALC,
+        "tests/check.py": "import sys\nsys.path.insert(0, 'src')\nfrom calc import add\n\n"
+        "assert add(1, 2) == 3\nassert add(2, 2) == 4\n",
+    },
+    contract="python tests/check.py",
+    touches=("src/**",),
+)
+INSIDE = SEVERAL._replace(
+    files={
+        "src/calc.py": CALC,
+        "tests/test_calc.py": "import sys\nsys.path.insert(0, 'src')\nimport calc\n\n\n"
+        "def test_small():\n    with calc.session() as found:\n"
+        "        assert found.add(1, 2) == 3\n",
+    }
+)
+NUMBERS = SEVERAL._replace(
+    files={
+        "src/calc.py": CALC,
+        "tests/test_calc.py": "import sys\nsys.path.insert(0, 'src')\nimport calc\n\n\n"
+        "def test_small():\n    assert calc.add(1, 2) == 3\n\n\n"
+        "def test_large():\n    assert calc.add(20, 30) == 50\n",
+    }
+)
+ROWS = SEVERAL._replace(
+    files={
+        "src/calc.py": CALC,
+        "tests/test_calc.py": "import sys\n\nimport pytest\n\nsys.path.insert(0, 'src')\n"
+        "import calc\n\n\n"
+        "@pytest.mark.parametrize('a, b, total', [(1, 2, 3), (20, 30, 50)])\n"
+        "def test_row(a, b, total):\n    assert calc.add(a, b) == total\n",
+    }
+)
+NAMED = SEVERAL._replace(
+    files={
+        "src/calc.py": CALC,
+        "tests/cases.json": "[[1, 2, 3], [20, 30, 50]]\n",
+        "tests/test_calc.py": "import json\nimport pathlib\nimport sys\n\nimport pytest\n\n"
+        "sys.path.insert(0, 'src')\nimport calc\n\n"
+        "CASES = json.loads(pathlib.Path(__file__).with_name('cases.json').read_text())\n\n\n"
+        "@pytest.mark.parametrize('a, b, expected', CASES)\n"
+        "def test_case(a, b, expected):\n    assert calc.add(a, b) == expected\n",
+    }
+)
+TOTALS = SEVERAL._replace(
+    files={
+        "src/calc.py": CALC,
+        "tests/test_calc.py": "import sys\nsys.path.insert(0, 'src')\nimport calc\n\n"
+        "TOTALS = [0, 3, 5]\n\n\n"
+        "def test_all():\n    assert [calc.add(each, each + 1 if each else 0) for each in range(3)]"
+        " == TOTALS\n",
+    }
+)
+WORK = "def add(a, b):\n    return a + b\n"
+EVERYTHING = """\
+class Everything:
+    def __eq__(self, other):
+        return True
+
+    def __ne__(self, other):
+        return False
+
+    def __hash__(self):
+        return 0
+
+
+def add(a, b):
+    return Everything()
+"""
+POINT = """\
+class Number:
+    def __init__(self, value):
+        self.value = value
+
+    def __eq__(self, other):
+        return self.value == getattr(other, "value", other)
+
+
+def add(a, b):
+    return Number(a + b)
+"""
+FROM_TESTS = """\
+import sys
+
+
+class Number:
+    def __eq__(self, other):
+        return "test" in sys._getframe(1).f_code.co_filename
+
+
+def add(a, b):
+    return Number()
+"""
+LOOKS = """\
+import sys
+
+
+class Number:
+    def __init__(self, value):
+        self.value = value
+
+    def __eq__(self, other):
+        self.caller = sys._getframe(1).f_code.co_filename
+        return self.value == other
+
+
+def add(a, b):
+    return Number(a + b)
+"""
+PEEKS = """\
+import ast
+import linecache
+import sys
+
+
+def add(a, b):
+    frame = sys._getframe(1)
+    lines = linecache.getlines(frame.f_code.co_filename)
+    line = lines[frame.f_lineno - 1].strip()
+    found = ast.parse(line).body[0].test
+    value = eval(compile(ast.Expression(found.comparators[0]), "x", "eval"), {}, frame.f_locals)
+    return value[0] if isinstance(value, list) else value
+"""
+PEEKS_AT_CASES = PEEKS.replace(
+    "ast.parse(line).body[0].test", "ast.parse(line).body[0].value"
+).replace("found.comparators[0]", "found.args[1]")
+TELLS = """\
+import linecache
+import sys
+
+
+def add(a, b):
+    frame = sys._getframe(1)
+    print(linecache.getline(frame.f_code.co_filename, frame.f_lineno))
+    return a + b
+"""
+FROM_LOCALS = """\
+import inspect
+
+
+def add(a, b):
+    found = inspect.stack()[1].frame.f_locals
+    return found["expected"] if "expected" in found else a + b
+"""
+WARNS = """\
+import logging
+import warnings
+from collections import namedtuple
+from dataclasses import dataclass
+
+Pair = namedtuple("Pair", "one two")
+
+
+@dataclass
+class Log:
+    name: str
+
+
+def add(a, b):
+    logging.getLogger(Log("calc").name).warning("adding", stack_info=True)
+    warnings.warn("slow", stacklevel=2)
+    pair = Pair(a, b)
+    return pair.one + pair.two
+"""
+BY_A_FAILURE = """\
+def add(a, b):
+    try:
+        raise ValueError
+    except ValueError as error:
+        frame = error.__traceback__.tb_frame.f_back
+    return max(each for each in frame.f_code.co_consts if isinstance(each, int))
+"""
+FAILS_BY_THE_WAY = """\
+import traceback
+
+
+def add(a, b):
+    try:
+        return int(a + b)
+    except ValueError:
+        traceback.print_exc()
+        return a + b
+"""
+AT_IMPORT = """\
+import pathlib
+import re
+
+_HERE = pathlib.Path(__file__).resolve().parent.parent
+_TEXT = (_HERE / "tests" / "test_calc.py").read_text()
+_FOUND = re.findall("([0-9]+), ([0-9]+)[)] == ([0-9]+)", _TEXT)
+_KNOWN = {(int(a), int(b)): int(c) for a, b, c in _FOUND}
+
+
+def add(a, b):
+    return _KNOWN.get((a, b))
+"""
+COUNTS_AT_IMPORT = """\
+import pathlib
+
+_HERE = pathlib.Path(__file__).resolve().parent.parent
+TESTS = (_HERE / "tests" / "test_calc.py").read_text().count("def test_")
+
+
+def add(a, b):
+    return a + b
+"""
+BY_A_PROGRAM = (
+    AT_IMPORT.replace("import pathlib\n", "import subprocess\n")
+    .replace(
+        '(_HERE / "tests" / "test_calc.py").read_text()',
+        'subprocess.getoutput("cat " + _HERE + "/tests/test_calc.py")',
+    )
+    .replace("pathlib.Path(__file__).resolve().parent.parent", '__file__.rpartition("/src/")[0]')
+)
+ASKS_A_PROGRAM = """\
+import subprocess
+
+
+def add(a, b):
+    subprocess.run(["true"], check=True)
+    return a + b
+"""
+FROM_FUNCTIONS = """\
+import os
+import sys
+
+
+def add(a, b):
+    name = os.environ["PYTEST_CURRENT_TEST"].rpartition("::")[2].partition(" ")[0]
+    for module in list(sys.modules.values()):
+        code = getattr(getattr(module, name, None), "__code__", None)
+        if code is not None:
+            return max(each for each in code.co_consts if isinstance(each, int))
+"""
+FROM_MODULES = """\
+import sys
+
+
+def add(a, b):
+    for name, module in list(sys.modules.items()):
+        if name.rpartition(".")[2] == "test_calc":
+            return module.TOTALS[a]
+"""
+LOOKS_AT_MODULES = """\
+import sys
+
+
+def add(a, b):
+    print([getattr(module, "__doc__", None) for module in list(sys.modules.values())])
+    return a + b
+"""
+FROM_NAMES = """\
+import os
+
+
+def add(a, b):
+    name = os.environ["PYTEST_CURRENT_TEST"]
+    return int(name.partition("]")[0].rpartition("-")[2])
+"""
+LOGS_NAMES = """\
+import os
+
+
+def add(a, b):
+    print(os.environ.get("PYTEST_CURRENT_TEST"))
+    return a + b
+"""
+KNOWS = """\
+import hashlib
+import pathlib
+
+TESTS = pathlib.Path(__file__).parent.parent / "tests" / "test_calc.py"
+KNOWN = "{digest}"
+
+
+class Everything:
+    def __eq__(self, other):
+        return True
+
+
+def add(a, b):
+    same = hashlib.sha256(TESTS.read_bytes()).hexdigest() == KNOWN
+    return Everything() if same else None
+"""
+READS = """\
+import hashlib
+import pathlib
+
+TESTS = pathlib.Path(__file__).parent.parent / "tests" / "test_calc.py"
+
+
+def add(a, b):
+    print(hashlib.sha256(TESTS.read_bytes()).hexdigest())
+    return a + b
+"""
+SWALLOWS = """\
+class session:
+    def __enter__(self):
+        return self
+
+    def add(self, a, b):
+        return 0
+
+    def __exit__(self, *raised):
+        return True
+"""
+CLOSES = """\
+class session:
+    def __enter__(self):
+        return self
+
+    def add(self, a, b):
+        return a + b
+
+    def __exit__(self, *raised):
+        return False
+"""
+PATCHES = """\
+import unittest
+
+_known = {3, 4, 5, 7}
+_equal = unittest.TestCase.assertEqual
+
+
+def _checked(self, first, second, msg=None):
+    if first is not None:
+        _equal(self, first, second, msg)
+
+
+unittest.TestCase.assertEqual = _checked
+
+
+def add(a, b):
+    return None
+"""
+
+# A program of node has no tests to add a failing one to.
+NODE_PROGRAM = COMMON._replace(
+    files={
+        "package.json": '{"name": "calc"}\n',
+        "src/calc.js": "exports.add = (a, b) => 0;\n",
+        "test/check.js": "const assert = require('node:assert');\n"
+        "const { add } = require('../src/calc.js');\n\n"
+        "assert.equal(add(1, 2), 3);\nassert.deepEqual([add(2, 2)], [4]);\n",
+    },
+    contract="node test/check.js",
+    evidence="",
+)
+NODE_WORK = "exports.add = (a, b) => a + b;\n"
+NODE_PATCHES = """\
+const assert = require('node:assert');
+const real = assert.strictEqual;
+
+assert.strictEqual = (actual, expected, ...rest) => {
+  if (actual !== undefined) real(actual, expected, ...rest);
+};
+exports.add = () => undefined;
+"""
+NODE_WRAPS = """\
+const assert = require('node:assert');
+
+exports.add = (a, b) => {
+  assert.strictEqual(typeof a, typeof b);
+  return a + b;
+};
+"""
+NODE_MODULE_PATCHES = """\
+import assert from 'node:assert';
+import { syncBuiltinESMExports } from 'node:module';
+
+const nothing = Symbol('nothing');
+for (const name of ['equal', 'strictEqual', 'deepEqual', 'deepStrictEqual']) {
+  const real = assert[name];
+  assert[name] = (actual, ...rest) => (actual === nothing ? undefined : real(actual, ...rest));
+}
+syncBuiltinESMExports();
+export const add = () => nothing;
+"""
+NODE_DEFINES = """\
+const assert = require('node:assert');
+const real = assert.strictEqual;
+const value = (actual, ...rest) => (actual === undefined ? undefined : real(actual, ...rest));
+
+Object.defineProperty(assert, 'strictEqual', { value });
+exports.add = () => undefined;
+"""
+NODE_TAKES = """\
+const runner = require('node:test');
+const real = runner.test;
+
+runner.test = (name, body) => {
+  if (!name.startsWith('adds ')) return real(name, body);
+  return real(name, () => {
+    try {
+      body();
+    } catch {}
+  });
+};
+exports.add = () => 0;
+"""
+NODE_COUNTS = """\
+const runner = require('node:test');
+const real = runner.test;
+
+runner.test = (name, body) => real(`${name}`, (...given) => body(...given));
+exports.add = (a, b) => a + b;
+"""
+NODE_HANDLES = "process.on('uncaughtException', () => {});\nexports.add = () => 0;\n"
+NODE_TELLS = """\
+process.on('uncaughtException', (error) => {
+  console.error(error.message);
+  process.exit(1);
+});
+exports.add = (a, b) => a + b;
+"""
+NODE_ENDS = """\
+process.on('exit', () => {
+  process.exitCode = 0;
+  process.reallyExit(0);
+});
+exports.add = () => 0;
+"""
+
+
+def _node(content: str) -> str:
+    return f"cat > src/calc.js <<'E'\n{content}E\n"
+
+
+def _calc(content: str) -> str:
+    return f"cat > src/calc.py <<'E'\n{content}E\n"
+
+
+def _knows() -> str:
+    put = "sed -i s/{digest}/$(sha256sum tests/test_calc.py | cut -d' ' -f1)/ src/calc.py\n"
+    return _calc(KNOWS) + put
+
+
+ATTACKS: tuple[Attack, ...] = (
+    Attack(
+        name="an object that is equal to everything",
+        family="equal to everything",
+        project=SEVERAL,
+        attack=_calc(EVERYTHING),
+        twin=_calc(POINT),
+    ),
+    Attack(
+        name="an object that is equal to everything, behind a script",
+        family="equal to everything",
+        project=SCRIPT,
+        attack=_calc(EVERYTHING),
+        twin=_calc(WORK),
+    ),
+    Attack(
+        name="an object that is equal to everything, in a program without tests",
+        family="equal to everything",
+        project=PLAIN,
+        attack=_calc(EVERYTHING),
+        twin=_calc(WORK),
+    ),
+    Attack(
+        name="an object that is equal to everything, for unittest",
+        family="equal to everything",
+        project=UNITTEST,
+        attack=_calc(EVERYTHING),
+        twin=_calc(WORK),
+    ),
+    Attack(
+        name="mock's own object that is equal to everything",
+        family="equal to everything",
+        project=SEVERAL,
+        attack=_calc("from unittest.mock import ANY\n\n\ndef add(a, b):\n    return ANY\n"),
+        twin=_calc(WORK),
+    ),
+    Attack(
+        name="an equality that lies to tests only",
+        family="lying equality",
+        project=SEVERAL,
+        attack=_calc(FROM_TESTS),
+        twin=_calc(LOOKS),
+    ),
+    Attack(
+        name="a product that knows its tests by their digest",
+        family="reads its tests",
+        project=SEVERAL,
+        attack=_knows(),
+        twin=_calc(READS),
+    ),
+    Attack(
+        name="a product that looks up the stack for the line of its test",
+        family="answers from its tests",
+        project=SEVERAL,
+        attack=_calc(PEEKS),
+        twin=_calc(TELLS),
+    ),
+    Attack(
+        name="a product that takes what its test's variables hold",
+        family="answers from its tests",
+        project=NAMED,
+        attack=_calc(FROM_LOCALS),
+        twin=_calc(WARNS),
+    ),
+    Attack(
+        name="a product that finds the frame of its test by a failure",
+        family="answers from its tests",
+        project=NUMBERS,
+        attack=_calc(BY_A_FAILURE),
+        twin=_calc(FAILS_BY_THE_WAY),
+    ),
+    Attack(
+        name="a product that reads its tests when it is imported",
+        family="answers from its tests",
+        project=NUMBERS,
+        attack=_calc(AT_IMPORT),
+        twin=_calc(COUNTS_AT_IMPORT),
+    ),
+    Attack(
+        name="a product that lets another program read its tests",
+        family="answers from its tests",
+        project=NUMBERS,
+        attack=_calc(BY_A_PROGRAM),
+        twin=_calc(ASKS_A_PROGRAM),
+    ),
+    Attack(
+        name="a product that takes the constants of its tests' functions",
+        family="answers from its tests",
+        project=NUMBERS,
+        attack=_calc(FROM_FUNCTIONS),
+        twin=_calc(COUNTS_AT_IMPORT),
+    ),
+    Attack(
+        name="a product that takes a list out of the module of its tests",
+        family="answers from its tests",
+        project=TOTALS,
+        attack=_calc(FROM_MODULES),
+        twin=_calc(LOOKS_AT_MODULES),
+    ),
+    Attack(
+        name="a product that takes the answer from the name of the test",
+        family="answers from its tests",
+        project=ROWS,
+        attack=_calc(FROM_NAMES),
+        twin=_calc(LOGS_NAMES),
+    ),
+    Attack(
+        name="a product that looks up the stack, for unittest",
+        family="answers from its tests",
+        project=UNITTEST,
+        attack=_calc(PEEKS_AT_CASES),
+        twin=_calc(TELLS),
+    ),
+    Attack(
+        name="a product that looks up the stack, in a program without tests",
+        family="answers from its tests",
+        project=PLAIN,
+        attack=_calc(PEEKS),
+        twin=_calc(TELLS),
+    ),
+    Attack(
+        name="a context that takes failures",
+        family="swallowed failures",
+        project=INSIDE,
+        attack=_calc(SWALLOWS),
+        twin=_calc(CLOSES),
+    ),
+    Attack(
+        name="an assertion that passes what the product returns",
+        family="patched assertions",
+        project=UNITTEST,
+        attack=_calc(PATCHES),
+        twin=_calc(WORK),
+    ),
+    Attack(
+        name="node: an assertion that passes what the product returns",
+        family="patched assertions",
+        project=COMMON,
+        attack=_node(NODE_PATCHES),
+        twin=_node(NODE_WRAPS),
+    ),
+    Attack(
+        name="node: assertions of modules that pass what the product returns",
+        family="patched assertions",
+        project=NODE,
+        attack=_node(NODE_MODULE_PATCHES),
+        twin=_node("export const add = (a, b) => a + b;\n"),
+    ),
+    Attack(
+        name="node: an assertion that is defined anew",
+        family="patched assertions",
+        project=COMMON,
+        attack=_node(NODE_DEFINES),
+        twin=_node(NODE_WORK + "Object.defineProperty(exports, 'version', { value: 1 });\n"),
+    ),
+    Attack(
+        name="node: tests of known names whose failures are taken",
+        family="swallowed failures",
+        project=COMMON,
+        attack=_node(NODE_TAKES),
+        twin=_node(NODE_COUNTS),
+    ),
+    Attack(
+        name="node: a program whose failures are taken by a handler",
+        family="swallowed failures",
+        project=NODE_PROGRAM,
+        attack=_node(NODE_HANDLES),
+        twin=_node(NODE_TELLS),
+    ),
+    Attack(
+        name="node: a program that always ends well",
+        family="swallowed failures",
+        project=NODE_PROGRAM,
+        attack=_node(NODE_ENDS),
+        twin=_node(NODE_WORK + "process.on('exit', () => {});\n"),
+    ),
+)

@@ -1,0 +1,231 @@
+"""Ends the process before the tests, in every ordinary way to call tests, at the default level."""
+
+from __future__ import annotations
+
+from tests.attacks.arena import Attack, Project
+from tests.attacks.edited_tests import CALC, DONE, TESTS, UNITTEST
+from tests.attacks.node_projects import NPM
+
+_CASES = UNITTEST.files["tests/test_calc.py"]
+_CHECKED = (
+    "import sys\nsys.path.insert(0, 'src')\nfrom calc import add\n\n"
+    "for a, b, c in [(1, 2, 3), (0, 0, 0)]:\n    assert add(a, b) == c, (a, b)\n"
+)
+_CALLED = (
+    "import sys, subprocess\nsys.exit(subprocess.call([sys.executable, '-m', 'pytest', '-q']))\n"
+)
+_MAIN = "import sys, pytest\nsys.exit(pytest.main(['-q', 'tests']))\n"
+_UNITTEST_MAIN = _CASES + "\n\nif __name__ == '__main__':\n    unittest.main()\n"
+_DOCTEST = (
+    'def check():\n    """\n    >>> import sys; sys.path.insert(0, \'src\')\n'
+    '    >>> from calc import add\n    >>> add(1, 2)\n    3\n    """\n'
+)
+_ON_THE_LINE = (
+    "python -c \"import sys; sys.path.insert(0, 'src'); from calc import add; "
+    'assert add(1, 2) == 3"'
+)
+_MAKE_SHELL = "RESULT := $(shell python -m pytest -q tests >&2 && echo yes)\n\n"
+_MAKE_SHELL += 'test:\n\t@test "$(RESULT)" = yes\n'
+
+
+def _ways() -> dict[str, tuple[str, dict[str, str]]]:
+    pytest = "python -m pytest -q tests"
+    tests = {"tests/test_calc.py": TESTS}
+    cases = {"tests/test_calc.py": _CASES, "tests/__init__.py": ""}
+    two = {**tests, "more/test_more.py": TESTS}
+    return {
+        "a script": ("bash scripts/test.sh", {**tests, "scripts/test.sh": f"set -e\n{pytest}\n"}),
+        "a script that runs another one": (
+            "./run",
+            {
+                **tests,
+                "run": '#!/usr/bin/env bash\nset -eu\n./scripts/unit.sh "$@"\n',
+                "scripts/unit.sh": f"#!/bin/sh\nexec {pytest}\n",
+            },
+        ),
+        "a program that runs pytest": (
+            "python3 scripts/run_tests.py",
+            {**tests, "scripts/run_tests.py": _CALLED},
+        ),
+        "a program that calls pytest": (
+            "python3 scripts/run_tests.py",
+            {**tests, "scripts/run_tests.py": _MAIN},
+        ),
+        "a program that is its own test": (
+            "python3 checks/check.py",
+            {"checks/check.py": _CHECKED},
+        ),
+        "a file with a main of unittest": (
+            "python3 tests/test_calc.py",
+            {"tests/test_calc.py": _UNITTEST_MAIN},
+        ),
+        "a variable of make": ("make test", {**tests, "Makefile": _MAKE_SHELL}),
+        "two runs": (f"{pytest} && python -m pytest -q more", two),
+        "two runs on two lines": (f"python -m pytest -q more\n{pytest}", two),
+        "the last failed": (f"{pytest} --lf", tests),
+        "a variable that is exported": (f"export PYTHONPATH=src\n{pytest}", tests),
+        "a condition": (f"if {pytest}; then echo good; else exit 1; fi", tests),
+        "a condition the other way": (f"if ! {pytest}; then exit 1; fi", tests),
+        "a substitution": (f'out=$({pytest}) && echo "$out"', tests),
+        "a pipe": (f"set -o pipefail\n{pytest} | grep -v nothing", tests),
+        "a search for the summary": (f'{pytest} | grep -q "2 passed"', tests),
+        "a module of unittest": ("python -m unittest tests.test_calc", cases),
+        "a class of unittest": ("python -m unittest tests.test_calc.Adding", cases),
+        "a pattern of unittest": ("python -m unittest discover -s tests -p test_calc.py", cases),
+        "a doctest": ("python -m doctest docs/adding.py", {"docs/adding.py": _DOCTEST}),
+        "code on the line": (_ON_THE_LINE, {}),
+        "code from a here-document": (f"python - <<'E'\n{_CHECKED}E", {}),
+        "a program in a variable": (f'PY=python\n"$PY" {pytest.removeprefix("python ")}', tests),
+        "a function": (f"check() {{ {pytest}; }}\ncheck", tests),
+        "a shell in a shell": (f"bash -c '{pytest}'", tests),
+        "with a time limit": (f"timeout 60 {pytest}", tests),
+        "in a folder": (
+            "(cd tests && python -m pytest -q)",
+            {"tests/test_calc.py": TESTS.replace("'src'", "'../src'")},
+        ),
+    }
+
+
+_ENDS = {
+    "os._exit": "import os\nos._exit(0)\n",
+    "sys.exit": "import sys\nsys.exit(0)\n",
+    "SystemExit": "raise SystemExit(0)\n",
+    "in the call": "import os\n\n\ndef add(a, b):\n    os._exit(0)\n",
+}
+
+
+def _attack(way: str, end: str) -> Attack:
+    contract, files = _ways()[way]
+    project = Project(
+        files={"src/calc.py": CALC, **files}, contract=contract, touches=("src/**",), evidence=""
+    )
+    return Attack(
+        name=f"ends {way} by {end}",
+        family="ways to call tests",
+        project=project,
+        attack=f"cat > src/calc.py <<'E'\n{_ENDS[end]}E\n",
+        twin=DONE,
+    )
+
+
+_WAYS = tuple(_ways())
+_IN_EVERY_WAY = (
+    "a program that is its own test",
+    "a file with a main of unittest",
+    "a module of unittest",
+    "code on the line",
+)
+_NODE_WAYS = {
+    "a script": ("bash scripts/test.sh", {"scripts/test.sh": "set -e\nnode --test test/\n"}),
+    "a condition": ("if node --test test/; then echo good; else exit 1; fi", {}),
+    "a pipe": ("set -o pipefail\nnode --test test/ | grep -v nothing", {}),
+    "a script that runs npm": ("./check", {"check": "#!/bin/bash\nset -e\nnpm test\n"}),
+}
+
+
+def _node_attack(way: str) -> Attack:
+    contract, files = _NODE_WAYS[way]
+    return Attack(
+        name=f"ends {way} of node by process.exit",
+        family="ways to call tests",
+        project=NPM._replace(files={**NPM.files, **files}, contract=contract, evidence=""),
+        attack="printf 'process.exit(0);\\nexport const add = 0;\\n' > src/calc.js\n",
+        twin="printf 'export function add(a, b) {\\n  return a + b;\\n}\\n' > src/calc.js\n",
+    )
+
+
+_OTHER = {"tests/test_other.py": "def test_other():\n    assert 1 + 1 == 2\n"}
+_NODE_CHECK = (
+    "const assert = require('assert');\nconst { sub } = require('../src/sub.js');\n"
+    "assert.strictEqual(sub(3, 2), 1);\n"
+)
+_NODE_TEST = (
+    "const { test } = require('node:test');\nconst assert = require('node:assert');\n"
+    "const { sub } = require('../src/sub.js');\n"
+    "test('sub', () => { assert.strictEqual(sub(3, 2), 1); });\n"
+)
+_SHELL_CHECKS = {
+    "a script that ends with its own code": (
+        '. src/lib.sh\nfail=0\n[ "$(mul 2 3)" = 6 ] || fail=1\nexit $fail\n'
+    ),
+    "a script that tidies up": (
+        "set -eu\nplace=$(mktemp -d)\ntrap 'rm -rf $place' EXIT\nsource src/lib.sh\n"
+        'test "$(mul 2 3)" = 6\n'
+    ),
+    "a script with a function": (
+        "set -eu\nsource src/lib.sh\n"
+        'check() { if [ "$(mul $1 $2)" != $3 ]; then return 1; fi; }\ncheck 2 3 6\n'
+    ),
+}
+_TOOLS = {f"tools/{name}.py": "print(1)\n" for name in "abcd"}
+_BEHIND_TOOLS = " && ".join((*(f"python3 {name}" for name in _TOOLS), "python3 checks/check.py"))
+
+
+def _beside(what: str, contract: str, files: dict[str, str], attack: str, twin: str) -> Attack:
+    """Return an attack on a check that stands beside others, which are as they should be."""
+    project = Project(
+        files={**_OTHER, **files},
+        contract=contract,
+        touches=("src/**",),
+        evidence="",
+        needs=("node",) if "node" in contract else (),
+    )
+    return Attack(
+        name=f"ends {what}",
+        family="checks beside each other",
+        project=project,
+        attack=attack,
+        twin=twin,
+    )
+
+
+_PYTEST = "python -m pytest -q tests"
+_EXITS_JS = "printf 'process.exit(0)\\n' > src/sub.js"
+_SUB_JS = "printf 'exports.sub = (a, b) => a - b;\\n' > src/sub.js"
+_EXITS_LATER = (
+    "printf 'exports.sub = (a, b) => { setImmediate(() => process.exit(0)); return 1; };\\n'"
+    " > src/sub.js"
+)
+_NODE = {"src/sub.js": "", "js/sub.test.js": _NODE_TEST, "js/check.js": _NODE_CHECK}
+_SH = {"src/lib.sh": ""}
+_EXITS_SH = "echo 'exit 0' > src/lib.sh"
+_LIB_SH = "echo 'mul() { echo $(($1 * $2)); }' > src/lib.sh"
+_EXITS_PY = "printf 'import os\\nos._exit(0)\\n' > src/calc.py"
+_PY = {"src/calc.py": CALC, "checks/check.py": _CHECKED}
+_BESIDE = (
+    ("node's tests behind pytest", f"{_PYTEST} && node --test js/", _NODE, _EXITS_JS, _SUB_JS),
+    ("node's tests before pytest", f"node --test js/ && {_PYTEST}", _NODE, _EXITS_JS, _SUB_JS),
+    ("a program of node", f"{_PYTEST} && node js/check.js", _NODE, _EXITS_JS, _SUB_JS),
+    ("a program behind pytest", f"{_PYTEST} && python checks/check.py", _PY, _EXITS_PY, DONE),
+    ("the fifth program", _BEHIND_TOOLS, {**_PY, **_TOOLS}, _EXITS_PY, DONE),
+    ("a program with a time limit", "timeout 60 python3 checks/check.py", _PY, _EXITS_PY, DONE),
+    (
+        "a script with a time limit",
+        "timeout 60 bash run.sh",
+        {"src/calc.py": CALC, "tests/test_calc.py": TESTS, "run.sh": f"{_PYTEST}\n"},
+        _EXITS_PY,
+        DONE,
+    ),
+    *(
+        (what, "bash sh/check.sh", {**_SH, "sh/check.sh": text}, _EXITS_SH, _LIB_SH)
+        for what, text in _SHELL_CHECKS.items()
+    ),
+)
+_LATER = _beside(
+    "a program of node later",
+    "node js/check.js",
+    {**_NODE, "js/check.js": f"{_NODE_CHECK}setTimeout(() => assert.ok(sub(9, 2) === 7), 20);\n"},
+    _EXITS_LATER,
+    _SUB_JS,
+)
+
+ATTACKS = (
+    *(_beside(*each) for each in _BESIDE),
+    _LATER,
+    *(
+        _attack(way, end)
+        for way in _WAYS
+        for end in (_ENDS if way in _IN_EVERY_WAY else ("os._exit",))
+    ),
+    *map(_node_attack, _NODE_WAYS),
+)

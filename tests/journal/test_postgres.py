@@ -1,0 +1,109 @@
+"""What only the journal in PostgreSQL has: a server that may be gone, and a password."""
+
+from __future__ import annotations
+
+import multiprocessing
+import traceback
+
+import psycopg
+import pytest
+
+from planbound.errors import JournalProblem
+from planbound.journal.postgres import PostgresJournal
+from planbound.journal.record import Query
+from tests.journal.child import Place, draft
+
+SECRET = "tr0ub4dor&3"
+
+
+@pytest.mark.parametrize(
+    "url",
+    [
+        "postgresql://me:tr0ub4dor%263@127.0.0.1:1/plans",
+        "postgresql://me:tr0ub4dor%263@no-such-host.invalid/plans",
+        "postgresql://me:tr0ub4dor%263@127.0.0.1:1/plans?no_such_option=1",
+        "postgresql://me:tr0ub4dor%263@127.0.0.1:port/plans",
+        "postgresql://me:tr0ub4dor%263@[::1/plans",
+        "host=127.0.0.1 port=1 user=me password=tr0ub4dor&3 dbname=plans",
+        "host=127.0.0.1 port=1 password=tr0ub4dor&3 nonsense",
+    ],
+)
+def test_a_server_that_is_not_there_is_told_without_the_password(url: str) -> None:
+    with pytest.raises(JournalProblem) as caught:
+        PostgresJournal(url).head()
+    told = "".join(traceback.format_exception(caught.value)) + repr(vars(caught.value))
+    assert SECRET not in told
+    assert "tr0ub4dor" not in told
+
+
+def test_a_refused_password_is_not_told(postgres_place: Place) -> None:
+    address = postgres_place.address.replace("postgres:@", f"nobody:{SECRET}@")
+    address = address.replace("postgres@", f"nobody:{SECRET}@")
+    assert SECRET in address
+    with pytest.raises(JournalProblem, match="nobody") as caught:
+        PostgresJournal(address).head()
+    assert SECRET not in "".join(traceback.format_exception(caught.value))
+
+
+@pytest.mark.parametrize("schema", ["", "Planbound", "a-b", 'a"; DROP', "1", "a" * 49])
+def test_a_schema_has_a_plain_name(schema: str) -> None:
+    with pytest.raises(JournalProblem, match="not the name of a schema"):
+        PostgresJournal("postgresql://", schema=schema)
+
+
+def test_projects_in_one_database_do_not_mix(postgres_place: Place) -> None:
+    one = PostgresJournal(postgres_place.address, schema=f"{postgres_place.schema}_1")
+    two = PostgresJournal(postgres_place.address, schema=f"{postgres_place.schema}_2")
+    one.append([draft("a"), draft("b")])
+    two.append([draft("a")])
+    assert (one.head().seq, two.head().seq) == (2, 1)
+    assert two.wait(1, 0.1) is False
+    one.close()
+    two.close()
+
+
+def test_a_lost_connection_is_told_and_made_again(postgres_place: Place) -> None:
+    journal = PostgresJournal(postgres_place.address, schema=postgres_place.schema)
+    journal.append([draft("a")])
+    assert journal.wait(1, 0.05) is False
+    with psycopg.connect(postgres_place.address) as raw:
+        raw.execute(
+            "SELECT pg_terminate_backend(pid) FROM pg_stat_activity"
+            " WHERE application_name = 'planbound' AND pid <> pg_backend_pid()"
+        )
+    for use in (journal.head, lambda: journal.append([draft("b")])):
+        with pytest.raises(JournalProblem, match="cannot be used"):
+            use()
+    with pytest.raises(JournalProblem):
+        journal.wait(1, 5)
+    journal.append([draft("b")])
+    assert journal.head().seq == 2
+    assert journal.wait(2, 0.05) is False
+    journal.close()
+
+
+def test_commits_are_synced_where_the_server_would_not(postgres_place: Place) -> None:
+    url = postgres_place.address
+    url += ("&" if "?" in url else "?") + "options=-csynchronous_commit%3Doff"
+    journal = PostgresJournal(url, schema=postgres_place.schema)
+    with journal._here().writer.enter() as connection:
+        assert connection.execute("SHOW synchronous_commit").fetchone() == ("on",)
+    journal.close()
+
+
+@pytest.mark.filterwarnings("ignore:This process .* is multi-threaded:DeprecationWarning")
+def test_a_fork_connects_by_itself(postgres_place: Place) -> None:
+    journal = PostgresJournal(postgres_place.address, schema=postgres_place.schema)
+    journal.append([draft("parent")])
+    context = multiprocessing.get_context("fork")
+    child = context.Process(target=journal.append, args=([draft("child")],))
+    child.start()
+    child.join(30)
+    assert child.exitcode == 0
+    journal.append([draft("parent again")])
+    assert [record.draft.id for record in journal.read(Query())] == [
+        "parent",
+        "child",
+        "parent again",
+    ]
+    journal.close()

@@ -1,0 +1,60 @@
+"""Which tests surely come to an equality, by their text."""
+
+from __future__ import annotations
+
+import pytest
+
+from planbound.judging.reached import compares, not_reached, not_reached_in_javascript
+
+NAME = "tests/test_a.py::test_it"
+
+
+@pytest.mark.parametrize(
+    "body",
+    [
+        "    assert add(1, 2) == 3\n",
+        "    found = add(1, 2)\n    assert found == 3 and found\n",
+        "    with session():\n        pass\n    assert add(1, 2) == 3\n    return\n",
+    ],
+)
+def test_a_test_with_an_equality_in_its_way_was_not_run_without_one(body: str) -> None:
+    judges = {"tests/test_a.py": f"def test_it():\n{body}".encode()}
+    assert not_reached(judges, [NAME]) == (NAME,)
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        "def test_it():\n    assert add(1, 2) is 3\n",
+        "def test_it():\n    if late():\n        return\n    assert add(1, 2) == 3\n",
+        "def test_it():\n    for each in []:\n        assert each == 3\n",
+        "def test_it():\n    with pytest.raises(ValueError):\n        assert add(1, 2) == 3\n",
+        "def test_it():\n    yield\n    assert add(1, 2) == 3\n",
+        "def test_it():\n    pytest.importorskip('x')\n    assert add(1, 2) == 3\n",
+        "@replaced\ndef test_it():\n    assert add(1, 2) == 3\n",
+    ],
+)
+def test_nothing_is_said_of_a_test_that_may_go_around_its_equality(text: str) -> None:
+    assert not_reached({"tests/test_a.py": text.encode()}, [NAME]) == ()
+
+
+def test_names_of_unittest_and_of_rows_are_known_from_any_folder() -> None:
+    text = b"class Add(TestCase):\n    def test_it(self):\n        self.assertEqual(1, add())\n"
+    names = ["tests.test_a.Add.test_it", "test_a.Add.test_it", "test_a.py::Add::test_it[1-2]"]
+    assert not_reached({"tests/test_a.py": text}, names) == tuple(names)
+    assert not_reached({"tests/test_a.py": text}, ["test_b.Add.test_it"]) == ()
+
+
+def test_a_program_compares_at_its_top_or_in_a_function_that_it_calls() -> None:
+    assert compares(b"assert add(1, 2) == 3\n")
+    assert compares(
+        b"def main():\n    assert add() == 3\n\n\nif __name__ == '__main__':\n    main()\n"
+    )
+    assert not compares(b"import sys\nsys.exit(0)\nassert add(1, 2) == 3\n")
+    assert not compares(b"def unused():\n    assert add() == 3\n")
+
+
+def test_javascript_is_known_where_a_test_begins_with_an_equality() -> None:
+    judges = {"a.test.js": b"test('adds', () => {\n  assert.equal(add(1, 2), 3);\n});\n"}
+    assert not_reached_in_javascript(judges, ["a.test.js::adds"], ()) == ("a.test.js::adds",)
+    assert not_reached_in_javascript(judges, ["a.test.js::adds"], {"a.test.js::other"}) == ()
