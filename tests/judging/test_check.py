@@ -395,7 +395,9 @@ def test_requests_are_sent_and_answers_read_as_http() -> None:
 
 @pytest.mark.requirement("judging.check-held-out")
 def test_of_a_case_that_is_held_out_only_the_number_is_told(table: Table) -> None:
-    table.hold_out('{"argv": ["41", "1"], "stdout": "42"}', '{"argv": ["7700990077"], "stdout": "8800990088"}')
+    table.hold_out(
+        '{"argv": ["41", "1"], "stdout": "42"}', '{"argv": ["7700990077"], "stdout": "8800990088"}'
+    )
     table.plan(
         'command: python3 app.py\ncases: app.cases.jsonl\n{"argv": ["1", "2"], "json": 3}',
         expect="tests >= 3",
@@ -429,7 +431,10 @@ def test_an_interpreter_that_is_not_there_is_unrunnable(table: Table) -> None:
         ("for _ in range(7): subprocess.Popen(['sleep', '60'], start_new_session=True)", "fail"),
         ("os.kill(os.getpid(), 40)", "killed"),
         ("open('tests/' + sys.argv[1], 'w').write(''); open('tests/x', 'w').write('')", "fail"),
-        ("print('bash: line 1: 7700990077: command not found', file=sys.stderr); sys.exit(127)", ""),
+        (
+            "print('bash: line 1: 7700990077: command not found', file=sys.stderr); sys.exit(127)",
+            "",
+        ),
         ("print('/7700990077: No such file or directory', file=sys.stderr); sys.exit(126)", ""),
         ("print(\"No module named '7700990077'\", file=sys.stderr); sys.exit(1)", ""),
         ("time.sleep(30)", "timeout"),
