@@ -6,6 +6,7 @@ import gc
 import importlib.util
 import multiprocessing
 import os
+import signal
 import sys
 from pathlib import Path
 
@@ -45,9 +46,19 @@ def pytest_addoption(parser: pytest.Parser) -> None:
 
 
 def pytest_configure(config: pytest.Config) -> None:
+    _hear_signals()
     if config.getoption("quick"):
         settings.load_profile("quick")
         look_quickly()
+
+
+def _hear_signals() -> None:
+    """Let programs that tests start hear Ctrl-C, also where `make test &` was told to ignore it."""
+    if signal.getsignal(signal.SIGINT) is signal.SIG_IGN:
+        signal.signal(signal.SIGINT, signal.default_int_handler)
+    for number in (signal.SIGHUP, signal.SIGQUIT, signal.SIGTERM):
+        if signal.getsignal(number) is signal.SIG_IGN:
+            signal.signal(number, signal.SIG_DFL)
 
 
 @pytest.hookimpl(tryfirst=True)
