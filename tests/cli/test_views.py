@@ -23,6 +23,7 @@ from planbound.doctor.doctor import (
 from planbound.errors import JournalProblem
 from planbound.journal.chain import Anchor
 from planbound.journal.event import EventKind
+from planbound.journal.log import check
 from planbound.journal.record import Draft, Journal, Json
 from planbound.journal.sqlite import SqliteJournal
 from planbound.plan.model import PlanStatus
@@ -458,9 +459,9 @@ def test_standup_shows_its_four_groups(program: Program) -> None:
 
 def examine(program: Program, journal: Journal | None = None) -> dict[str, list[Check]]:
     found: dict[str, list[Check]] = {}
-    for check in plan_checks(tree(program), Files(), journal)[0]:
-        assert (check.cure is None) == (check.health is Health.OK)
-        found.setdefault(check.name, []).append(check)
+    for each in plan_checks(tree(program), Files(), journal)[0]:
+        assert (each.cure is None) == (each.health is Health.OK)
+        found.setdefault(each.name, []).append(each)
     return found
 
 
@@ -596,7 +597,7 @@ def test_doctor_sees_marks_that_the_journal_does_not_know(program: Program) -> N
 
 
 def anchor_check(journal: Journal | None, noted: Anchor) -> Check:
-    return list(journal_checks(journal, noted, lambda: None))[-1]
+    return list(journal_checks(check(journal, noted, guarded=lambda: None)))[-1]
 
 
 def test_doctor_compares_the_journal_with_its_anchor() -> None:

@@ -6,6 +6,7 @@ import json
 import os
 import random
 import shutil
+import subprocess
 from pathlib import Path
 from typing import Any
 
@@ -25,8 +26,11 @@ from tests.run.bench import Bench, Step
 
 # It prints all that it sees of its tree, and something that no other run prints.
 TELLING = (
-    "find . -name .git -prune -o -printf '%M %p %l\\n' | sort;"
-    " find . -name .git -prune -o -type f -print0 | sort -z | xargs -0 sha256sum; env | sort"
+    "find . -mindepth 1 \\( -name .git -o -name .harness \\) -prune"
+    " -o -printf '%M %n %U %G %T@ %p %l\\n' | sort;"
+    " find . -name .git -prune -o -type f -print0 | sort -z | xargs -0 sha256sum; env | sort;"
+    " git show-ref; git ls-files -s; git log -g --oneline;"
+    " git --no-optional-locks status --porcelain src; cat ../aside"
 )
 ONCE = "head -c 9 /dev/urandom | base64; "
 
@@ -253,6 +257,10 @@ def test_it_lasts_a_day_and_no_clock_that_went_back_makes_it_longer(tmp_path: Pa
     for time, lasts in [("19T09:59", True), ("19T10:01", False), ("18T09:59", False)]:
         now[0] = f"2026-11-{time}:00.000000Z"
         assert (later.recall("ab") is not None) == lasts
+    now[0] = made.made
+    known.forget("ab")
+    assert known.recall("ab") is None
+    assert Measurements(str(tmp_path), lambda: journal, lambda: now[0]).recall("ab") is None
     path = tmp_path / "measured" / "ab"
     path.parent.mkdir()
     path.write_bytes(b"")
@@ -278,14 +286,27 @@ def _edits(project: Project) -> dict[str, Any]:
         "a judge": lambda: (root / "tests/t.sh").write_text(f"true {random.randrange(2)}\n"),
         "a cache": lambda: (root / "__pycache__").mkdir(exist_ok=True),
         "the time": lambda: os.utime(root / "src/a", (1, random.randrange(9))),
+        "another name": lambda: (root.parent / f"name{next(number)}").hardlink_to(root / "src/b"),
+        "a tag": lambda: _git(root, "tag", "-f", f"v{random.randrange(2)}"),
+        "a commit": lambda: _git(root, "commit", "-q", "--allow-empty", "-m", "more"),
+        "staged": lambda: _git(root, "add", "src/a"),
+        "unstaged": lambda: _git(root, "rm", "-q", "-r", "--cached", "--ignore-unmatch", "src/a"),
+        "a look by git": lambda: _git(root, "status"),
+        "beside the workspace": lambda: (root.parent / "aside").write_text(f"{next(number)}\n"),
         "the configuration": lambda: (root / "planbound.toml").write_text(
             f'[contracts]\nenv = ["SEEN"]\nmemory = "{random.choice([1, 2])}GB"\n'
+            'read = ["../aside"]\n'
         ),
         "the contract": lambda: project.plan(
             "it", plan_text(f"sh tests/t.sh; {TELLING}; true {random.randrange(2)}")
         ),
         "nothing": lambda: None,
     }
+
+
+def _git(root: Path, *arguments: str) -> None:
+    identity = ("-c", "user.name=a", "-c", "user.email=a@example.org")
+    subprocess.run(["git", *identity, *arguments], cwd=root, check=True, capture_output=True)
 
 
 def _relink(path: Path, target: str) -> None:
@@ -302,11 +323,16 @@ def test_whenever_a_fresh_judgement_would_differ_nothing_is_taken_over(
 ) -> None:
     random.seed(seed)
     project.write("tests/t.sh", "true\n")
+    project.write("src/b", "beside\n")
+    (project.workspace.parent / "aside").write_text("aside\n")
+    _git(project.workspace, "init", "-q", "-b", "main")
+    _git(project.workspace, "add", "src")
+    _git(project.workspace, "commit", "-q", "-m", "first")
     edits = _edits(project)
     edits["the configuration"]()
     edits["the contract"]()
     seen, reused = "one", 0
-    for _ in range(14):
+    for _ in range(18):
         edits[random.choice(list(edits))]()
         seen = random.choice([seen, seen, seen, "another"])
         taken = project.first(SEEN=seen)

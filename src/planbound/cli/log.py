@@ -227,7 +227,12 @@ def _verify(
 ) -> ExitCode:
     from planbound.journal.log import check  # noqa: PLC0415 - only to check
 
-    checked = check(journal, context.anchors().read(), guarded=context.guards_stand)
+    checked = check(
+        journal,
+        context.anchors().read(),
+        guarded=context.guards_stand,
+        folder=context.state.folder,
+    )
     if arguments.json:
         terminal.json(
             JournalCheck(

@@ -15,8 +15,8 @@ from planbound.disk.files import Files, Shelf
 from planbound.disk.space import size_text
 from planbound.doctor.gc import disk_findings, left_findings, size_of
 from planbound.errors import FileProblem, PlanboundError
-from planbound.journal.chain import Anchor, AnchorState
-from planbound.journal.log import check
+from planbound.journal.chain import AnchorState
+from planbound.journal.log import Checked, check
 from planbound.journal.record import Journal
 from planbound.judging.tools import tools_of_plans
 from planbound.judging.unrunnable import ContractTools
@@ -207,14 +207,12 @@ def _drift(seen: PlanOverview) -> Iterator[Check]:
         yield Check(name, Health.OK, "they agree about every active plan")
 
 
-def journal_checks(
-    journal: Journal | None, noted: Anchor | None, guarded: Callable[[], bool | None]
-) -> Iterator[Check]:
-    """Walk the chain, and compare its end with what was noted of it; see `journal.log.check`."""
-    found = check(journal, noted, guarded=guarded)
+def journal_checks(found: Checked) -> Iterator[Check]:
+    """Say what a walk along the chain found; see `journal.log.check`."""
     tells = "`planbound log --verify` tells more"
     if not found.faults:
-        sound = "every record follows the one before it" if journal else "there is no record"
+        sound = "every record follows the one before it"
+        sound = sound if found.head.seq else "there is no record"
         yield Check(CHAIN, Health.OK, sound)
     for fault in found.faults[:MAX_FAULTS]:
         yield Check(CHAIN, Health.FAIL, fault.message, f"trust nothing from there on; {tells}")
@@ -361,7 +359,8 @@ def _open(context: Context) -> tuple[Journal | None, Check]:
 
 
 def _journal(context: Context, journal: Journal | None) -> Iterable[Check]:
-    return journal_checks(journal, context.anchors().read(), context.guards_stand)
+    noted, folder = context.anchors().read(), context.state.folder
+    return journal_checks(check(journal, noted, guarded=context.guards_stand, folder=folder))
 
 
 def _worktrees(context: Context) -> Iterable[Check]:

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import contextlib
+import os
 from collections.abc import Callable, Iterator
 from typing import NamedTuple
 
@@ -34,6 +36,7 @@ def check(
     anchored: Anchor | None,
     *,
     guarded: Callable[[], bool | None] | None = None,
+    folder: str | None = None,
 ) -> Checked:
     """Walk the whole chain and compare it with the anchor; None is a journal that is not there.
 
@@ -41,6 +44,8 @@ def check(
 
     `guarded` says whether the store's own protection still stands: a journal that ends too early
     was cut off where it does not, and is an old copy where it does.
+
+    `folder` is the state home, where it is noted whether something is wrong (`broken_mark`).
     """
     if journal is None:
         return Checked(GENESIS, (), compare(anchored, GENESIS, None), anchored)
@@ -57,7 +62,25 @@ def check(
     stands = guarded() if guarded else None
     counted = None if stands is None else head.seq + (0 if stands else 1)
     state = compare(anchored, head, at_anchor, counted=counted)
-    return Checked(head=head, faults=tuple(faults), anchor=state, anchored=anchored)
+    found = Checked(head=head, faults=tuple(faults), anchor=state, anchored=anchored)
+    if folder is not None:
+        _mark(folder, sound=found.sound)
+    return found
+
+
+def broken_mark(folder: str) -> str:
+    """Return the file of a state home that is there after something was found wrong."""
+    return os.path.join(folder, "journal-is-broken")
+
+
+def _mark(folder: str, *, sound: bool) -> None:
+    """Note what a check found, for whoever builds upon what the journal tells."""
+    with contextlib.suppress(OSError):  # who may not write there may look all the same
+        if sound:
+            os.unlink(broken_mark(folder))
+        else:
+            with open(broken_mark(folder), "xb"):
+                pass
 
 
 def follow(journal: Journal, query: Query, *, seconds: float = 60.0) -> Iterator[Record]:

@@ -161,6 +161,8 @@ class JudgingContext(NamedTuple):
     """The judges that are laid into the contract's cell only, and that no agent sees."""
     git_root: str | None = None
     """Where git can say which folders it ignores; None: nowhere."""
+    git_folders: tuple[str, ...] = ()
+    """Where git keeps what it knows of the workspace, as far as that is not in it."""
     recorded: tuple[str, ...] = ()
     """Where else a table may be written: git's folders, plans. Its product does not see them."""
     lay: tuple[Laid, ...] = ()
@@ -293,8 +295,10 @@ def judging_context(
         ),
         held_out=held_out_judges(tree.root, configuration.judging.held_out),
         git_root=None if git is None else tree.root,
+        git_folders=of_git,
         recorded=tuple(_recorded(of_git, tree.root)),
-        measurements=_measurements(context),
+        # Who works beside it without walls can change what is looked at, and keep its times.
+        measurements=_measurements(context) if walled else None,
         on_stage=context.on_stage,
         cure=cure_of(project),
         fault=project.fault or hidden_fault(project, (*masked, *hidden)),

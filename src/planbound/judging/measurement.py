@@ -30,9 +30,10 @@ from planbound.journal.event import (
     GateApprovalRequested,
     VerdictKind,
 )
+from planbound.journal.log import broken_mark
 from planbound.journal.record import Journal, Query, Record
 from planbound.judging.corroborate import Corroboration
-from planbound.judging.outside import glance
+from planbound.judging.outside import surroundings
 from planbound.judging.verdict import SubjectKind, Verdict
 from planbound.plan.model import CaseTable
 
@@ -44,7 +45,7 @@ FOLDER = "measured"
 """In the state home."""
 LASTS = timedelta(days=1)
 """So long something that was measured is taken over: some tests know what day it is."""
-_FORM = 2
+_FORM = 3
 _NEAR = 1_000
 """So many events after a measurement one of them tells of it."""
 _LARGEST = 16 << 20
@@ -126,9 +127,10 @@ class Measurements:
 
     def recall(self, key: str) -> Recalled | None:
         """Return what was measured under a key, where an event in the journal tells of it."""
-        if self._fresh:
+        if self._fresh or os.path.exists(broken_mark(os.path.dirname(self._folder))):
             return None
-        if (here := self._here.get(key)) is not None:
+        here = self._here.get(key)
+        if here is not None and self._is_recent(here.measured.made):
             return here._replace(seq=self._told_by(here.digest, here.measured.after))
         try:
             with open(self._path(key), "rb") as file:
@@ -173,6 +175,12 @@ class Measurements:
             self._here.clear()
         self._here[measured.key] = Recalled(measured, digest, None)
         return digest
+
+    def forget(self, key: str) -> None:
+        """Forget what was measured under a key: on the same it came out otherwise."""
+        self._here.pop(key, None)
+        with contextlib.suppress(OSError):
+            os.unlink(self._path(key))
 
     def stamp(self) -> tuple[str, int]:
         """Return the time, and the last event that there is."""
@@ -229,8 +237,10 @@ class Recalling:
         """Return a verdict that says what it is founded on, which is kept from now on."""
         if self._found is not None:
             return verdict._replace(measured=self._found.digest, reused=self._found.seq)
-        lasting = _is_lasting(verdict.kind, observing=self._observing)
-        if self._kept is None or self._key is None or not lasting:
+        if self._kept is None or self._key is None:
+            return verdict
+        if not _is_lasting(verdict.kind, observing=self._observing):
+            self._kept.forget(self._key)
             return verdict
         report = None
         if verdict.outcome is not None and self._runs.report is not None:
@@ -262,7 +272,7 @@ def key_of(contract: JudgedContract) -> str | None:
         or not judging.cell.isolation.reaches(Isolation.I1)
     ):
         return None
-    outside = glance(judging, contract.script, contract.manifest)
+    outside = surroundings(contract)
     if outside is None:
         return None
     entries = contract.manifest.entries

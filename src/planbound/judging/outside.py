@@ -1,65 +1,117 @@
-"""What a contract can see besides its tree: the programs and packages of the machine, at a glance.
+"""What a contract can see besides the files of its tree: the machine, and what git knows.
 
-Two glances that are the same let what was measured at the first stand for the second. Where
-something is in sight that no glance covers, there is none, and everything is measured anew.
+Two looks that are the same let what was measured at the first stand for the second. Where a
+contract may see something that is not looked at, there is no look, and everything is measured anew.
 """
 
 from __future__ import annotations
 
 import hashlib
 import os
+import resource
 import sys
 from collections.abc import Iterable, Iterator
+from functools import cache
 from glob import glob
+from typing import TYPE_CHECKING
 
 import planbound
 from planbound.cells.orders import is_below
 from planbound.judging.context import JudgingContext
-from planbound.script import Script
+from planbound.script import Call
+from planbound.script.project import ProjectTree
+from planbound.script.walk import all_calls
 from planbound.workspace.environment import linked_places
 from planbound.workspace.manifest import EntryType, Manifest
 
+if TYPE_CHECKING:
+    from planbound.judging.contract import JudgedContract
+
 MOST = 50_000
 """So many files outside of the tree are looked at; where there are more, nothing is taken over."""
+_MOST_PROGRAMS = 2_000
 _SYSTEM = (
+    "/bin",
+    "/etc",
+    "/opt",
+    "/sbin",
+    "/usr",
+    "/usr/bin",
+    "/usr/lib",
+    "/usr/local/bin",
+    "/usr/local/lib",
+    "/usr/sbin",
+    "/usr/share",
     "/var/lib/dpkg/status",
     "/var/lib/rpm",
     "/lib/apk/db/installed",
     "/var/lib/pacman/local",
+    "/etc/alternatives",
     "/etc/ld.so.cache",
     "/etc/localtime",
+    "/etc/hosts",
+    "/etc/passwd",
+    "/etc/group",
 )
-"""What changes where the packages of the machine do."""
-_OF_SYSTEM = ("/bin", "/dev", "/lib", "/lib64", "/proc", "/sbin", "/sys", "/usr")
-"""What is looked at by the packages of the machine, or is a cell's own."""
+"""What changes where programs, packages or settings of the machine come, go or are replaced."""
+_OF_PACKAGES = ("/bin", "/sbin", "/usr/bin", "/usr/sbin")
+"""Programs that come with packages: those that a contract calls are looked at singly."""
+_OF_CELL = ("/dev", "/proc", "/sys")
+"""A cell has its own."""
+_BY_CONTENT = frozenset({"objects", "lfs", "annex"})
+"""What git keeps there is called by its content: it is enough to know what there is."""
+_LARGEST = 64 << 20
 
 
 class _UnsureError(Exception):
     """There is more in sight than can be looked at."""
 
 
-def glance(judging: JudgingContext, script: Script, manifest: Manifest) -> str | None:
-    """Return a digest of what a contract sees besides its tree; None where nobody can tell."""
-    looks = hashlib.sha256(os.uname().release.encode())
-    root = judging.tree.root
-    named = {*_shown(judging, root), *_paths(script), *_linked(manifest, root)}
-    named.update(_links(_folders(judging), root))
+def surroundings(contract: JudgedContract) -> str | None:
+    """Return a digest of what a contract sees besides its files; None where nobody can tell."""
+    judging, manifest = contract.judging, contract.manifest
+    if manifest.looks is None:
+        return None  # nobody has looked at the times of the files
+    looks = hashlib.sha256(_process().encode())
+    looks.update(manifest.looks.encode())
     try:
-        for line in _lines(judging, script, root, sorted(named)):
+        for line in _lines(contract):
             looks.update(line)
+        for folder in _git_folders(judging, manifest):
+            for line in _of_git(folder):
+                looks.update(line)
     except _UnsureError:
         return None
     return looks.hexdigest()
 
 
-def _lines(
-    judging: JudgingContext, script: Script, root: str, named: Iterable[str]
-) -> Iterator[bytes]:
-    outside = [path for path in _folders(judging) if not is_below(path, root)]
-    for path in (*_SYSTEM, *outside, *_programs(script, outside), *_packages(outside)):
-        yield _look(path)
+def _process() -> str:
+    """Return what a contract inherits of this process, and the machine's names."""
+    limits = [resource.getrlimit(number) for number in _limits()]
+    cores = sorted(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count()
+    return repr((tuple(os.uname()), os.getuid(), os.getgid(), os.getgroups(), cores, limits))
+
+
+@cache
+def _limits() -> tuple[int, ...]:
+    names = sorted(name for name in vars(resource) if name.startswith("RLIMIT_"))
+    return tuple(getattr(resource, name) for name in names)
+
+
+def _lines(contract: JudgedContract) -> Iterator[bytes]:
+    judging, manifest = contract.judging, contract.manifest
+    root = judging.tree.root
+    tree = ProjectTree(manifest.files(), contract.read_now)
+    calls = list(all_calls(contract.script, tree))
+    folders = _folders(judging)
+    outside = [path for path in folders if not is_below(path, root)]
+    singly = [*_SYSTEM, *outside, *_programs(calls, outside), *_packages(outside)]
+    for path in dict.fromkeys(singly):
+        yield look_at(path)
+    whole = {*_shown(judging, root), *_paths(calls, root), *_linked(manifest, root)}
+    whole.update(_links(folders, root))
     left = MOST
-    for path in named:
+    for path in sorted(whole):
         for look in _all_of(path):
             left -= 1
             if left < 0:
@@ -71,7 +123,7 @@ def _folders(judging: JudgingContext) -> list[str]:
     return [path for path in judging.environment.get("PATH", "").split(os.pathsep) if path]
 
 
-def _look(path: str) -> bytes:
+def look_at(path: str) -> bytes:
     """Return what a file or folder looks like, links followed, without its content."""
     try:
         found = os.stat(path)
@@ -81,19 +133,25 @@ def _look(path: str) -> bytes:
     return os.fsencode(path) + repr((*facts, found.st_mtime_ns, found.st_ctime_ns)).encode() + b"\n"
 
 
-def _programs(script: Script, folders: Iterable[str]) -> Iterator[str]:
-    """Yield where the programs that a contract names may be, in every folder."""
+def _programs(calls: Iterable[Call], folders: Iterable[str]) -> Iterator[str]:
+    """Yield the programs that can be called, and of those of packages the ones that are called."""
     names = {
         word.value
-        for call in script.calls
+        for call in calls
         for word in (call.word, *call.wrappers)
-        if word is not None and word.value
+        if word is not None and word.value and "/" not in word.value
     }
-    for name in sorted({"bash", *names}):
-        if name.startswith("/"):
-            yield name
-        elif "/" not in name:
-            yield from (os.path.join(folder, name) for folder in folders)
+    for folder in folders:
+        if folder in _OF_PACKAGES:
+            yield from (os.path.join(folder, name) for name in sorted({"bash", *names}))
+            continue
+        try:
+            found = sorted(os.listdir(folder))
+        except OSError:
+            continue
+        if len(found) > _MOST_PROGRAMS:
+            raise _UnsureError
+        yield from (os.path.join(folder, name) for name in found)
 
 
 def _prefixes(folders: Iterable[str]) -> Iterator[str]:
@@ -121,19 +179,35 @@ def _links(folders: Iterable[str], root: str) -> Iterator[str]:
                 yield place
 
 
-def _paths(script: Script) -> Iterator[str]:
-    """Yield what a contract names by its place on the machine, apart from the system's own."""
-    for call in script.calls:
-        files = [each.target for each in call.redirects]
-        for word in (*call.arguments, *files):
-            path = (word.value or "").rpartition("=")[2]
-            if path.startswith("/") and not any(is_below(path, each) for each in _OF_SYSTEM):
-                yield path
+def _paths(calls: Iterable[Call], root: str) -> Iterator[str]:
+    """Yield what contracts and their scripts name by a place outside of the tree.
+
+    Of a place that the shell completes, all below the part that is written out.
+    """
+    for call in calls:
+        words = (call.word, *call.wrappers, *call.arguments)
+        for word in (*words, *(each.target for each in call.redirects)):
+            if word is None:
+                continue
+            text = word.value if word.value is not None else _written_out(word.text)
+            path = text.rpartition("=")[2]
+            if not (path.startswith("/") or ".." in path.split("/")):
+                continue
+            place = os.path.normpath(os.path.join(root, path))
+            if not is_below(place, root) and not any(is_below(place, own) for own in _OF_CELL):
+                yield place
+
+
+def _written_out(text: str) -> str:
+    """Return the folder that a word surely names before the shell puts something in."""
+    plain = text.strip("\"'")
+    end = min((plain.find(mark) for mark in "*?[{$`\\" if mark in plain), default=len(plain))
+    return plain[:end].rpartition("/")[0] or ("/" if plain.startswith("/") else "")
 
 
 def _linked(manifest: Manifest, root: str) -> Iterator[str]:
     """Yield where links of the tree lead that lead out of it."""
-    for path, entry in manifest.entries.items():
+    for path, entry in manifest.others():
         if entry.type is EntryType.LINK:
             place = os.path.realpath(os.path.join(root, os.fsdecode(path)))
             if not is_below(place, root):
@@ -155,10 +229,56 @@ def _shown(judging: JudgingContext, root: str) -> list[str]:
 
 def _all_of(path: str) -> Iterator[bytes]:
     """Yield what everything below a path looks like."""
-    yield _look(path)
+    yield look_at(path)
     if not os.path.isdir(path):
         return
     for parent, folders, files in os.walk(path):
-        folders[:] = sorted(name for name in folders if name != "__pycache__")
+        folders.sort()
         for name in (*folders, *sorted(files)):
-            yield _look(os.path.join(parent, name))
+            yield look_at(os.path.join(parent, name))
+
+
+# -- what git knows ------------------------------------------------------------------------------
+
+
+def _git_folders(judging: JudgingContext, manifest: Manifest) -> Iterator[str]:
+    """Yield git's folders, those of the tree and the one that it belongs to."""
+    root = judging.tree.root
+    named = [
+        os.path.join(root, os.fsdecode(path))
+        for path, entry in manifest.others()
+        if entry.type is EntryType.SUMMARY and os.path.basename(path) == b".git"
+    ]
+    yield from dict.fromkeys((*named, *judging.git_folders))
+
+
+def _of_git(folder: str) -> Iterator[bytes]:
+    """Yield what is in a folder of git's: of objects only which there are."""
+    left = MOST
+    for parent, folders, files in os.walk(folder):
+        folders.sort()
+        left -= len(folders) + len(files)
+        if left < 0:
+            raise _UnsureError
+        if _BY_CONTENT.intersection(os.path.relpath(parent, folder).split(os.sep)):
+            yield look_at(parent)
+            continue
+        for name in sorted(files):
+            if not name.endswith(".sample"):
+                yield _content_of(os.path.join(parent, name))
+
+
+def _content_of(path: str) -> bytes:
+    """Return what a file of git's holds: looking at a repository writes it again as it was."""
+    try:
+        with open(path, "rb", opener=_nonblocking) as file:
+            data = file.read(_LARGEST + 1)
+    except OSError:
+        return look_at(path)
+    if len(data) > _LARGEST:
+        raise _UnsureError
+    return os.fsencode(path) + b"\0" + hashlib.sha256(data).digest()
+
+
+def _nonblocking(path: str, flags: int) -> int:
+    return os.open(path, flags | os.O_NONBLOCK | os.O_CLOEXEC | os.O_NOFOLLOW)

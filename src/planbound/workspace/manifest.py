@@ -57,6 +57,9 @@ class Manifest(NamedTuple):
     """Everything that was left out as a cache; known only to who has just read the tree."""
     held: Mapping[bytes, Mapping[bytes, bytes]] = {}
     """By summarised folder what its files look like; known only to who has just read the tree."""
+    looks: str | None = None
+    """A digest of what else programs can ask of the files: times, owners, links. It is known only
+    to who has just read the tree with what is known of its files."""
 
     def files(self) -> list[str]:
         """Return the paths of the regular files."""
@@ -67,6 +70,11 @@ class Manifest(NamedTuple):
         """Return the paths of the directories that were read file by file."""
         found = self.entries if isinstance(self.entries, _Entries) else _Entries(self.entries)
         return found.folders
+
+    def others(self) -> tuple[tuple[bytes, Entry], ...]:
+        """Return what is neither a regular file nor a directory."""
+        found = self.entries if isinstance(self.entries, _Entries) else _Entries(self.entries)
+        return tuple((path, self.entries[path]) for path in found.others)
 
     def entry(self, path: str) -> Entry | None:
         """Return the entry of a regular file."""
@@ -86,6 +94,11 @@ class _Entries(dict[bytes, Entry]):
     @cached_property
     def folders(self) -> frozenset[bytes]:
         return frozenset([path for path, entry in self.items() if entry[0] is EntryType.DIRECTORY])
+
+    @cached_property
+    def others(self) -> tuple[bytes, ...]:
+        plain = {EntryType.FILE, EntryType.DIRECTORY}
+        return tuple([path for path, entry in self.items() if entry[0] not in plain])
 
     def share(self, before: _Entries) -> None:
         """Take over what entries with the same paths were asked, if it is true of these, too."""

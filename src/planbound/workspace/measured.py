@@ -94,7 +94,7 @@ def screened(manifest: Manifest, last: Manifest | None = None) -> Manifest:
         left_out=manifest.left_out,
         held=manifest.held,
         last=manifest if last is None else last,
-    )
+    )._replace(looks=manifest.looks)
 
 
 def _is_own(path: bytes) -> bool:

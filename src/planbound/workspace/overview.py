@@ -1,4 +1,4 @@
-"""Every plan of a workspace at a glance: what its file says, and what the journal knows."""
+"""Every plan of a workspace: what its file says, and what the journal knows."""
 
 from __future__ import annotations
 
@@ -36,7 +36,7 @@ from planbound.workspace.readiness import (
 if TYPE_CHECKING:
     from planbound.workspace.tree import Workspace
 
-# -- every plan of a workspace at a glance: what its file says, and what the journal knows -------
+# -- every plan of a workspace: what its file says, and what the journal knows ------------------
 
 
 OpenJournal = Callable[[], Journal | None]
@@ -49,7 +49,7 @@ _BEFORE_START = frozenset({PlanStatus.DRAFT, PlanStatus.VERIFIED, PlanStatus.APP
 
 
 class PlanLine(Struct, frozen=True):
-    """What there is to say about a plan at a glance."""
+    """What there is to say about a plan in one line."""
 
     file: PlanFile
     shelf: Shelf = Shelf.ACTIVE

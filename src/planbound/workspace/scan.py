@@ -219,6 +219,7 @@ MAX_OPEN = 128
 FOLDER = os.O_RDONLY | os.O_DIRECTORY | os.O_NOFOLLOW | os.O_NONBLOCK | os.O_CLOEXEC
 FILE = os.O_RDONLY | os.O_NOFOLLOW | os.O_NONBLOCK | os.O_CLOEXEC | os.O_NOCTTY
 
+HARNESS = b".harness"
 _TAG = b"CACHEDIR.TAG"
 _SIGNATURE = b"Signature: 8a477f597d28d172789f06886806bc55"
 _VENVS = {b"venv", b".venv"}
@@ -265,7 +266,7 @@ def scan(
         left_out=walk.left_out | walk.tagged,
         held=walk.held(),
         last=None if reading is None else reading.last,
-    )
+    )._replace(looks=walk.looks())
     if reading is not None:
         reading.end(found)
     return found
@@ -316,6 +317,7 @@ class _Walk:
         self._spend: Spend = self._spend_bytes
         self._bytes = 0
         self._modes: dict[int, int] = {}  # one number for all that are equal
+        self._looks = hashlib.sha256()
         self._root = _Folder(b"", root, 0, None)
         # From the root down, without those that have nothing left to be read. The first one is
         # always open, those before `_first_open` are not.
@@ -325,6 +327,10 @@ class _Walk:
     def result(self) -> dict[bytes, Entry]:
         """Return all entries found so far."""
         return self._entries | {each.path: each.entry() for each in self._summaries}
+
+    def looks(self) -> str | None:
+        """Return a digest of times, owners and links of what was read; None: nobody looked."""
+        return None if self._reading is None else self._looks.hexdigest()
 
     def held(self) -> dict[bytes, dict[bytes, bytes]]:
         """Return what is in folders that are summarised; git's own has a guard of its own."""
@@ -519,7 +525,8 @@ class _Walk:
         leaves = [each for each in found if not each.is_dir(follow_symlinks=False)]
         names = [each.name for each in leaves]
         known = reading.folder(folder.path)
-        looks = looks_of(leaves) if known is not None else []
+        looks = looks_of(leaves)
+        self._note_looks(folder, names, looks)
         if known is not None and known.names == "/".join(names) and known.looks == b"".join(looks):
             self._count_all(len(names), known.length)
         else:
@@ -533,6 +540,16 @@ class _Walk:
             folder.below.extend((os.fsencode(name), False) for name in below)
         for name in self._cache_names.intersection(names):
             self.left_out.add(_joined(folder.path, os.fsencode(name)))
+
+    def _note_looks(self, folder: _Folder, names: list[str], looks: list[bytes]) -> None:
+        """Note what programs can ask of a folder and its files, but for their contents."""
+        if folder.path == HARNESS or folder.path.startswith(HARNESS + b"/"):
+            return  # the harness writes there, and nobody else without changing a content
+        own = os.fstat(folder.descriptor)
+        said = (folder.path, own.st_mtime_ns, own.st_uid, own.st_gid, len(names))
+        self._looks.update(repr(said).encode() + os.fsencode("/".join(names)))
+        # Of what was gone when it was looked at nobody knows anything.
+        self._looks.update(b"".join(looks) if len(looks) == len(names) else os.urandom(32))
 
     def _is_cache_path(self, folder: bytes, each: os.DirEntry[str]) -> bool:
         path = _joined(folder, os.fsencode(each.name))

@@ -1,0 +1,191 @@
+"""Something else than a file's content changes after a pass: nothing that was measured may lie.
+
+Each row is something that a contract can ask for. It passes, and what was measured is taken over as
+long as nothing happens: that is the twin. Then it is changed, and a look at the same tree has to
+say what a fresh one says.
+"""
+
+from __future__ import annotations
+
+import os
+import subprocess
+import sys
+from collections.abc import Callable
+from pathlib import Path
+from typing import NamedTuple
+
+import pytest
+
+from tests.cli.test_judge import Project, plan_text
+from tests.cli.test_log import rewrite
+from tests.tables import first_always
+
+
+class Lie(NamedTuple):
+    """What is changed so that a contract no longer passes."""
+
+    name: str
+    contract: str
+    """`{aside}` is a folder beside the workspace that contracts may read."""
+    change: Callable[[Path, Path], object]
+    """Given the workspace and the folder beside it."""
+
+
+def git(root: Path, *arguments: str) -> None:
+    identity = ("-c", "user.name=a", "-c", "user.email=a@example.org")
+    subprocess.run(["git", *identity, *arguments], cwd=root, check=True, capture_output=True)
+
+
+def in_the_past(path: Path) -> None:
+    os.utime(path, (1_000_000_000, 1_000_000_000))
+
+
+LIES = [
+    Lie("a tag is removed", "git tag | grep -qx v1", lambda root, _: git(root, "tag", "-d", "v1")),
+    Lie(
+        "a commit is taken back",
+        "test $(git log --oneline | wc -l) = 2",
+        lambda root, _: git(root, "reset", "--soft", "HEAD~1"),
+    ),
+    Lie(
+        "a branch is switched",
+        "git symbolic-ref HEAD | grep -qx refs/heads/main",
+        lambda root, _: git(root, "symbolic-ref", "HEAD", "refs/heads/other"),
+    ),
+    Lie(
+        "something is staged",
+        "git diff --cached --quiet",
+        lambda root, _: git(root, "rm", "-q", "--cached", "src/a"),
+    ),
+    Lie(
+        "a file is older than another one",
+        "test ! src/a -ot src/b",
+        lambda root, _: in_the_past(root / "src/a"),
+    ),
+    Lie(
+        "a folder is older than a file",
+        "test ! src -ot src/b",
+        lambda root, _: in_the_past(root / "src"),
+    ),
+    Lie(
+        "a file gets another name",
+        "test $(stat -c %h src/a) = 1",
+        lambda root, aside: (aside / "link").hardlink_to(root / "src/a"),
+    ),
+    Lie(
+        "a program is edited that a script calls",
+        "bash src/check.sh",
+        lambda _, aside: (aside / "bin/tool").write_text("#!/bin/sh\nexit 1\n"),
+    ),
+    Lie(
+        "a program is edited that a Python calls",
+        "python3 src/check.py",
+        lambda _, aside: (aside / "bin/tool").write_text("#!/bin/sh\nexit 1\n"),
+    ),
+    Lie(
+        "a file is edited that a script names",
+        "bash src/reads.sh",
+        lambda _, aside: (aside / "data").write_text("wrong\n"),
+    ),
+    Lie(
+        "a file is edited that the shell completes",
+        "grep -qx right {aside}/da*",
+        lambda _, aside: (aside / "data").write_text("wrong\n"),
+    ),
+    Lie(
+        "a file beside the workspace is called as a cache",
+        "grep -qx right {aside}/__pycache__/data",
+        lambda _, aside: (aside / "__pycache__/data").write_text("wrong\n"),
+    ),
+    Lie(
+        "a file is edited that a relative way leads to",
+        "grep -qx right ../aside/data",
+        lambda _, aside: (aside / "data").write_text("wrong\n"),
+    ),
+]
+
+
+def laid(project: Project, contract: str) -> Path:
+    aside = project.workspace.parent / "aside"
+    (aside / "bin").mkdir(parents=True)
+    (aside / "__pycache__").mkdir()
+    for name in ("data", "__pycache__/data"):
+        (aside / name).write_text("right\n")
+    (aside / "bin/tool").write_text("#!/bin/sh\nexit 0\n")
+    (aside / "bin/tool").chmod(0o755)
+    project.write("src/a", "right\n")
+    project.write("src/b", "right\n")
+    os.utime(project.workspace / "src/b", (1_500_000_000, 1_500_000_000))
+    project.write("src/check.sh", "tool\n")
+    project.write("src/check.py", "import subprocess\nraise SystemExit(subprocess.call('tool'))\n")
+    project.write("src/reads.sh", f"grep -qx right {aside}/data\n")
+    project.write("planbound.toml", f'[contracts]\npath = ["{aside}/bin"]\nread = ["{aside}"]\n')
+    project.plan("it", plan_text(contract.format(aside=aside)))
+    git(project.workspace, "init", "-q", "-b", "main")
+    for name in ("one", "two"):
+        git(project.workspace, "add", ".")
+        git(project.workspace, "commit", "-q", "--allow-empty", "-m", name)
+    git(project.workspace, "tag", "v1")
+    project.judge()  # the first look at a plan writes into its file
+    return aside
+
+
+@pytest.fixture
+def project(tmp_path: Path) -> Project:
+    return Project(tmp_path)
+
+
+@pytest.mark.requirement("judging.reuse")
+@pytest.mark.parametrize("lie", first_always(LIES), ids=lambda lie: lie.name)
+def test_nothing_is_taken_over_where_a_fresh_look_would_differ(project: Project, lie: Lie) -> None:
+    aside = laid(project, lie.contract)
+    project.first()
+    twin = project.first()
+    assert (twin["verdict"], twin["reused"] is not None) == ("pass", True)
+    lie.change(project.workspace, aside)
+    taken, fresh = project.first(), project.first("--fresh")
+    assert fresh["verdict"] == "fail"
+    assert (taken["verdict"], taken["reused"]) == ("fail", None)
+
+
+@pytest.mark.requirement("judging.reuse")
+def test_what_a_person_only_looks_at_in_git_changes_nothing(project: Project) -> None:
+    laid(project, "grep -qx right src/a")
+    project.first()
+    for command in (["status"], ["log"], ["diff"], ["show"]):
+        git(project.workspace, *command)
+    assert project.first()["reused"] is not None
+
+
+@pytest.mark.requirement("judging.reuse")
+def test_limits_and_cores_that_a_contract_inherits_are_seen(project: Project) -> None:
+    laid(project, "test $(ulimit -n) -gt 300")
+
+    def judged(command: str) -> str:
+        done = subprocess.run(
+            ["bash", "-c", f"{command}; {sys.executable} -m planbound judge it --step 1"],
+            cwd=project.workspace,
+            env=project.environment(),
+            capture_output=True,
+            text=True,
+            check=False,
+        )
+        return done.stdout + done.stderr
+
+    assert "reused" not in judged("ulimit -n 512")
+    assert "reused" in judged("ulimit -n 512")
+    assert "reused" not in judged("ulimit -n 256")
+
+
+@pytest.mark.requirement("judging.reuse")
+@pytest.mark.parametrize("command", [("doctor",), ("log", "--verify")], ids=" ".join)
+def test_after_the_chain_was_found_broken_nothing_is_taken_over(
+    project: Project, command: tuple[str, ...]
+) -> None:
+    laid(project, "grep -qx right src/a")
+    project.first()
+    assert project.first()["reused"] is not None
+    (journal,) = project.home.glob(".local/state/planbound/*/journal.sqlite")
+    rewrite(journal, "update journal set plan = 'z' where seq = 1")
+    assert project.run(*command).code == 1
+    assert [project.first()["reused"] for _ in range(2)] == [None, None]
