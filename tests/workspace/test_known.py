@@ -64,7 +64,7 @@ class Bench:
         with _opened() as self.opened:
             found = scan(str(self.root), rules, known=known or self.known)
         fresh = scan(str(self.root), rules)
-        assert found == fresh
+        assert found._replace(looks=None) == fresh
         assert list(found.entries) == list(fresh.entries)
         _tick()
         return found
