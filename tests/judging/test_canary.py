@@ -15,7 +15,7 @@ from planbound.judging.canary import canary_for
 from planbound.judging.corroborate import corroborate
 from planbound.judging.verdict import CanaryRun
 from planbound.script import read_script
-from planbound.script.runners.runner import Canary, JudgedTree, read_junit
+from planbound.script.runners.runner import Canary, JudgedTree, ReportedOutcome, read_junit
 from tests.needs import need, need_working
 from tests.project_environment import active_environment
 from tests.tables import first_always, one_fact
@@ -141,9 +141,9 @@ def test_an_honest_pytest_run_goes_red_and_reports_every_test(tmp_path: Path, co
     report = read_junit((tmp_path / made.reports).read_bytes())
     assert report is not None
     ids = {case.id.rpartition("::")[2]: case.outcome for case in report[1]}
-    assert {ids.pop(name) for name in made.names} == {"failed"}
+    assert {ids.pop(name) for name in made.names} == {ReportedOutcome.FAILED}
     assert ids
-    assert set(ids.values()) == {"passed"}
+    assert set(ids.values()) == {ReportedOutcome.PASSED}
 
 
 @pytest.mark.parametrize(
@@ -201,7 +201,7 @@ def test_a_run_of_pytest_inside_of_a_test_is_left_alone(tmp_path: Path) -> None:
     report = read_junit((tmp_path / str(made.reports)).read_bytes())
     assert report is not None
     outcomes = {case.id.rpartition("::")[2]: case.outcome for case in report[1]}
-    assert outcomes["test_inner"] == "passed"
+    assert outcomes["test_inner"] is ReportedOutcome.PASSED
 
 
 def test_pytest_behind_a_target_of_make_is_found(tmp_path: Path) -> None:

@@ -33,7 +33,15 @@ from planbound.plan.model import (
 from planbound.script import Script
 from planbound.script.runners import missing_tests, naming_runners
 from planbound.script.runners.mutated import MutatedTests
-from planbound.script.runners.runner import Canary, ReportedTest, RequiredTest, Summary, read_junit
+from planbound.script.runners.runner import (
+    Canary,
+    ReportedOutcome,
+    ReportedTest,
+    RequiredTest,
+    Summary,
+    read_junit,
+    summary_of,
+)
 from planbound.source import lazy_pattern
 
 if TYPE_CHECKING:
@@ -127,18 +135,23 @@ def _by_report(
     passed = [
         case.id
         for case in cases
-        if case.outcome == "passed" and case.id.rpartition("::")[2] not in canary.names
+        if case.outcome is ReportedOutcome.PASSED
+        and case.id.rpartition("::")[2] not in canary.names
     ]
     others = [
         case.id
         for case in cases
-        if case.outcome != "passed" and case.id.rpartition("::")[2] not in canary.names
+        if case.outcome is not ReportedOutcome.PASSED
+        and case.id.rpartition("::")[2] not in canary.names
     ]
     missing = set(missing_tests(required, passed))
     # A test with several rows has passed when all of them have.
     missing |= set(required) - set(missing_tests(required, others))
     return Corroboration(
-        canary=_colour([each == "failed" for each in added], passed="passed" in added),
+        canary=_colour(
+            [each is ReportedOutcome.FAILED for each in added],
+            passed=ReportedOutcome.PASSED in added,
+        ),
         summary=Summary(runner, passed=len(passed)) if passed else None,
         counted=len(passed),
         missing=tuple(test for test in required if test in missing),
@@ -231,12 +244,6 @@ def fewest(expectations: Sequence[Expectation]) -> int:
     return max((item.minimum for item in expectations if isinstance(item, MinimumTests)), default=0)
 
 
-def summary_of(runner: str, cases: Sequence[ReportedTest]) -> Summary:
-    """Return a report's numbers."""
-    ends = [case.outcome for case in cases]
-    return Summary(runner, ends.count("passed"), ends.count("failed"), ends.count("skipped"))
-
-
 def keep(vault: Vault, cases: Sequence[ReportedTest]) -> TestList:
     """Keep a list of tests, however long; return where it is."""
     data = encode(cases)
@@ -325,7 +332,7 @@ def _finding(
 ) -> tuple[VerdictReason, Compared]:
     """Return the finding, or which tests keep it from being a pass; those, in any case."""
     compared = Compared((), ())
-    failed = [case.id for case in cases if case.outcome == "failed"]
+    failed = [case.id for case in cases if case.outcome is ReportedOutcome.FAILED]
     for item in expectations:
         if isinstance(item, MaximumFailures) and len(failed) > item.maximum:
             reason = f"{len(failed)} failed, expected {item.maximum} or fewer: {listed(failed)}"

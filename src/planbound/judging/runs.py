@@ -21,7 +21,6 @@ from planbound.judging.corroborate import (
     count_named,
     kept,
     run_named,
-    summary_of,
 )
 from planbound.judging.meaning import declared_tests, may_declare, meaning
 from planbound.judging.mutated import mutate
@@ -31,7 +30,13 @@ from planbound.judging.watched import WalkedContract, combined, corroborate_watc
 from planbound.plan.model import CaseTable
 from planbound.script.runners import read_summary, required_tests, runner_of
 from planbound.script.runners.mutated import MutatedTests
-from planbound.script.runners.runner import Canary, ReportedTest, Summary
+from planbound.script.runners.runner import (
+    Canary,
+    ReportedOutcome,
+    ReportedTest,
+    Summary,
+    summary_of,
+)
 
 if TYPE_CHECKING:
     from planbound.judging.measurement import Measured
@@ -237,9 +242,11 @@ class ContractRuns:
     def _of_passing(self, found: MutatedTests) -> MutatedTests:
         """Leave out who failed anyway: a wrong answer may by chance be what is expected now."""
         cases = (self.named.cases if self.named is not None else None) or ()
-        passed = {case.id.rpartition("::")[2] for case in cases if case.outcome == "passed"}
+        passed = {
+            case.id.rpartition("::")[2] for case in cases if case.outcome is ReportedOutcome.PASSED
+        }
         failed = {
-            case.id.rpartition("::")[2] for case in cases if case.outcome == "failed"
+            case.id.rpartition("::")[2] for case in cases if case.outcome is ReportedOutcome.FAILED
         } - passed
         blind, unreached = (
             tuple(name for name in names if name.rpartition("::")[2] not in failed)

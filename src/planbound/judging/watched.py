@@ -26,7 +26,14 @@ from planbound.plan.model import ExitCodeIs
 from planbound.script import Call, Script
 from planbound.script.project import ProjectTree
 from planbound.script.runners import BY_NAME, missing_tests, programs, runner_of
-from planbound.script.runners.runner import JudgedTree, Language, ReportedTest, Summary, joined
+from planbound.script.runners.runner import (
+    JudgedTree,
+    Language,
+    ReportedOutcome,
+    ReportedTest,
+    Summary,
+    joined,
+)
 from planbound.script.runners.watched import Watch, WatchedProcess, read_notes, watch_for
 from planbound.script.status import deciding_calls
 from planbound.script.tree import Word, below, words
@@ -445,8 +452,8 @@ class _PythonRuns:
             shown = len(processes)
         else:
             found = self._only_watched()
-        passed = [case.id for case in self.cases if case.outcome == "passed"]
-        others = [case.id for case in self.cases if case.outcome != "passed"]
+        passed = [case.id for case in self.cases if case.outcome is ReportedOutcome.PASSED]
+        others = [case.id for case in self.cases if case.outcome is not ReportedOutcome.PASSED]
         missing = set[str]()
         if self.cases:
             missing = set(missing_tests(required, passed))
@@ -576,8 +583,13 @@ class _PythonRuns:
         groups = [group for group in watch.groups if not ends.keys().isdisjoint(group)]
         names = {name for group in watch.groups for name in group}
         self.cases += (case for case in process.cases if case.id.rpartition("::")[2] not in names)
-        return any(all(ends.get(name) == "failed" for name in group) for group in groups) and all(
-            ends[name] == "failed" for group in groups for name in group if name in ends
+        return any(
+            all(ends.get(name) is ReportedOutcome.FAILED for name in group) for group in groups
+        ) and all(
+            ends[name] is ReportedOutcome.FAILED
+            for group in groups
+            for name in group
+            if name in ends
         )
 
 
