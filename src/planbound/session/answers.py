@@ -133,7 +133,7 @@ def finished(decision: Decision | Silent, *, done: bool, dropped: str) -> Told:
                 text += f"\n{what}: {'; '.join(items)}" if items else ""
             data: dict[str, Json] = {
                 "accepted": True,
-                "outcome": decision.outcome,
+                "outcome": decision.outcome.value,
                 "claimed": list(decision.claimed),
                 "blocked": list(decision.blocked),
                 "holds": list(decision.holds),

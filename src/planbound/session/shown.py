@@ -311,7 +311,8 @@ class PlanChoice(Struct, frozen=True):
     """A plan that a session could be bound to."""
 
     slug: str
-    status: str
+    status: PlanStatus | None
+    """None where it cannot be read."""
     steps: int
     proved: int
 
@@ -325,7 +326,8 @@ def offer(plans: Sequence[PlanChoice], more: int) -> str:
     room = _MOST_TEXT
     for plan in plans:
         steps = f"{plan.proved}/{plan.steps} steps proved" if plan.steps else "no steps"
-        line = f"- `{line_of(plan.slug, 100)}`: {plan.status}, {steps}"
+        status = plan.status.value if plan.status else "cannot be read"
+        line = f"- `{line_of(plan.slug, 100)}`: {status}, {steps}"
         room -= len(line) + 1
         if room < 0:
             break
