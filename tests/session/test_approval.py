@@ -10,7 +10,7 @@ import pytest
 import planbound
 from planbound.errors import ConfigurationError
 from planbound.session.decide import Accept, LoopOutcome, Reject, Silent
-from planbound.session.guard import written_paths
+from planbound.session.guard import read_call, written_paths
 from planbound.workspace.configuration_file import read_configuration
 from tests.run.bench import Step, plan_text
 from tests.session.scratch import SHOWN, A, B, Scratch
@@ -311,4 +311,4 @@ def test_a_plan_of_people_with_faults_is_asked_for_and_the_faults_are_told(bench
 def test_what_a_call_would_write_is_seen(
     tool: str, arguments: dict[str, object], paths: str
 ) -> None:
-    assert list(written_paths(tool, arguments, "/ws")) == paths.split()
+    assert list(written_paths(read_call(tool, arguments), "/ws")) == paths.split()
