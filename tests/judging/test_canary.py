@@ -12,7 +12,7 @@ import pytest
 
 from planbound.cells.cell import Captured, CommandEnding, Outcome, Request
 from planbound.judging.canary import canary_for
-from planbound.judging.corroborate import corroborate
+from planbound.judging.corroborate import CanaryTrial, with_added
 from planbound.judging.verdict import CanaryRun
 from planbound.script import read_script
 from planbound.script.runners.runner import Canary, JudgedTree, ReportedOutcome, read_junit
@@ -604,19 +604,10 @@ def judged(names: Mapping[str, str], stdout: str = "", code: int = 1) -> CanaryR
             collected=dict.fromkeys(request.collect, report),
         )
 
-    tree = {path: text.encode() for path, text in PYTEST.items()}
-    found = corroborate(
-        run=ran,
-        request=Request(command=("bash",), workspace="/w", environment={}),
-        expectations=(),
-        runner="pytest",
-        script=read_script("pytest"),
-        paths=list(tree),
-        read=tree.get,
-        required=(),
-        held_out=(),
-        held_out_tests=(),
-    )
+    added = canary("pytest", "pytest", PYTEST)
+    assert added is not None
+    request = Request(command=("bash",), workspace="/w", environment={})
+    found = CanaryTrial("pytest", added, ran(with_added(request, added))).reported()
     assert found is not None
     return found.canary
 

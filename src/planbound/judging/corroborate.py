@@ -3,16 +3,13 @@
 from __future__ import annotations
 
 import hashlib
-import os
 import re
-from collections.abc import Callable, Mapping, Sequence
-from types import MappingProxyType
+from collections.abc import Callable, Sequence
 from typing import TYPE_CHECKING, NamedTuple
 
 from planbound.cells.cell import Laid, Outcome, Request
 from planbound.errors import FileProblem
 from planbound.journal.event import VerdictKind
-from planbound.judging.canary import canary_for
 from planbound.judging.meaning import (
     Compared,
     compare,
@@ -20,7 +17,6 @@ from planbound.judging.meaning import (
     encode,
     meaning,
     missing_names,
-    required_names,
 )
 from planbound.judging.verdict import CanaryRun, TestList, Verdict, VerdictReason
 from planbound.plan.model import (
@@ -30,7 +26,6 @@ from planbound.plan.model import (
     MinimumTests,
     NoNewFailures,
 )
-from planbound.script import Script
 from planbound.script.runners import missing_tests, naming_runners
 from planbound.script.runners.mutated import MutatedTests
 from planbound.script.runners.runner import (
@@ -74,62 +69,52 @@ class Corroboration(NamedTuple):
 # -- run a contract once more with failing tests added, and look at every test's own result ------
 
 
-_NO_JUDGES: Mapping[str, bytes] = MappingProxyType({})
 _ESCAPE = lazy_pattern(r"\x1b\[[0-9;]{0,20}m")
 
 
-def corroborate(  # noqa: PLR0913 - one thing each, all by name
-    *,
-    run: Callable[[Request], Outcome],
-    request: Request,
-    expectations: Sequence[Expectation],
-    runner: str,
-    script: Script,
-    paths: Sequence[str],
-    read: Callable[[str], bytes | None],
-    required: Sequence[str],
-    held_out: Sequence[str],
-    held_out_tests: Sequence[str],
-    judges: Mapping[str, bytes] = _NO_JUDGES,
-    taken: Callable[[str], bool] = lambda _path: False,
-    by_name: bool = False,
-    anywhere: bool = False,
-    said: str | None = None,
-    nonce: str | None = None,
-) -> Corroboration | None:
-    """Return what a run with failing tests shows; None where it cannot be told how to add some.
+class CanaryTrial(NamedTuple):
+    """A run of a contract with failing tests in it, and what has to be seen there.
 
-    The judges are as they were frozen: from them comes which tests must have passed, where the
-    runner says so in what it prints only. Where tests are judged by their names, others than the
-    added ones may fail: the exit code says nothing of these.
+    Where tests are judged by their names, others than the added ones may fail: the exit code says
+    nothing of these.
     """
-    paths, read = as_laid(request, paths, read)
-    nonce = nonce or os.urandom(8).hex()
-    canary = canary_for(runner, script, paths, read, nonce, taken, anywhere=anywhere, said=said)
-    if canary is None:
-        return None
-    outcome = run(with_added(request, canary))
-    # Whatever it prints: with failing tests in it the run must not end as it did without.
-    codes = [item for item in expectations if isinstance(item, ExitCodeIs)]
-    codes = [ExitCodeIs(0)] if by_name else codes
-    if meaning(outcome, codes, None).kind is VerdictKind.PASS:
-        is_lost = anywhere and _by_output(canary, outcome, (), ()).canary is CanaryRun.RED
-        return Corroboration(canary=CanaryRun.LOST if is_lost else CanaryRun.GREEN)
-    report = outcome.collected.get(canary.reports) if canary.reports else None
-    found = read_junit(report) if report is not None else None
-    if found is None:
-        named = () if by_name else required_names(runner, script, paths, read, judges)
-        return _by_output(canary, outcome, named, held_out)
-    return _by_report(canary, runner, found[1], required, held_out_tests)
+
+    runner: str
+    canary: Canary
+    outcome: Outcome
+    expectations: Sequence[Expectation] = ()
+    required: Sequence[str] = ()
+    """The tests that must have passed, as a report names them."""
+    held_out: Sequence[str] = ()
+    """The files of tests that no agent ever saw."""
+    held_out_tests: Sequence[str] = ()
+    by_name: bool = False
+    anywhere: bool = False
+    """Whether its failure may not be the contract's."""
+
+    def reported(self) -> Corroboration | None:
+        """Return what the exit code and the runner's report show; None where there is no report."""
+        # Whatever it prints: with failing tests in it the run must not end as it did without.
+        codes = [item for item in self.expectations if isinstance(item, ExitCodeIs)]
+        codes = [ExitCodeIs(0)] if self.by_name else codes
+        if meaning(self.outcome, codes, None).kind is VerdictKind.PASS:
+            is_lost = self.anywhere and self._is_red_by_output()
+            return Corroboration(canary=CanaryRun.LOST if is_lost else CanaryRun.GREEN)
+        reports = self.canary.reports
+        report = self.outcome.collected.get(reports) if reports else None
+        found = read_junit(report) if report is not None else None
+        return None if found is None else _by_report(self, found[1])
+
+    def printed(self, required: Sequence[RequiredTest]) -> Corroboration:
+        """Return what the output shows; `required` are tests that it has to name as passed."""
+        return _by_output(self.canary, self.outcome, required, self.held_out)
+
+    def _is_red_by_output(self) -> bool:
+        return _by_output(self.canary, self.outcome, (), ()).canary is CanaryRun.RED
 
 
-def _by_report(
-    canary: Canary,
-    runner: str,
-    cases: Sequence[ReportedTest],
-    required: Sequence[str],
-    held_out_tests: Sequence[str],
-) -> Corroboration:
+def _by_report(trial: CanaryTrial, cases: Sequence[ReportedTest]) -> Corroboration:
+    canary, required, held_out_tests = trial.canary, trial.required, trial.held_out_tests
     outcomes = {case.id.rpartition("::")[2]: case.outcome for case in cases}
     added = [outcomes.get(name) for name in canary.names]
     passed = [
@@ -152,7 +137,7 @@ def _by_report(
             [each is ReportedOutcome.FAILED for each in added],
             passed=ReportedOutcome.PASSED in added,
         ),
-        summary=Summary(runner, passed=len(passed)) if passed else None,
+        summary=Summary(trial.runner, passed=len(passed)) if passed else None,
         counted=len(passed),
         missing=tuple(test for test in required if test in missing),
         held_out_seen=bool(held_out_tests) and not missing_tests(held_out_tests, passed),

@@ -17,7 +17,7 @@ from typing import TYPE_CHECKING
 from planbound.cells.cell import Laid, Outcome, Request
 from planbound.journal.event import VerdictKind
 from planbound.judging.canary import canary_for, replaces
-from planbound.judging.corroborate import Corroboration, as_laid, with_added
+from planbound.judging.corroborate import Corroboration, with_added
 from planbound.judging.meaning import is_test_file, meaning
 from planbound.judging.own_end import is_continued, other_ends, shell_end, taking_in, unsure_end
 from planbound.judging.reference import judges_of
@@ -89,7 +89,7 @@ class WalkedContract:
 
     def __init__(self, contract: JudgedContract) -> None:
         self.contract = contract
-        paths, read = as_laid(contract.request, contract.manifest.files(), contract.read_now)
+        paths, read = contract.laid
         self.project = JudgedTree(paths, read, os.urandom(8).hex())
         self.scripts: list[Script] = []
         self.calls: list[Call] = []
