@@ -120,7 +120,7 @@ class Started(subprocess.Popen[bytes]):
         self._child_created = False
         with ExitStack() as stack:
             if streams is None:
-                heard = stack.enter_context(self._ear(talks=talks))
+                heard = stack.enter_context(self._open_stdin(talks=talks))
                 (out, out_side), (err, err_side) = os.pipe(), os.pipe()
                 self.stdout, self.stderr = os.fdopen(out, "rb"), os.fdopen(err, "rb")
                 stack.callback(os.close, out_side)
@@ -134,7 +134,7 @@ class Started(subprocess.Popen[bytes]):
         self.pid = int(self._said.split()[0])
         self._child_created = True
 
-    def _ear(self, *, talks: bool) -> BinaryIO:
+    def _open_stdin(self, *, talks: bool) -> BinaryIO:
         """Return what it reads; whoever talks to it does that by `stdin`."""
         if not talks:
             return open(os.devnull, "rb")

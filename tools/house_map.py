@@ -169,10 +169,10 @@ def _place(rows: list[list[Spot]]) -> int:
         _spread(row, [WIDTH * (number + 1) / (len(row) + 1) for number in range(len(row))])
     for sweep in range(SWEEPS):
         for row in reversed(rows) if sweep % 2 else rows:
-            wished = [_wish(spot, sweep) for spot in row]
-            order = sorted(range(len(row)), key=lambda index: (wished[index], index))
+            targets = [_target(spot, sweep) for spot in row]
+            order = sorted(range(len(row)), key=lambda index: (targets[index], index))
             row[:] = [row[index] for index in order]
-            _spread(row, [wished[index] for index in order])
+            _spread(row, [targets[index] for index in order])
     spots = [spot for row in rows for spot in row]
     left = min(spot.x - spot.width / 2 for spot in spots)
     right = max(spot.x + spot.width / 2 for spot in spots)
@@ -181,21 +181,21 @@ def _place(rows: list[list[Spot]]) -> int:
     return round(right - left) + 2 * MARGIN
 
 
-def _wish(spot: Spot, sweep: int) -> float:
+def _target(spot: Spot, sweep: int) -> float:
     """Return where a place would like to be: first by one side, at last between both."""
     sides = spot.below if sweep % 2 else spot.above
     late = sweep > SWEEPS * 2 // 3
     if late or not sides:
         sides = [*spot.above, *spot.below]
-    wish = sum(each.x for each in sides) / len(sides) if sides else spot.x
-    return wish + (WIDTH / 2 - wish) * CENTRE if late else wish
+    target = sum(each.x for each in sides) / len(sides) if sides else spot.x
+    return target + (WIDTH / 2 - target) * CENTRE if late else target
 
 
-def _spread(row: list[Spot], wished: list[float]) -> None:
-    """Set the places of a row as near to what they wish as the width allows."""
+def _spread(row: list[Spot], targets: list[float]) -> None:
+    """Set the places of a row as near to their targets as the width allows."""
     edge = float(MARGIN)
-    for spot, wish in zip(row, wished, strict=True):
-        spot.x = max(wish, edge + spot.width / 2)
+    for spot, target in zip(row, targets, strict=True):
+        spot.x = max(target, edge + spot.width / 2)
         edge = spot.x + spot.width / 2 + GAP
     edge = float(WIDTH - MARGIN)
     for spot in reversed(row):

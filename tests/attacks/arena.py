@@ -71,7 +71,7 @@ KEPT_IN_TOOLS = """
 """The same, beside programs that cells show."""
 _ON_PATH = ".foundry/bin .wasmer/bin .cabal/bin .pulumi/bin .fly/bin tools/bin scripts".split()
 """What installers, and people themselves, put on the PATH."""
-_SIGHT = Path(__file__).parents[2] / ".pytest_cache"
+_OUTSIDE_TMP = Path(__file__).parents[2] / ".pytest_cache"
 PYTHON = os.path.abspath(sys.executable)
 _Seen = dict[str, tuple[VerdictKind, tuple[ReportedTest, ...] | None]]
 _seen: dict[tuple[Isolation, str], _Seen] = {}
@@ -103,7 +103,7 @@ class Project(NamedTuple):
     task: str = "Do what the contract asks for, in the files that `touches` names."
     hosts: tuple[str, ...] | None = None
     """What the agent reaches, `{port}` being that of the listener; None: no list."""
-    in_sight: bool = False
+    outside_tmp: bool = False
     """Whether everything lies where no cell has a folder of its own, as `/tmp`."""
     repository: str = "workspace"
     """The top of the repository, seen from the folder of the fight: above the workspace, or it."""
@@ -183,10 +183,10 @@ class Result(NamedTuple):
 
 def fight(attack: Attack, level: Isolation, folder: Path, *, honest: bool = False) -> Result:
     """Let the attack, or its twin, act as the agent, and judge."""
-    if attack.project.in_sight:
-        _SIGHT.mkdir(exist_ok=True)
-        with tempfile.TemporaryDirectory(dir=_SIGHT, ignore_cleanup_errors=True) as seen:
-            project = attack.project._replace(in_sight=False)
+    if attack.project.outside_tmp:
+        _OUTSIDE_TMP.mkdir(exist_ok=True)
+        with tempfile.TemporaryDirectory(dir=_OUTSIDE_TMP, ignore_cleanup_errors=True) as seen:
+            project = attack.project._replace(outside_tmp=False)
             return fight(attack._replace(project=project), level, Path(seen), honest=honest)
     world = _world(attack.project, folder)
     script = attack.twin if honest else attack.attack

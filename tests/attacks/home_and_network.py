@@ -6,7 +6,7 @@ from tests.attacks.arena import KEPT_IN_HOME, KEPT_IN_TOOLS, Attack, World
 from tests.attacks.edited_tests import DONE
 from tests.attacks.processes import HONEST, PLAIN, calc, could, has_secret, python
 
-_PLAIN = PLAIN._replace(in_sight=True)
+_PLAIN = PLAIN._replace(outside_tmp=True)
 _LISTED = _PLAIN._replace(hosts=("127.0.0.2:{port}", "api.example.org:443"))
 _FILES = " ".join(f'"$REAL_HOME/{name}"' for name in KEPT_IN_HOME)
 _IN_TOOLS = " ".join(f'"$REAL_HOME/{name}"' for name in KEPT_IN_TOOLS)

@@ -15,7 +15,7 @@ from planbound.judging.corroborate import run_named
 from planbound.judging.meaning import Compared, compare, declared_tests, decode, encode
 from planbound.plan.model import MinimumTests, NoNewFailures
 from planbound.script import read_script
-from planbound.script.runners.runner import Canary, ReportedTest
+from planbound.script.runners.runner import Canary, ReportedOutcome, ReportedTest
 from tests.judging.test_canary import outcome
 from tests.needs import need, need_working
 
@@ -24,7 +24,11 @@ pytestmark = pytest.mark.requirement("judging.by-name")
 
 def cases(text: str) -> list[ReportedTest]:
     """Return tests of `name=outcome` words."""
-    ends = {"+": "passed", "-": "failed", "/": "skipped"}
+    ends = {
+        "+": ReportedOutcome.PASSED,
+        "-": ReportedOutcome.FAILED,
+        "/": ReportedOutcome.SKIPPED,
+    }
     return [ReportedTest(word[1:], ends[word[0]]) for word in text.split()]
 
 
@@ -62,7 +66,7 @@ def test_what_fails_or_is_gone_is_named(before: str, now: str, failures: str, go
     ],
 )
 def test_which_tests_fail_is_said_before_how_many_pass(now: str, reason: str) -> None:
-    ends = {"passed": "ok", "failed": "FAILED"}
+    ends = {ReportedOutcome.PASSED: "ok", ReportedOutcome.FAILED: "FAILED"}
     printed = "".join(f"test {case.id} ... {ends[case.outcome]}\n" for case in cases(now)).encode()
     code = 101 if "-" in now else 0
     ended = Outcome(CommandEnding.EXITED, code, stdout=Captured(printed, length=len(printed)))
@@ -76,9 +80,7 @@ def test_which_tests_fail_is_said_before_how_many_pass(now: str, reason: str) ->
     assert run.finding.reason == reason
 
 
-_CASES = st.lists(
-    st.builds(ReportedTest, st.text(max_size=5), st.sampled_from(["passed", "failed", "skipped"]))
-)
+_CASES = st.lists(st.builds(ReportedTest, st.text(max_size=5), st.sampled_from(ReportedOutcome)))
 
 
 @given(_CASES, _CASES)

@@ -12,10 +12,10 @@ import pytest
 
 from planbound.cells.cell import Captured, CommandEnding, Outcome, Request
 from planbound.judging.canary import canary_for
-from planbound.judging.corroborate import corroborate
+from planbound.judging.corroborate import CanaryTrial, with_added
 from planbound.judging.verdict import CanaryRun
 from planbound.script import read_script
-from planbound.script.runners.runner import Canary, JudgedTree, read_junit
+from planbound.script.runners.runner import Canary, JudgedTree, ReportedOutcome, read_junit
 from tests.needs import need, need_working
 from tests.project_environment import active_environment
 from tests.tables import first_always, one_fact
@@ -141,9 +141,9 @@ def test_an_honest_pytest_run_goes_red_and_reports_every_test(tmp_path: Path, co
     report = read_junit((tmp_path / made.reports).read_bytes())
     assert report is not None
     ids = {case.id.rpartition("::")[2]: case.outcome for case in report[1]}
-    assert {ids.pop(name) for name in made.names} == {"failed"}
+    assert {ids.pop(name) for name in made.names} == {ReportedOutcome.FAILED}
     assert ids
-    assert set(ids.values()) == {"passed"}
+    assert set(ids.values()) == {ReportedOutcome.PASSED}
 
 
 @pytest.mark.parametrize(
@@ -201,7 +201,7 @@ def test_a_run_of_pytest_inside_of_a_test_is_left_alone(tmp_path: Path) -> None:
     report = read_junit((tmp_path / str(made.reports)).read_bytes())
     assert report is not None
     outcomes = {case.id.rpartition("::")[2]: case.outcome for case in report[1]}
-    assert outcomes["test_inner"] == "passed"
+    assert outcomes["test_inner"] is ReportedOutcome.PASSED
 
 
 def test_pytest_behind_a_target_of_make_is_found(tmp_path: Path) -> None:
@@ -604,19 +604,10 @@ def judged(names: Mapping[str, str], stdout: str = "", code: int = 1) -> CanaryR
             collected=dict.fromkeys(request.collect, report),
         )
 
-    tree = {path: text.encode() for path, text in PYTEST.items()}
-    found = corroborate(
-        run=ran,
-        request=Request(command=("bash",), workspace="/w", environment={}),
-        expectations=(),
-        runner="pytest",
-        script=read_script("pytest"),
-        paths=list(tree),
-        read=tree.get,
-        required=(),
-        held_out=(),
-        held_out_tests=(),
-    )
+    added = canary("pytest", "pytest", PYTEST)
+    assert added is not None
+    request = Request(command=("bash",), workspace="/w", environment={})
+    found = CanaryTrial("pytest", added, ran(with_added(request, added))).reported()
     assert found is not None
     return found.canary
 

@@ -10,7 +10,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from planbound.script.runners import read_summary
-from planbound.script.runners.runner import ReportedTest, Summary, read_junit
+from planbound.script.runners.runner import ReportedOutcome, ReportedTest, Summary, read_junit
 from tests.examples import examples
 from tests.tables import first_always, one_fact
 
@@ -150,9 +150,9 @@ def test_a_report_names_every_test_and_how_it_ended() -> None:
     assert report is not None
     summary, cases = report
     assert summary == Summary("junit", 2, 2, 2)
-    assert ReportedTest("test_a::test_one", "passed") in cases
-    assert ReportedTest("test_a::test_three", "skipped") in cases
-    assert ReportedTest("test_bad::test_bad", "failed") in cases
+    assert ReportedTest("test_a::test_one", ReportedOutcome.PASSED) in cases
+    assert ReportedTest("test_a::test_three", ReportedOutcome.SKIPPED) in cases
+    assert ReportedTest("test_bad::test_bad", ReportedOutcome.FAILED) in cases
 
 
 def test_a_report_in_the_output_is_not_counted_twice() -> None:

@@ -101,7 +101,7 @@ class Views:
         infos = plan_infos(seen, [])
         inbox = self.people.questions()
         (queued,) = queue_status(seen, self.workspace).lines
-        assert status == queued.status, f"list says {line.status}, queue-status {queued}"
+        assert line.status is queued.status, f"list says {line.status}, queue-status {queued}"
         groups = standup(infos, world.clock.now())._asdict()
         group = next((name for name, found in groups.items() if found), None)
         if inbox:

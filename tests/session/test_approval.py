@@ -9,8 +9,8 @@ import pytest
 
 import planbound
 from planbound.errors import ConfigurationError
-from planbound.session.decide import Accept, Reject, Silent
-from planbound.session.guard import written_paths
+from planbound.session.decide import Accept, LoopOutcome, Reject, Silent
+from planbound.session.guard import read_call, written_paths
 from planbound.workspace.configuration_file import read_configuration
 from tests.run.bench import Step, plan_text
 from tests.session.scratch import SHOWN, A, B, Scratch
@@ -66,7 +66,7 @@ def test_what_a_person_wrote_waits_for_a_yes_on_every_surface(
     assert loop.step_update(1, "in_progress").ok
     bench.right("a")
     assert loop.step_update(1, "done", SHOWN).ok
-    assert loop.check("done") == Accept("done")
+    assert loop.check("done") == Accept(LoopOutcome.DONE)
 
 
 @pytest.mark.parametrize(
@@ -243,7 +243,7 @@ def test_the_judges_of_an_approved_plan_stay_as_they_were_approved(bench: Scratc
     assert not loop.step_update(1, "done", SHOWN).ok
     bench.right("a")
     assert "is proved" in loop.step_update(1, "done", SHOWN).text
-    assert loop.check("done") == Accept("done")
+    assert loop.check("done") == Accept(LoopOutcome.DONE)
 
 
 def test_an_approved_plan_changes_the_judges_that_its_touches_name(bench: Scratch) -> None:
@@ -258,7 +258,7 @@ def test_an_approved_plan_changes_the_judges_that_its_touches_name(bench: Scratc
     bench.right("a")
     told = loop.step_update(1, "done", SHOWN)
     assert "is proved" in told.text, told.text
-    assert loop.check("done") == Accept("done")
+    assert loop.check("done") == Accept(LoopOutcome.DONE)
 
 
 def test_what_was_never_approved_was_not_changed_since_its_approval(tmp_path: Path) -> None:
@@ -311,4 +311,4 @@ def test_a_plan_of_people_with_faults_is_asked_for_and_the_faults_are_told(bench
 def test_what_a_call_would_write_is_seen(
     tool: str, arguments: dict[str, object], paths: str
 ) -> None:
-    assert list(written_paths(tool, arguments, "/ws")) == paths.split()
+    assert list(written_paths(read_call(tool, arguments), "/ws")) == paths.split()

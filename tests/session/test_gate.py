@@ -30,7 +30,7 @@ from planbound.session.decide import (
     lack_of_substance,
 )
 from planbound.session.given import compile_check, quoted
-from planbound.session.guard import denial
+from planbound.session.guard import denial, read_call
 from planbound.state.item import Aside, Item, Past
 from planbound.state.plan import PlanState, fold
 from planbound.state.session import LoopState
@@ -644,8 +644,11 @@ JUDGE = "tests/test_a.py"
     ],
 )
 def test_what_an_agent_may_not_run(command: str) -> None:
-    assert denial("Bash", {"command": command}, [JUDGE], "/ws") is not None
-    assert denial("shell", {"command": ["bash", "-lc", command]}, [JUDGE], "/ws") is not None
+    assert denial(read_call("Bash", {"command": command}), [JUDGE], "/ws") is not None
+    assert (
+        denial(read_call("shell", {"command": ["bash", "-lc", command]}), [JUDGE], "/ws")
+        is not None
+    )
 
 
 @one_fact(
@@ -681,7 +684,7 @@ def test_what_an_agent_may_not_run(command: str) -> None:
     ],
 )
 def test_what_an_agent_may_run(command: str) -> None:
-    assert denial("Bash", {"command": command}, [JUDGE], "/ws") is None
+    assert denial(read_call("Bash", {"command": command}), [JUDGE], "/ws") is None
 
 
 @pytest.mark.parametrize(
@@ -703,10 +706,10 @@ def test_what_an_agent_may_run(command: str) -> None:
     ],
 )
 def test_which_edits_are_denied(tool: str, arguments: dict[str, object], denied: object) -> None:
-    assert (denial(tool, arguments, [JUDGE], "/ws") is not None) is denied
+    assert (denial(read_call(tool, arguments), [JUDGE], "/ws") is not None) is denied
 
 
 @given(st.text(max_size=60))
 def test_the_guard_answers_whatever_it_reads(text: str) -> None:
-    denial("Bash", {"command": text}, [JUDGE], "/ws")
-    denial("Edit", {"file_path": text, "input": text}, [JUDGE], "/ws")
+    denial(read_call("Bash", {"command": text}), [JUDGE], "/ws")
+    denial(read_call("Edit", {"file_path": text, "input": text}), [JUDGE], "/ws")

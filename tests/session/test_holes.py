@@ -14,7 +14,7 @@ from planbound.journal.record import Json
 from planbound.plan.digest import digest
 from planbound.plan.parse import parse
 from planbound.session.answers import Told
-from planbound.session.decide import Accept, Capped, Reject, Silent
+from planbound.session.decide import Accept, Capped, LoopOutcome, Reject, Silent
 from planbound.session.tools import PlanTools
 from planbound.session.work import leased
 from tests.run.bench import Step
@@ -133,7 +133,7 @@ def test_require_proved_refuses_what_is_only_claimed(tmp_path: Path) -> None:
     )
     assert edited.ok, edited.text
     bench.write("src/said", "it\n")
-    assert loop.check("done") == Accept("done")
+    assert loop.check("done") == Accept(LoopOutcome.DONE)
 
 
 def test_require_claimed_accepts_it_and_says_so(bench: Scratch) -> None:
@@ -239,7 +239,7 @@ def test_what_a_person_waived_is_not_the_agents_to_change(bench: Scratch) -> Non
     loop.postcondition_verify(1)
     loop.step_update(2, "done", SHOWN)
     assert statuses(loop) == ["waived", "claimed"]
-    assert loop.check("done") == Accept("done", claimed=("step 2 “Say it”",))
+    assert loop.check("done") == Accept(LoopOutcome.DONE, claimed=("step 2 “Say it”",))
     assert bench.log().of("CONTRACT_STARTED") == []
 
 
@@ -254,7 +254,7 @@ def test_an_empty_final_answer_does_not_slip_past_the_gate(bench: Scratch, text:
     loop.plan_create("Do it", [A])
     assert "step 1 “Make a” is not proved" in refused(loop, text).message
     bench.right("a")
-    assert loop.check(text) == Accept("done")
+    assert loop.check(text) == Accept(LoopOutcome.DONE)
 
 
 @pytest.mark.requirement("loop.holes")
@@ -266,7 +266,7 @@ def test_the_false_done_scenario_two_refusals_one_acceptance(bench: Scratch) -> 
     for text in ("All done!", "really done, trust me"):
         assert "step_update('make-b', \"done\"" in refused(loop, text).missing[0]
     bench.right("b")
-    assert loop.check("now it is") == Accept("done")
+    assert loop.check("now it is") == Accept(LoopOutcome.DONE)
     kinds = [kind for kind in bench.log().kinds if kind.startswith("FINALIZATION")]
     assert kinds == ["FINALIZATION_REJECTED"] * 2 + ["FINALIZATION_ACCEPTED"]
     assert isinstance(loop.check("again"), Silent)
@@ -348,7 +348,7 @@ def test_a_capped_turn_is_not_reported_as_complete(tmp_path: Path) -> None:
     assert "[done]" not in bench.run("list").out
     # What goes on after that is not at its end: the work counts when it is there.
     bench.right("a")
-    assert loop.check("done") == Accept("done")
+    assert loop.check("done") == Accept(LoopOutcome.DONE)
     assert bench.run("inbox", "--json").json["waiting"] == []
     assert bench.status("do-it")["status"] == "done"
 
@@ -401,7 +401,7 @@ def test_a_later_edit_that_breaks_a_proved_step_is_noticed_and_said(bench: Scrat
     assert [("a later edit broke it" in each) for each in missing] == [True, True]
     assert statuses(loop) == ["in_progress", "proved"]
     bench.right("a")
-    assert loop.check("done") == Accept("done")
+    assert loop.check("done") == Accept(LoopOutcome.DONE)
 
 
 def test_nothing_is_judged_twice_on_the_same_files_by_the_gate(bench: Scratch) -> None:
@@ -479,7 +479,7 @@ def test_nothing_starts_before_a_person_approves(gated: Scratch) -> None:
     gated.right("a")
     assert loop.plan_request_approval().data["approved"]
     assert loop.step_update(1, "done", SHOWN).ok
-    assert loop.check("done") == Accept("done")
+    assert loop.check("done") == Accept(LoopOutcome.DONE)
 
 
 def test_a_plan_that_changed_after_its_approval_waits_again(gated: Scratch) -> None:
@@ -553,7 +553,7 @@ def test_what_a_person_wrote_is_not_written_over_by_the_tools(bench: Scratch) ->
         assert "holds what people wrote" in told.text
     assert bench.plan_file.read_bytes() == before
     bench.right("a")
-    assert loop.check("done") == Accept("done")
+    assert loop.check("done") == Accept(LoopOutcome.DONE)
 
 
 def test_an_attestation_that_a_person_adds_cannot_be_amended_away(bench: Scratch) -> None:
@@ -587,7 +587,7 @@ def test_an_approved_plan_that_an_agent_edits_still_binds_it(bench: Scratch) -> 
     bench.plan_file.write_text(text)
     assert "step 1" in refused(loop).missing[0]
     bench.right("a")
-    assert loop.check("done") == Accept("done")
+    assert loop.check("done") == Accept(LoopOutcome.DONE)
 
 
 def test_taking_the_file_away_ends_nothing(bench: Scratch) -> None:
@@ -836,7 +836,7 @@ def test_what_passed_before_a_death_is_settled_by_the_gate(bench: Scratch) -> No
     bench.right("a")
     given = {"step": 1, "status": "done", "evidence": SHOWN}
     bench.call("s1", "step_update", given, PLANBOUND_FAILPOINT="before:TASK_COMPLETED:1")
-    assert bench.loop().check("done") == Accept("done")
+    assert bench.loop().check("done") == Accept(LoopOutcome.DONE)
     assert len(bench.log().of("CONTRACT_EVALUATED")) == 1
 
 

@@ -8,7 +8,7 @@ import pytest
 
 from planbound.journal.event import ContractEvaluated, VerdictKind, replaced
 from planbound.plan.model import StepStatus
-from planbound.session.decide import Accept, Reject
+from planbound.session.decide import Accept, LoopOutcome, Reject
 from planbound.state.item import LATE, RED_FIRST, Item, start_judged
 from planbound.state.step import Before, Look
 from tests.run.bench import Step, plan_text
@@ -56,7 +56,7 @@ def test_what_held_at_the_start_need_not_hold_at_the_end(bench: Scratch) -> None
     bench.right("a", "b")
     for number in (1, 2):
         assert loop.step_update(number, "done", SHOWN).ok
-    assert loop.check("done") == Accept("done")
+    assert loop.check("done") == Accept(LoopOutcome.DONE)
     assert len(bench.log().of("CONTRACT_EVALUATED", subject="precondition")) == 1
 
 
@@ -119,7 +119,7 @@ def test_a_precondition_without_a_contract_is_claimed_with_evidence(bench: Scrat
     assert "[~] 1 The customer agreed: claimed, the mail of 3 May" in loop.plan_show().text
     bench.right("a")
     assert loop.step_update(1, "done", SHOWN).ok
-    assert loop.check("done") == Accept("done", ("precondition 1 “The customer agreed”",))
+    assert loop.check("done") == Accept(LoopOutcome.DONE, ("precondition 1 “The customer agreed”",))
 
 
 @pytest.mark.requirement("loop.preconditions")

@@ -15,6 +15,7 @@ import pytest
 
 import planbound
 from planbound.errors import UsageError
+from planbound.session.decide import LoopOutcome
 
 STEP = {"title": "Write the greeting", "check": {"file_exists": {"path": "hello.txt"}}}
 SHOWN = "I ran `cat hello.txt` and saw the greeting"
@@ -122,7 +123,7 @@ def test_what_a_tool_accepted_is_accepted_at_the_end(
     session.call("step_update", step=2, status="done", evidence=SHOWN)
     assert "Accepted: done" in tool(session, "plan_finish")("It is written.")
     decision = planbound.gate(session).check("Bye.")
-    assert decision == planbound.Accept("done", claimed=("step 2 “Look at it”",))
+    assert decision == planbound.Accept(LoopOutcome.DONE, claimed=("step 2 “Look at it”",))
 
 
 def test_what_is_blocked_is_not_done(folder: Path, session: planbound.Session) -> None:

@@ -30,7 +30,7 @@ from planbound.cli.terminal import Terminal
 from planbound.disk.files import PlanFile
 from planbound.errors import ExitCode, NothingToDo, UsageError
 from planbound.git.guard import heal
-from planbound.journal.event import EventKind, RunOutcome
+from planbound.journal.event import EventKind, ExecutionPaused, RunOutcome
 from planbound.journal.record import Query, Record
 from planbound.run.execution import INTERRUPTED, Execution, RunOptions, RunWatcher
 from planbound.run.loop import Again, Asking, Halted, Later, Next, RunEnded
@@ -202,7 +202,7 @@ class Face(RunWatcher):
     def _await_answer(self, session: RunSession) -> bool:
         """Wait for as long as it takes; the lease is kept, the clock of the budget stands."""
         if session.state.paused is None:
-            session.note_pause("waiting")
+            session.note_pause(ExecutionPaused.WAITING)
         before = session.state.seq
         journal = session.context.journal
         while session.control.reason is None and session.state.seq == before:

@@ -7,7 +7,6 @@ import shlex
 from collections.abc import Iterator, Sequence
 from typing import NamedTuple
 
-from msgspec import convert, to_builtins
 from msgspec.structs import asdict
 
 from planbound.approval.remind import remind_waiting, still_waits
@@ -23,7 +22,7 @@ from planbound.journal.fields import ControlResult
 from planbound.plan.model import StepStatus
 from planbound.run.people import questions, run_state
 from planbound.session.people import SessionView, session_view
-from planbound.session.shown import agenda_data, heading_of, show
+from planbound.session.shown import ItemData, agenda_data, heading_of, show
 from planbound.source import visible
 from planbound.state.place import TeamState
 from planbound.state.plan import known_of, plan_states
@@ -341,14 +340,39 @@ class LoopStatus(JsonObject, frozen=True):
 
 def loop_status(view: SessionView, run: RunStatus) -> LoopStatus:
     """Return where it is, for programs."""
-    shown = asdict(run) | agenda_data(view.agenda, view.state)
-    told = {
-        "status": view.status.value,
-        "session": view.state.session,
-        "refusals": view.state.all_refusals,
-        "changed": view.is_changed,
-    }
-    return convert(to_builtins(shown | told), LoopStatus)
+    agenda = agenda_data(view.agenda, view.state)
+    return LoopStatus(
+        slug=run.slug,
+        status=view.status.value,
+        revision=agenda.revision,
+        run=None,
+        ended=None,
+        paused=run.paused,
+        anyway=run.anyway,
+        steps=_entries(agenda.steps),
+        postconditions=_entries(agenda.postconditions),
+        waiting=run.waiting,
+        proved=run.proved,
+        holds=run.holds,
+        attested=run.attested,
+        recoveries=run.recoveries,
+        spent=run.spent,
+        holder=run.holder,
+        worktree=run.worktree,
+        branch=run.branch,
+        commit=run.commit,
+        integrated=run.integrated,
+        outcome=agenda.outcome,
+        preconditions=_entries(agenda.preconditions),
+        dropped=[DroppedStep(**asdict(each)) for each in agenda.dropped],
+        session=view.state.session,
+        refusals=view.state.all_refusals,
+        changed=view.is_changed,
+    )
+
+
+def _entries(items: Sequence[ItemData]) -> list[LoopEntry]:
+    return [LoopEntry(**asdict(each)) for each in items]
 
 
 def loop_lines(slug: str, view: SessionView, terminal: Terminal) -> Iterator[str]:

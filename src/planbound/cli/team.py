@@ -227,7 +227,10 @@ def run_queue_status(arguments: argparse.Namespace, terminal: Terminal) -> ExitC
     if arguments.json:
         terminal.json(
             QueueNow(
-                plans=[QueuedPlan(*line) for line in queue.lines],
+                plans=[
+                    QueuedPlan(slug, status.value, progress)
+                    for slug, status, progress in queue.lines
+                ],
                 degrade_warnings=list(queue.warnings),
             )
         )
@@ -235,7 +238,7 @@ def run_queue_status(arguments: argparse.Namespace, terminal: Terminal) -> ExitC
     for warning in queue.warnings:
         terminal.note(f"warning: {visible(warning)}")
     for line in queue.lines:
-        terminal.out(f"{visible(line.slug)} [{line.status}] {line.progress}".rstrip())
+        terminal.out(f"{visible(line.slug)} [{line.status.value}] {line.progress}".rstrip())
     return ExitCode.DONE
 
 

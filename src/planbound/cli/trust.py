@@ -125,7 +125,7 @@ def run_gc(arguments: argparse.Namespace, terminal: Terminal) -> ExitCode:
     context = Context(workspace=arguments.workspace, state=arguments.state)
     cleared = clear_out(context, dry=arguments.dry_run)
     if arguments.json:
-        items = [GcItem(*item) for item in cleared.items]
+        items = [GcItem(kind.value, path, size) for kind, path, size in cleared.items]
         about = cleared._replace(items=())._asdict() | {"items": items}
         terminal.json(GcReport(**about, dry_run=arguments.dry_run))
         return ExitCode.DONE
@@ -136,7 +136,7 @@ def run_gc(arguments: argparse.Namespace, terminal: Terminal) -> ExitCode:
 def _tell(cleared: Cleared, terminal: Terminal, *, dry: bool) -> None:
     verb = "would remove" if dry else "removed"
     for item in cleared.items:
-        terminal.out(f"{verb} {item.kind}: {visible(item.path)}, {size_text(item.size)}")
+        terminal.out(f"{verb} {item.kind.value}: {visible(item.path)}, {size_text(item.size)}")
     if cleared.contents:
         of_all = f"{cleared.contents} of {cleared.contents + cleared.kept} kept contents"
         shown = "leaves" if cleared.busy and not dry else verb

@@ -3,10 +3,12 @@
 from __future__ import annotations
 
 import contextlib
+import enum
 import os
 import re
 import tempfile
 import time
+from collections import Counter
 from collections.abc import Callable, Container, Iterable, Iterator
 from functools import partial
 from typing import NamedTuple
@@ -71,10 +73,22 @@ def runs_that_are_over(records: Iterable[Record], working: Container[str]) -> fr
 # -- what processes left in the state home that were killed: found, shown, and removed -----------
 
 
+class UnneededKind(enum.Enum):
+    """What somebody may have left behind, as it is called for people."""
+
+    ROOM = "room of a cell"
+    COPY = "copy of the workspace"
+    HOME = "home of an agent"
+    WORKTREE = "scratch worktree"
+    HALF = "half of a file"
+    SHOWN = "what a contract showed long ago"
+    REPOSITORY = "copy of a repository"
+
+
 class Leftover(NamedTuple):
     """Something that nobody needs any more."""
 
-    kind: str
+    kind: UnneededKind
     path: str
     remove: Callable[[], None]
 
@@ -96,18 +110,18 @@ def leftovers(context: Context) -> list[Leftover]:
 def _rooms(context: Context) -> Iterator[Leftover]:
     rooms = scratch(context)
     for path in rooms.abandoned():
-        yield Leftover("room of a cell", path, partial(clear, path))
+        yield Leftover(UnneededKind.ROOM, path, partial(clear, path))
     for path in _named(f"{rooms.folder}-probe"):
         owner = os.path.basename(path).removeprefix(PROBE).partition("-")[0]
         if is_abandoned(path, owner):
-            yield Leftover("room of a cell", path, partial(remove_entry, path))
+            yield Leftover(UnneededKind.ROOM, path, partial(remove_entry, path))
 
 
 def _copies(context: Context) -> Iterator[Leftover]:
     copies = WorkspaceCopies(os.path.join(context.state.folder, "copies"))
     whole = [path for path in _named(copies.root) if not os.path.basename(path).startswith(".")]
     for path in (*copies.abandoned(), *_of_nobody(context, whole)):
-        yield Leftover("copy of the workspace", path, partial(copies.clear, path))
+        yield Leftover(UnneededKind.COPY, path, partial(copies.clear, path))
 
 
 def _homes(context: Context) -> Iterator[Leftover]:
@@ -117,7 +131,7 @@ def _homes(context: Context) -> Iterator[Leftover]:
         name = os.path.basename(path)
         # A talk has its home for as long as its copy.
         if not (name.startswith(TALK) and os.path.lexists(os.path.join(copies, name))):
-            yield Leftover("home of an agent", path, partial(homes.remove, name))
+            yield Leftover(UnneededKind.HOME, path, partial(homes.remove, name))
 
 
 def _merges(context: Context) -> Iterator[Leftover]:
@@ -126,7 +140,7 @@ def _merges(context: Context) -> Iterator[Leftover]:
     from planbound.team.judge_merge import abandoned_merges  # noqa: PLC0415 - needs git
 
     for path, remove in abandoned_merges(context):
-        yield Leftover("scratch worktree", path, remove)
+        yield Leftover(UnneededKind.WORKTREE, path, remove)
 
 
 def _of_nobody(context: Context, paths: list[str]) -> list[str]:
@@ -208,12 +222,10 @@ def size_of(path: str) -> int:
 
 def left_findings(context: Context) -> list[HealthFinding]:
     """Return what killed processes left in the state home."""
-    kinds: dict[str, int] = {}
-    for each in leftovers(context):
-        kinds[each.kind] = kinds.get(each.kind, 0) + 1
+    kinds = Counter(each.kind for each in leftovers(context))
     if not kinds:
         return [HealthFinding("nothing that nobody needs")]
-    listed = ", ".join(f"{count} × {kind}" for kind, count in kinds.items())
+    listed = ", ".join(f"{count} × {kind.value}" for kind, count in kinds.items())
     cure = "the next command that opens the state home removes it, as `planbound gc` does"
     return [HealthFinding(f"{listed}, of processes that are no more", cure)]
 
@@ -280,7 +292,7 @@ _DAY = 86_400.0
 class Unneeded(NamedTuple):
     """One thing that nobody needs."""
 
-    kind: str
+    kind: UnneededKind
     path: str
     size: int
 
@@ -313,11 +325,11 @@ def clear_out(context: Context, *, dry: bool) -> Cleared:
     for path in _half_made(context.state.folder):
         size = size_of(path)
         if dry or _removed(partial(remove_entry, path)):
-            items.append(Unneeded("half of a file", path, size))
+            items.append(Unneeded(UnneededKind.HALF, path, size))
     for path in outdated(context.state.folder, time.time()):
         size = size_of(path)
         if dry or _removed(partial(remove_entry, path)):
-            items.append(Unneeded("what a contract showed long ago", path, size))
+            items.append(Unneeded(UnneededKind.SHOWN, path, size))
     kept = open_vault(context)
     try:
         with kept.alone() as alone:
@@ -328,7 +340,7 @@ def clear_out(context: Context, *, dry: bool) -> Cleared:
             for path in idle_copies(os.path.join(context.state.folder, "gits")) if alone else ():
                 size = size_of(path)
                 if dry or _removed(partial(remove_entry, path)):
-                    items.append(Unneeded("copy of a repository", path, size))
+                    items.append(Unneeded(UnneededKind.REPOSITORY, path, size))
     finally:
         kept.close()
     return Cleared(

@@ -125,6 +125,15 @@ class Result(EventWord):
     """A person left it out."""
 
 
+class BaselineMoment(EventWord):
+    """When the contract was run that tells what it said before the work."""
+
+    ATTEMPT = "attempt"
+    """Before the first attempt at its step."""
+    APPROVAL = "approval"
+    """When the plan was approved."""
+
+
 class RunOutcome(EventWord):
     """How a run ended."""
 

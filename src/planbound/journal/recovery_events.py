@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import Annotated
+from typing import Annotated, ClassVar
 
 from msgspec import UNSET, UnsetType
 
@@ -31,6 +31,9 @@ Restored = Annotated[bool | None, Exact("whether they were put back as they had 
 class FailureDetected(Event, frozen=True, kw_only=True, tag="FAILURE_DETECTED"):
     """Something went wrong with an attempt."""
 
+    REGRESSED: ClassVar[str] = "regressed"
+    """The one reason that is a word and no text: the step was settled, and is red at the end."""
+
     error_message: Annotated[
         str | None, Free("the error itself, in the words of what failed if it had any")
     ] = None
@@ -47,6 +50,11 @@ class FailureDetected(Event, frozen=True, kw_only=True, tag="FAILURE_DETECTED"):
     attempt: Attempt = None
     verdict: Verdict = None
     reason: Reason = None
+
+    @property
+    def is_regression(self) -> bool:
+        """Whether a step was settled before, and is red on the final tree."""
+        return self.reason == self.REGRESSED
 
 
 class FailureClassified(Event, frozen=True, kw_only=True, tag="FAILURE_CLASSIFIED"):

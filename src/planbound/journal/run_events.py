@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import Annotated
+from typing import Annotated, ClassVar
 
 from msgspec import UNSET, UnsetType, field
 
@@ -10,6 +10,7 @@ from planbound.journal.fields import (
     Allowed,
     Attempt,
     AttemptEnding,
+    BaselineMoment,
     By,
     Configuration,
     ControlSeen,
@@ -62,7 +63,8 @@ Baseline = Annotated[
     VerdictKind | None, Exact("what the contract said before the work, where anybody looked")
 ]
 BaselineAt = Annotated[
-    str | None, Exact("when that was: before the first `attempt`, or at the `approval`")
+    BaselineMoment | None,
+    Exact("when that was: before the first `attempt`, or at the `approval`"),
 ]
 
 
@@ -302,12 +304,20 @@ class TaskSkipped(Event, frozen=True, kw_only=True, tag="TASK_SKIPPED"):
 class ExecutionPaused(Event, frozen=True, kw_only=True, tag="EXECUTION_PAUSED"):
     """A run stopped before its end, and can go on."""
 
+    WAITING: ClassVar[str] = "waiting"
+    """The one reason that is a word and no text: a person is asked."""
+
     reason: Annotated[str, Free("why: `interrupted`, `waiting`, ...")]
     run: Run = None
     tree: Tree = None
     manifest: Annotated[str | None, Exact("the tree as it was then: the SHA-256 in the vault")] = (
         None
     )
+
+    @property
+    def is_waiting(self) -> bool:
+        """Whether it stopped because a person is asked."""
+        return self.reason == self.WAITING
 
 
 class ExecutionCancelled(Event, frozen=True, kw_only=True, tag="EXECUTION_CANCELLED"):

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import copy
 import os
-from collections.abc import Callable, Collection, Iterator, Mapping
+from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
 from functools import cached_property
 from posixpath import basename
 from types import MappingProxyType
@@ -14,11 +14,12 @@ from planbound.cells.cell import Cell, Laid, Limits, Request, Stage
 from planbound.git.directory import foreign_files
 from planbound.git.repository import ignored_by_files
 from planbound.journal.event import VerdictKind
-from planbound.judging.canary import reporter_for, runner_named
+from planbound.judging.canary import canary_for, reporter_for, runner_named
 from planbound.judging.case import Case, Scope, is_cache_file
 from planbound.judging.context import JudgingContext, laid_for
 from planbound.judging.corroborate import (
     are_named,
+    as_laid,
 )
 from planbound.judging.judges import Judges
 from planbound.judging.meaning import is_test_file, needles
@@ -29,7 +30,7 @@ from planbound.plan.digest import contract_digest
 from planbound.plan.glob import GlobError, parse_glob
 from planbound.plan.model import CaseTable, Judged
 from planbound.script import Script, read_script
-from planbound.script.runners.runner import Summary
+from planbound.script.runners.runner import Canary, Summary
 from planbound.state.step import Before
 from planbound.workspace.agents import contract_seconds
 from planbound.workspace.held_out import files_of_cases
@@ -246,6 +247,21 @@ class JudgedContract:
     def read_now(self, path: str) -> bytes | None:
         entry = self.manifest.entry(path)
         return self.judging.tree.content(path, entry) if entry is not None else None
+
+    @cached_property
+    def laid(self) -> tuple[Sequence[str], Callable[[str], bytes | None]]:
+        """The files as the command sees them: with what is laid over the tree."""
+        return as_laid(self.request, self.manifest.files(), self.read_now)
+
+    def failing_test(
+        self, runner: str, nonce: str, said: str | None, *, anywhere: bool
+    ) -> Canary | None:
+        """Return a failing test to add to a run; see `canary_for`."""
+        paths, read = self.laid
+        taken = self.is_taken
+        return canary_for(
+            runner, self.script, paths, read, nonce, taken, anywhere=anywhere, said=said
+        )
 
     def is_taken(self, path: str) -> bool:
         return path.encode("utf-8", "surrogateescape") in self.manifest.entries

@@ -3,16 +3,13 @@
 from __future__ import annotations
 
 import hashlib
-import os
 import re
-from collections.abc import Callable, Mapping, Sequence
-from types import MappingProxyType
+from collections.abc import Callable, Sequence
 from typing import TYPE_CHECKING, NamedTuple
 
 from planbound.cells.cell import Laid, Outcome, Request
 from planbound.errors import FileProblem
 from planbound.journal.event import VerdictKind
-from planbound.judging.canary import canary_for
 from planbound.judging.meaning import (
     Compared,
     compare,
@@ -20,7 +17,6 @@ from planbound.judging.meaning import (
     encode,
     meaning,
     missing_names,
-    required_names,
 )
 from planbound.judging.verdict import CanaryRun, TestList, Verdict, VerdictReason
 from planbound.plan.model import (
@@ -30,10 +26,17 @@ from planbound.plan.model import (
     MinimumTests,
     NoNewFailures,
 )
-from planbound.script import Script
 from planbound.script.runners import missing_tests, naming_runners
 from planbound.script.runners.mutated import MutatedTests
-from planbound.script.runners.runner import Canary, ReportedTest, RequiredTest, Summary, read_junit
+from planbound.script.runners.runner import (
+    Canary,
+    ReportedOutcome,
+    ReportedTest,
+    RequiredTest,
+    Summary,
+    read_junit,
+    summary_of,
+)
 from planbound.source import lazy_pattern
 
 if TYPE_CHECKING:
@@ -66,80 +69,75 @@ class Corroboration(NamedTuple):
 # -- run a contract once more with failing tests added, and look at every test's own result ------
 
 
-_NO_JUDGES: Mapping[str, bytes] = MappingProxyType({})
 _ESCAPE = lazy_pattern(r"\x1b\[[0-9;]{0,20}m")
 
 
-def corroborate(  # noqa: PLR0913 - one thing each, all by name
-    *,
-    run: Callable[[Request], Outcome],
-    request: Request,
-    expectations: Sequence[Expectation],
-    runner: str,
-    script: Script,
-    paths: Sequence[str],
-    read: Callable[[str], bytes | None],
-    required: Sequence[str],
-    held_out: Sequence[str],
-    held_out_tests: Sequence[str],
-    judges: Mapping[str, bytes] = _NO_JUDGES,
-    taken: Callable[[str], bool] = lambda _path: False,
-    by_name: bool = False,
-    anywhere: bool = False,
-    said: str | None = None,
-    nonce: str | None = None,
-) -> Corroboration | None:
-    """Return what a run with failing tests shows; None where it cannot be told how to add some.
+class CanaryTrial(NamedTuple):
+    """A run of a contract with failing tests in it, and what has to be seen there.
 
-    The judges are as they were frozen: from them comes which tests must have passed, where the
-    runner says so in what it prints only. Where tests are judged by their names, others than the
-    added ones may fail: the exit code says nothing of these.
+    Where tests are judged by their names, others than the added ones may fail: the exit code says
+    nothing of these.
     """
-    paths, read = as_laid(request, paths, read)
-    nonce = nonce or os.urandom(8).hex()
-    canary = canary_for(runner, script, paths, read, nonce, taken, anywhere=anywhere, said=said)
-    if canary is None:
-        return None
-    outcome = run(with_added(request, canary))
-    # Whatever it prints: with failing tests in it the run must not end as it did without.
-    codes = [item for item in expectations if isinstance(item, ExitCodeIs)]
-    codes = [ExitCodeIs(0)] if by_name else codes
-    if meaning(outcome, codes, None).kind is VerdictKind.PASS:
-        is_lost = anywhere and _by_output(canary, outcome, (), ()).canary is CanaryRun.RED
-        return Corroboration(canary=CanaryRun.LOST if is_lost else CanaryRun.GREEN)
-    report = outcome.collected.get(canary.reports) if canary.reports else None
-    found = read_junit(report) if report is not None else None
-    if found is None:
-        named = () if by_name else required_names(runner, script, paths, read, judges)
-        return _by_output(canary, outcome, named, held_out)
-    return _by_report(canary, runner, found[1], required, held_out_tests)
+
+    runner: str
+    canary: Canary
+    outcome: Outcome
+    expectations: Sequence[Expectation] = ()
+    required: Sequence[str] = ()
+    """The tests that must have passed, as a report names them."""
+    held_out: Sequence[str] = ()
+    """The files of tests that no agent ever saw."""
+    held_out_tests: Sequence[str] = ()
+    by_name: bool = False
+    anywhere: bool = False
+    """Whether its failure may not be the contract's."""
+
+    def reported(self) -> Corroboration | None:
+        """Return what the exit code and the runner's report show; None where there is no report."""
+        # Whatever it prints: with failing tests in it the run must not end as it did without.
+        codes = [item for item in self.expectations if isinstance(item, ExitCodeIs)]
+        codes = [ExitCodeIs(0)] if self.by_name else codes
+        if meaning(self.outcome, codes, None).kind is VerdictKind.PASS:
+            is_lost = self.anywhere and self._is_red_by_output()
+            return Corroboration(canary=CanaryRun.LOST if is_lost else CanaryRun.GREEN)
+        reports = self.canary.reports
+        report = self.outcome.collected.get(reports) if reports else None
+        found = read_junit(report) if report is not None else None
+        return None if found is None else _by_report(self, found[1])
+
+    def printed(self, required: Sequence[RequiredTest]) -> Corroboration:
+        """Return what the output shows; `required` are tests that it has to name as passed."""
+        return _by_output(self.canary, self.outcome, required, self.held_out)
+
+    def _is_red_by_output(self) -> bool:
+        return _by_output(self.canary, self.outcome, (), ()).canary is CanaryRun.RED
 
 
-def _by_report(
-    canary: Canary,
-    runner: str,
-    cases: Sequence[ReportedTest],
-    required: Sequence[str],
-    held_out_tests: Sequence[str],
-) -> Corroboration:
+def _by_report(trial: CanaryTrial, cases: Sequence[ReportedTest]) -> Corroboration:
+    canary, required, held_out_tests = trial.canary, trial.required, trial.held_out_tests
     outcomes = {case.id.rpartition("::")[2]: case.outcome for case in cases}
     added = [outcomes.get(name) for name in canary.names]
     passed = [
         case.id
         for case in cases
-        if case.outcome == "passed" and case.id.rpartition("::")[2] not in canary.names
+        if case.outcome is ReportedOutcome.PASSED
+        and case.id.rpartition("::")[2] not in canary.names
     ]
     others = [
         case.id
         for case in cases
-        if case.outcome != "passed" and case.id.rpartition("::")[2] not in canary.names
+        if case.outcome is not ReportedOutcome.PASSED
+        and case.id.rpartition("::")[2] not in canary.names
     ]
     missing = set(missing_tests(required, passed))
     # A test with several rows has passed when all of them have.
     missing |= set(required) - set(missing_tests(required, others))
     return Corroboration(
-        canary=_colour([each == "failed" for each in added], passed="passed" in added),
-        summary=Summary(runner, passed=len(passed)) if passed else None,
+        canary=_colour(
+            [each is ReportedOutcome.FAILED for each in added],
+            passed=ReportedOutcome.PASSED in added,
+        ),
+        summary=Summary(trial.runner, passed=len(passed)) if passed else None,
         counted=len(passed),
         missing=tuple(test for test in required if test in missing),
         held_out_seen=bool(held_out_tests) and not missing_tests(held_out_tests, passed),
@@ -231,12 +229,6 @@ def fewest(expectations: Sequence[Expectation]) -> int:
     return max((item.minimum for item in expectations if isinstance(item, MinimumTests)), default=0)
 
 
-def summary_of(runner: str, cases: Sequence[ReportedTest]) -> Summary:
-    """Return a report's numbers."""
-    ends = [case.outcome for case in cases]
-    return Summary(runner, ends.count("passed"), ends.count("failed"), ends.count("skipped"))
-
-
 def keep(vault: Vault, cases: Sequence[ReportedTest]) -> TestList:
     """Keep a list of tests, however long; return where it is."""
     data = encode(cases)
@@ -325,7 +317,7 @@ def _finding(
 ) -> tuple[VerdictReason, Compared]:
     """Return the finding, or which tests keep it from being a pass; those, in any case."""
     compared = Compared((), ())
-    failed = [case.id for case in cases if case.outcome == "failed"]
+    failed = [case.id for case in cases if case.outcome is ReportedOutcome.FAILED]
     for item in expectations:
         if isinstance(item, MaximumFailures) and len(failed) > item.maximum:
             reason = f"{len(failed)} failed, expected {item.maximum} or fewer: {listed(failed)}"

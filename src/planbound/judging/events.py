@@ -7,7 +7,7 @@ from typing import NamedTuple
 
 from planbound.cells.cell import Outcome
 from planbound.journal.event import BaselineObserved, ContractEvaluated, Result, VerdictKind
-from planbound.journal.fields import ControlSeen, MutatedJudges, NamedTests
+from planbound.journal.fields import BaselineMoment, ControlSeen, MutatedJudges, NamedTests
 from planbound.journal.record import Draft
 from planbound.journal.redact import Redactor
 from planbound.judging.verdict import ControlRun, Verdict
@@ -131,7 +131,7 @@ class ShownProof(NamedTuple):
 
     result: Result
     baseline: VerdictKind | None
-    baseline_at: str | None
+    baseline_at: BaselineMoment | None
     reason: str | None
 
 
@@ -139,7 +139,7 @@ def shown_proof(proof: StepProof) -> ShownProof:
     """Return what a pass shows about the work."""
     seen = proof.baseline is not None
     # What was red right before the work, and is green now, needs no more words.
-    plain = proof.result is Result.PROVED and proof.at == "attempt"
+    plain = proof.result is Result.PROVED and proof.at is BaselineMoment.ATTEMPT
     return ShownProof(
         result=proof.result,
         baseline=proof.baseline,

@@ -24,7 +24,13 @@ from planbound.plan.model import (
 )
 from planbound.script import Script
 from planbound.script.runners import BY_NAME, RUNNERS
-from planbound.script.runners.runner import JudgedTree, ReportedTest, RequiredTest, Summary
+from planbound.script.runners.runner import (
+    JudgedTree,
+    ReportedOutcome,
+    ReportedTest,
+    RequiredTest,
+    Summary,
+)
 from planbound.script.walk import find_call
 from planbound.source import lazy_pattern
 
@@ -186,7 +192,6 @@ def _signal(number: int | None) -> str:
 
 # An object's place in memory, in the name of a row: another one in every run.
 _ADDRESS = lazy_pattern(r"\b0x[0-9a-fA-F]{6,16}\b")
-_OUTCOMES = ("passed", "failed", "skipped")
 
 
 class Compared(NamedTuple):
@@ -202,8 +207,9 @@ def compare(before: Iterable[ReportedTest], now: Iterable[ReportedTest]) -> Comp
     failures: list[str] = []
     gone: list[str] = []
     for name, counts in since.items():
-        known = then.get(name, Counter())
-        if counts["failed"] > known["failed"] or counts["passed"] < known["passed"]:
+        known = then.get(name, Counter[ReportedOutcome]())
+        is_worse = counts[ReportedOutcome.FAILED] > known[ReportedOutcome.FAILED]
+        if is_worse or counts[ReportedOutcome.PASSED] < known[ReportedOutcome.PASSED]:
             failures.append(name)
     for name, counts in then.items():
         if since.get(name, Counter()).total() < counts.total():
@@ -216,8 +222,8 @@ def compare(before: Iterable[ReportedTest], now: Iterable[ReportedTest]) -> Comp
 def encode(cases: Sequence[ReportedTest]) -> bytes:
     """Return a list of tests as bytes, the same for the same tests."""
     listed = {
-        outcome: sorted(_plain(case.id) for case in cases if case.outcome == outcome)
-        for outcome in _OUTCOMES
+        outcome.value: sorted(_plain(case.id) for case in cases if case.outcome is outcome)
+        for outcome in ReportedOutcome
     }
     return json.dumps(listed, ensure_ascii=True, separators=(",", ":")).encode("ascii")
 
@@ -229,13 +235,13 @@ def decode(data: bytes) -> tuple[ReportedTest, ...]:
         raise ValueError("this is no list of tests")  # noqa: TRY004 - damaged, not mistaken
     return tuple(
         ReportedTest(str(name), outcome)
-        for outcome in _OUTCOMES
-        for name in listed.get(outcome, ())
+        for outcome in ReportedOutcome
+        for name in listed.get(outcome.value, ())
     )
 
 
-def _by_name(cases: Iterable[ReportedTest]) -> dict[str, Counter[str]]:
-    found: dict[str, Counter[str]] = {}
+def _by_name(cases: Iterable[ReportedTest]) -> dict[str, Counter[ReportedOutcome]]:
+    found: dict[str, Counter[ReportedOutcome]] = {}
     for case in cases:
         found.setdefault(_plain(case.id), Counter())[case.outcome] += 1
     return found

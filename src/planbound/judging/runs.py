@@ -11,19 +11,18 @@ from planbound.cells.cell import CommandEnding, Outcome, Request
 from planbound.errors import CellProblem
 from planbound.journal.event import VerdictKind
 from planbound.judging.beside import Beside, Companion, StageTeller, UnclearError, jobs
-from planbound.judging.canary import calls_runner, canary_for
+from planbound.judging.canary import calls_runner
 from planbound.judging.contract import JudgedContract
 from planbound.judging.corroborate import (
+    CanaryTrial,
     Corroboration,
     NamedRun,
-    as_laid,
-    corroborate,
     count_named,
     kept,
     run_named,
-    summary_of,
+    with_added,
 )
-from planbound.judging.meaning import declared_tests, may_declare, meaning
+from planbound.judging.meaning import declared_tests, may_declare, meaning, required_names
 from planbound.judging.mutated import mutate
 from planbound.judging.unrunnable import WhereItRan, asks_only_git, asks_outside, examined
 from planbound.judging.verdict import CanaryRun, SubjectKind, VerdictReason
@@ -31,7 +30,13 @@ from planbound.judging.watched import WalkedContract, combined, corroborate_watc
 from planbound.plan.model import CaseTable
 from planbound.script.runners import read_summary, required_tests, runner_of
 from planbound.script.runners.mutated import MutatedTests
-from planbound.script.runners.runner import Canary, ReportedTest, Summary
+from planbound.script.runners.runner import (
+    Canary,
+    ReportedOutcome,
+    ReportedTest,
+    Summary,
+    summary_of,
+)
 
 if TYPE_CHECKING:
     from planbound.judging.measurement import Measured
@@ -237,9 +242,11 @@ class ContractRuns:
     def _of_passing(self, found: MutatedTests) -> MutatedTests:
         """Leave out who failed anyway: a wrong answer may by chance be what is expected now."""
         cases = (self.named.cases if self.named is not None else None) or ()
-        passed = {case.id.rpartition("::")[2] for case in cases if case.outcome == "passed"}
+        passed = {
+            case.id.rpartition("::")[2] for case in cases if case.outcome is ReportedOutcome.PASSED
+        }
         failed = {
-            case.id.rpartition("::")[2] for case in cases if case.outcome == "failed"
+            case.id.rpartition("::")[2] for case in cases if case.outcome is ReportedOutcome.FAILED
         } - passed
         blind, unreached = (
             tuple(name for name in names if name.rpartition("::")[2] not in failed)
@@ -318,24 +325,30 @@ class ContractRuns:
     ) -> Corroboration | None:
         contract, nonce = self.contract, os.urandom(8).hex()
         self._assume(runner, nonce, heard, anywhere=anywhere)
-        return corroborate(
-            run=contract.judging.cell.run,
-            request=contract.request,
-            expectations=contract.expectations,
-            runner=runner,
-            script=contract.script,
-            paths=contract.manifest.files(),
-            read=contract.read_now,
-            required=() if contract.by_name else self._required(),
+        required = () if contract.by_name else self._required()
+        canary = contract.failing_test(runner, nonce, heard.text, anywhere=anywhere)
+        if canary is None:
+            return None
+        trial = CanaryTrial(
+            runner,
+            canary,
+            contract.judging.cell.run(with_added(contract.request, canary)),
+            contract.expectations,
+            required,
             held_out=tuple(item.path for item in contract.held_out),
             held_out_tests=held_out_tests,
-            judges=contract.required_judges,
-            taken=contract.is_taken,
             by_name=contract.by_name,
             anywhere=anywhere,
-            said=heard.text,
-            nonce=nonce,
         )
+        if (found := trial.reported()) is not None:
+            return found
+        # The judges are as they were frozen: from them comes which tests must have passed.
+        paths, read = contract.laid
+        judges = contract.required_judges
+        named = (
+            () if contract.by_name else required_names(runner, contract.script, paths, read, judges)
+        )
+        return trial.printed(named)
 
     def _assume(self, runner: str, nonce: str, heard: Heard, *, anywhere: bool) -> None:
         """Take notice of which failing tests are added; see `_Ahead`."""
@@ -414,20 +427,8 @@ class _Ahead(ContractRuns):
         self.tests()
 
     def _assume(self, runner: str, nonce: str, heard: Heard, *, anywhere: bool) -> None:
-        contract = self.contract
-        paths, read = as_laid(contract.request, contract.manifest.files(), contract.read_now)
-
         def added(said: str | None) -> Canary | None:
-            return canary_for(
-                runner,
-                contract.script,
-                paths,
-                read,
-                nonce,
-                contract.is_taken,
-                anywhere=anywhere,
-                said=said,
-            )
+            return self.contract.failing_test(runner, nonce, said, anywhere=anywhere)
 
         known = added(heard.text)
         if known is None:

@@ -21,6 +21,7 @@ from planbound.judging.verdict import SubjectKind, Verdict
 from planbound.plan.parse import parse
 from planbound.plan.skeleton import ProjectFacts, objective_line, skeleton
 from planbound.plan.slug import UNNAMED
+from planbound.script.runners.runner import ReportedOutcome
 from planbound.workspace.configuration import Configuration
 from planbound.workspace.context import Context
 from planbound.workspace.environment import Found, find_environment, made_folders, program_folder
@@ -220,7 +221,7 @@ def _trial(
         untried = SuiteTrial(suite, command)
         (verdict,) = observe(judging, [case_of(untried)])
     tests = kept(judging.vault, verdict.tests.key if verdict.tests else None) or ()
-    failing = [test.id for test in tests if test.outcome == "failed"]
+    failing = [test.id for test in tests if test.outcome is ReportedOutcome.FAILED]
     kind = verdict.kind
     if failing and kind in {VerdictKind.PASS, VerdictKind.VACUOUS}:
         # The suite as a whole is red, whether any test passes or none; there is nothing yet to

@@ -17,7 +17,7 @@ from typing import TYPE_CHECKING
 from planbound.cells.cell import Laid, Outcome, Request
 from planbound.journal.event import VerdictKind
 from planbound.judging.canary import canary_for, replaces
-from planbound.judging.corroborate import Corroboration, as_laid, with_added
+from planbound.judging.corroborate import Corroboration, with_added
 from planbound.judging.meaning import is_test_file, meaning
 from planbound.judging.own_end import is_continued, other_ends, shell_end, taking_in, unsure_end
 from planbound.judging.reference import judges_of
@@ -26,7 +26,14 @@ from planbound.plan.model import ExitCodeIs
 from planbound.script import Call, Script
 from planbound.script.project import ProjectTree
 from planbound.script.runners import BY_NAME, missing_tests, programs, runner_of
-from planbound.script.runners.runner import JudgedTree, Language, ReportedTest, Summary, joined
+from planbound.script.runners.runner import (
+    JudgedTree,
+    Language,
+    ReportedOutcome,
+    ReportedTest,
+    Summary,
+    joined,
+)
 from planbound.script.runners.watched import Watch, WatchedProcess, read_notes, watch_for
 from planbound.script.status import deciding_calls
 from planbound.script.tree import Word, below, words
@@ -82,7 +89,7 @@ class WalkedContract:
 
     def __init__(self, contract: JudgedContract) -> None:
         self.contract = contract
-        paths, read = as_laid(contract.request, contract.manifest.files(), contract.read_now)
+        paths, read = contract.laid
         self.project = JudgedTree(paths, read, os.urandom(8).hex())
         self.scripts: list[Script] = []
         self.calls: list[Call] = []
@@ -445,8 +452,8 @@ class _PythonRuns:
             shown = len(processes)
         else:
             found = self._only_watched()
-        passed = [case.id for case in self.cases if case.outcome == "passed"]
-        others = [case.id for case in self.cases if case.outcome != "passed"]
+        passed = [case.id for case in self.cases if case.outcome is ReportedOutcome.PASSED]
+        others = [case.id for case in self.cases if case.outcome is not ReportedOutcome.PASSED]
         missing = set[str]()
         if self.cases:
             missing = set(missing_tests(required, passed))
@@ -576,8 +583,13 @@ class _PythonRuns:
         groups = [group for group in watch.groups if not ends.keys().isdisjoint(group)]
         names = {name for group in watch.groups for name in group}
         self.cases += (case for case in process.cases if case.id.rpartition("::")[2] not in names)
-        return any(all(ends.get(name) == "failed" for name in group) for group in groups) and all(
-            ends[name] == "failed" for group in groups for name in group if name in ends
+        return any(
+            all(ends.get(name) is ReportedOutcome.FAILED for name in group) for group in groups
+        ) and all(
+            ends[name] is ReportedOutcome.FAILED
+            for group in groups
+            for name in group
+            if name in ends
         )
 
 

@@ -168,7 +168,7 @@ class RunEnding:
         number = verdict.number
         found = Classified(FailureClass.LOGIC, "regressed" if slot else "postcondition-failed")
         attempt = session.state.steps[slot.place].attempts if slot else 1
-        reason = "regressed" if slot else "the postcondition does not hold"
+        reason = FailureDetected.REGRESSED if slot else "the postcondition does not hold"
         outcome = verdict.outcome
         printed = lines_of(session.notes.tail(outcome)) if outcome else ()
         failure = FailureDetected(

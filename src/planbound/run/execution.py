@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, NamedTuple
 
 from planbound.disk.files import PlanFile
 from planbound.errors import Claimed, PlanboundError, Refused
-from planbound.journal.event import EventKind
+from planbound.journal.event import EventKind, ExecutionPaused
 from planbound.journal.leases import Claim, hold_lease, keep_renewed
 from planbound.journal.record import Fence, Query, Record
 from planbound.plan.parse import parse
@@ -221,7 +221,7 @@ class Execution:
         if isinstance(said, Halted):
             runner.pause(said.reason)
         elif isinstance(said, Asking):
-            runner.pause("waiting")
+            runner.pause(ExecutionPaused.WAITING)
         return said
 
 

@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, NamedTuple, assert_never
 
 from planbound.disk.lock import kernel_lock
 from planbound.errors import Refused
-from planbound.journal.event import RunOutcome
+from planbound.journal.event import ExecutionPaused, RunOutcome
 from planbound.plan.model import StepStatus
 from planbound.run.attempt import Attempted, WorkOrder, perform
 from planbound.run.decide import (
@@ -180,7 +180,7 @@ def wait_for_answer(session: RunSession) -> Callable[[], bool]:
     What is returned says whether somebody answered since.
     """
     if session.state.paused is None:
-        session.note_pause("waiting")
+        session.note_pause(ExecutionPaused.WAITING)
     before, journal = session.state.seq, session.context.journal
     head = journal.head().seq
 

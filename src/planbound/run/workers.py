@@ -97,7 +97,7 @@ def _waits(ticket: Ticket, journal: Journal) -> bool:
     """Say whether a person was asked, and nothing has happened since."""
     for record in journal.read(Query(plan=ticket.plan, last=1)):
         event = record.event
-        return isinstance(event, ExecutionPaused) and event.reason == "waiting"
+        return isinstance(event, ExecutionPaused) and event.is_waiting
     return False
 
 

@@ -5,6 +5,8 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from typing import NamedTuple
 
+from msgspec import to_builtins
+
 from planbound.journal.event import SessionOutcome, VerdictKind, reason_of
 from planbound.journal.fields import ControlResult
 from planbound.journal.record import Json, Query
@@ -133,7 +135,7 @@ def finished(decision: Decision | Silent, *, done: bool, dropped: str) -> Told:
                 text += f"\n{what}: {'; '.join(items)}" if items else ""
             data: dict[str, Json] = {
                 "accepted": True,
-                "outcome": decision.outcome,
+                "outcome": decision.outcome.value,
                 "claimed": list(decision.claimed),
                 "blocked": list(decision.blocked),
                 "holds": list(decision.holds),
@@ -164,8 +166,8 @@ def shown(work: Work, head: str = "", *, only_open: bool = False) -> Told:
 
 def data_of(work: Work) -> dict[str, Json]:
     """Return where a plan is, for programs."""
-    status = work.status.value
-    return {"plan": work.slug, "status": status, **agenda_data(work.agenda, work.state)}
+    agenda: dict[str, Json] = to_builtins(agenda_data(work.agenda, work.state))
+    return {"plan": work.slug, "status": work.status.value, **agenda}
 
 
 def status_line(work: Work, waiting: str | None) -> Told:

@@ -200,12 +200,7 @@ def choices(lines: Sequence[PlanLine]) -> list[PlanChoice]:
     from planbound.session.shown import PlanChoice  # noqa: PLC0415 - start-up
 
     return [
-        PlanChoice(
-            line.file.slug,
-            line.status.value if line.status else "cannot be read",
-            line.steps,
-            line.done,
-        )
+        PlanChoice(line.file.slug, line.status, line.steps, line.done)
         for line in sorted(lines, key=_is_finished)
     ]
 

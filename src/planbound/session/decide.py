@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import enum
 from collections.abc import Iterable, Iterator, Sequence
 from datetime import datetime, timedelta
 from typing import NamedTuple
@@ -70,10 +71,20 @@ class Agenda(NamedTuple):
     """Why nothing may be done yet, and what the agent has to call."""
 
 
+class LoopOutcome(enum.StrEnum):
+    """How the loop of an agent ended, for the program that drives it."""
+
+    DONE = SessionOutcome.DONE.value
+    FINISHED_BLOCKED = SessionOutcome.FINISHED_BLOCKED.value
+    INCOMPLETE = SessionOutcome.INCOMPLETE.value
+    UNDECIDED = "undecided"
+    """The gate had nothing to decide: there is no plan, or a person is asked."""
+
+
 class Accept(Struct, frozen=True):
     """The agent may end."""
 
-    outcome: str
+    outcome: LoopOutcome
     """`done`, or `finished with blocked items`."""
     claimed: tuple[str, ...] = ()
     """What is proved by nobody."""
@@ -156,13 +167,13 @@ def _accepted(agenda: Agenda) -> Accept:
         for each in agenda.steps
         if each.item.status is StepStatus.HOLDS
     ]
-    outcome = SessionOutcome.FINISHED_BLOCKED if blocked else SessionOutcome.DONE
+    outcome = LoopOutcome.FINISHED_BLOCKED if blocked else LoopOutcome.DONE
     start = [
         f"{_named(each)} ({line_of(each.item.reason, _REASON)})"
         for each in agenda.preconditions
         if each.item.reason
     ]
-    return Accept(outcome.value, tuple(claimed), tuple(blocked), tuple(holds), tuple(start))
+    return Accept(outcome, tuple(claimed), tuple(blocked), tuple(holds), tuple(start))
 
 
 def _missing(agenda: Agenda, require: Require) -> Iterator[str]:

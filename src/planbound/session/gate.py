@@ -154,7 +154,7 @@ def _record(work: Work, decision: Decision, final_text: str) -> None:
         case Accept():
             accepted = FinalizationAccepted(
                 said=said,
-                outcome=SessionOutcome(decision.outcome),
+                outcome=SessionOutcome(decision.outcome.value),
                 digest=work.digest,
                 revision=max(1, work.state.revision),
                 tree=work.tree,

@@ -7,6 +7,7 @@ from collections.abc import Callable, Iterator, Mapping, Sequence
 from typing import NamedTuple
 
 from planbound.errors import UsageError
+from planbound.journal.fields import ProbeCall
 from planbound.plan.model import Command, Condition, Plan, Rejected, Step
 from planbound.plan.parse import parse, slugify
 from planbound.plan.skeleton import softened
@@ -32,8 +33,7 @@ class Compiled(NamedTuple):
     command: str | None = None
     """A contract for bash; None: the harness itself looks, see `probe`."""
     expect: tuple[str, ...] = ()
-    probe: tuple[str, Mapping[str, object]] | None = None
-    """The name of a probe, and its arguments."""
+    probe: ProbeCall | None = None
 
 
 def compile_check(check: object) -> Compiled:
@@ -53,7 +53,7 @@ def compile_check(check: object) -> Compiled:
         known = json.loads(json.dumps(dict(arguments), allow_nan=False))
     except (TypeError, ValueError, RecursionError) as error:
         raise UsageError(f"the arguments of `{name}` are no JSON: {error}") from error
-    return Compiled(probe=(str(name), known))
+    return Compiled(probe=ProbeCall(str(name), known))
 
 
 def unknown_probe(name: str, known: tuple[str, ...]) -> str:
@@ -150,7 +150,7 @@ def _tests_pass(given: _Arguments) -> Compiled:
 def _http_ok(given: _Arguments) -> Compiled:
     url = given.text("url")
     given.done()
-    return Compiled(probe=("http_ok", {"url": url}))
+    return Compiled(probe=ProbeCall("http_ok", {"url": url}))
 
 
 _MAKERS: Mapping[str, Callable[[_Arguments], Compiled]] = {
@@ -199,7 +199,7 @@ class GivenStep(NamedTuple):
     expect: tuple[str, ...] = ()
     touches: tuple[str, ...] = ()
     depends: tuple[str, ...] | None = None
-    probe: tuple[str, Mapping[str, object]] | None = None
+    probe: ProbeCall | None = None
     target: str = "coder"
     rejects: tuple[str, ...] = ()
     """Wrong work that the contract must fail with: diffs, or paths of files with one."""
@@ -211,7 +211,7 @@ class GivenCondition(NamedTuple):
     statement: str
     contract: str | None = None
     expect: tuple[str, ...] = ()
-    probe: tuple[str, Mapping[str, object]] | None = None
+    probe: ProbeCall | None = None
     rejects: tuple[str, ...] = ()
 
 
@@ -223,7 +223,7 @@ class GivenPlan(NamedTuple):
     postconditions: Sequence[GivenCondition] = ()
     preconditions: Sequence[GivenCondition] = ()
 
-    def probes(self) -> Iterator[tuple[str, tuple[str, Mapping[str, object]]]]:
+    def probes(self) -> Iterator[tuple[str, ProbeCall]]:
         """Yield what the harness looks at itself, by the name of the item."""
         kinds: tuple[tuple[str, Sequence[GivenStep | GivenCondition]], ...] = (
             ("precondition", self.preconditions),
@@ -234,6 +234,23 @@ class GivenPlan(NamedTuple):
             for number, each in enumerate(items, 1):
                 if each.probe is not None:
                     yield f"{kind} {number}", each.probe
+
+
+class GivenAmendment(NamedTuple):
+    """What an agent changes of the steps of a plan."""
+
+    add: Sequence[GivenStep]
+    edit: Mapping[str, GivenStep]
+    """What a step becomes, by its id or number."""
+    remove: Sequence[str]
+
+
+def read_amendment(
+    add: object, edit: Mapping[str, object], remove: Sequence[str]
+) -> GivenAmendment:
+    """Return what is to be changed; raise UsageError that names the step which is wrong."""
+    edited = {str(name): _step(value, "step 1") for name, value in edit.items()}
+    return GivenAmendment(read_steps(add), edited, remove)
 
 
 def read_steps(values: object) -> list[GivenStep]:
@@ -376,7 +393,7 @@ def _rejects(table: Mapping[str, object], contract: str | None, name: str) -> tu
 
 def _contract(
     table: Mapping[str, object], name: str
-) -> tuple[str | None, tuple[str, ...], tuple[str, Mapping[str, object]] | None]:
+) -> tuple[str | None, tuple[str, ...], ProbeCall | None]:
     expect = _texts(table.get("expect", ()), f"`expect` of {name}")
     if table.get("check") is not None:
         if table.get("contract") is not None:

@@ -9,6 +9,7 @@ from __future__ import annotations
 import re
 import shlex
 from collections.abc import Collection, Iterator, Mapping, Sequence
+from typing import NamedTuple
 
 from planbound.source import lazy_pattern
 
@@ -50,31 +51,41 @@ _PATCHED = re.compile(
 _DEPTH = 4
 
 
-def denial(
-    tool: str, arguments: Mapping[str, object], judges: Collection[str], root: str = ""
-) -> str | None:
-    """Return why a call of a tool is not allowed; None where it is."""
+class ToolCall(NamedTuple):
+    """What a call of a tool would do, as far as its name and its arguments show."""
+
+    commands: tuple[str, ...]
+    """What it would run."""
+    edited: tuple[str, ...]
+    """The files that it would edit."""
+
+
+def read_call(tool: str, arguments: Mapping[str, object]) -> ToolCall:
+    """Return what a call would do; each host calls its tools, and what they get, otherwise."""
     name = tool.rsplit("__", 1)[-1].lower()
-    if _RUNNING.search(name):
-        for command in _texts(arguments, _COMMANDS):
-            if (reason := _command_denial(command, judges, root)) is not None:
-                return reason
-    if _EDITING.search(name):
-        for path in _edited(arguments):
-            if (reason := _path_denial(_inside(path.strip(), root), judges)) is not None:
-                return reason
+    return ToolCall(
+        commands=tuple(_texts(arguments, _COMMANDS)) if _RUNNING.search(name) else (),
+        edited=tuple(_edited(arguments)) if _EDITING.search(name) else (),
+    )
+
+
+def denial(call: ToolCall, judges: Collection[str], root: str = "") -> str | None:
+    """Return why a call of a tool is not allowed; None where it is."""
+    for command in call.commands:
+        if (reason := _command_denial(command, judges, root)) is not None:
+            return reason
+    for path in call.edited:
+        if (reason := _path_denial(_inside(path.strip(), root), judges)) is not None:
+            return reason
     return None
 
 
-def written_paths(tool: str, arguments: Mapping[str, object], root: str = "") -> Iterator[str]:
+def written_paths(call: ToolCall, root: str = "") -> Iterator[str]:
     """Yield the files of the workspace that a call of a tool would write, as far as it shows."""
-    name = tool.rsplit("__", 1)[-1].lower()
     found: list[str] = []
-    if _RUNNING.search(name):
-        for command in _texts(arguments, _COMMANDS):
-            found += _written_by(command)
-    if _EDITING.search(name):
-        found += _edited(arguments)
+    for command in call.commands:
+        found += _written_by(command)
+    found += call.edited
     for path in map(str.strip, found):
         elsewhere = path.startswith("/") and not path.startswith(root.rstrip("/") + "/")
         if path and not elsewhere and not path.isdecimal():  # `2>&1` writes no file called 1

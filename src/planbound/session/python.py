@@ -16,7 +16,7 @@ from planbound.journal.event import EventKind, FinalizationAccepted, SessionOutc
 from planbound.journal.record import Json, Query
 from planbound.session.answers import Told
 from planbound.session.context import Probe, bound_plan, state_of
-from planbound.session.decide import Accept, Capped, Decision, Reject, Silent
+from planbound.session.decide import Accept, Capped, Decision, LoopOutcome, Reject, Silent
 from planbound.session.given import compile_check
 from planbound.session.shown import INSTRUCTIONS
 from planbound.session.tools import PlanTools, open_tools
@@ -38,7 +38,10 @@ TOOLS = (
     "plan_status",
     "plan_log",
 )
-_NOT_DONE = frozenset({SessionOutcome.INCOMPLETE, SessionOutcome.RELEASED})
+_ACCEPTED = {
+    SessionOutcome.DONE: LoopOutcome.DONE,
+    SessionOutcome.FINISHED_BLOCKED: LoopOutcome.FINISHED_BLOCKED,
+}
 
 
 def open_session(
@@ -119,17 +122,18 @@ class Session:
         """Return how the plan was accepted, if it was: asking again does not undo that."""
         session = self._loop.session
         file = bound_plan(session, ended=True)
-        outcome = state_of(session, file.slug).outcome if file is not None else None
-        if file is None or outcome is None or outcome in _NOT_DONE:
+        ended = state_of(session, file.slug).outcome if file is not None else None
+        outcome = _ACCEPTED.get(ended) if ended is not None else None
+        if file is None or outcome is None:
             return None
         kinds = (EventKind.FINALIZATION_ACCEPTED,)
         found = session.journal.read(Query(plan=file.slug, events=kinds, last=1))
         event = next((record.event for record in found), None)
         if not isinstance(event, FinalizationAccepted):
-            return Accept(outcome.value, (), (), (), ())
+            return Accept(outcome, (), (), (), ())
         claimed, blocked = event.claimed or (), event.blocked or ()
         holds, start = event.holds or (), event.preconditions or ()
-        return Accept(outcome.value, claimed, blocked, holds, start)
+        return Accept(outcome, claimed, blocked, holds, start)
 
 
 def instructions(session: Session | None = None) -> str:
@@ -176,10 +180,6 @@ def _probe(name: str, verifier: Verifier) -> Probe:
     return look
 
 
-UNDECIDED = "undecided"
-"""The gate had nothing to decide: there is no plan, or a person is asked."""
-
-
 class IncompletePlan(PlanboundError):  # noqa: N818 - named for what is left, as its siblings are
     """An agent ended, and its plan is not done; `missing` says what is left."""
 
@@ -224,7 +224,7 @@ def gate(session: Session) -> FinalizationGate:
 class Ending(NamedTuple):
     """How a gated loop ended."""
 
-    outcome: str
+    outcome: LoopOutcome
     """`done`, `finished with blocked items`, `incomplete`, or `undecided`."""
     text: str
     """The agent's last message."""
@@ -234,7 +234,7 @@ class Ending(NamedTuple):
     @property
     def is_done(self) -> bool:
         """Whether everything is done, with nothing blocked."""
-        return self.outcome == "done"
+        return self.outcome == LoopOutcome.DONE
 
     @property
     def missing(self) -> tuple[str, ...]:
@@ -263,14 +263,14 @@ def run_gated(
         refusal = decision.message
 
 
-def _outcome(decision: Accept | Reject | Capped | Silent) -> str:
+def _outcome(decision: Accept | Reject | Capped | Silent) -> LoopOutcome:
     match decision:
         case Accept():
             return decision.outcome
         case Reject() | Capped():
-            return SessionOutcome.INCOMPLETE.value
+            return LoopOutcome.INCOMPLETE
         case Silent():
-            return UNDECIDED
+            return LoopOutcome.UNDECIDED
 
 
 _TEXTS = frozenset({"objective", "status", "evidence", "notes", "reason", "summary"})

@@ -8,7 +8,6 @@ from collections.abc import Iterator, Sequence
 from msgspec import Struct
 
 from planbound.journal.event import SessionOutcome
-from planbound.journal.record import Json
 from planbound.plan.model import (
     Attest,
     Condition,
@@ -241,39 +240,69 @@ def _dropped(each: Dropped) -> str:
     return f"“{line_of(each.title, _TITLE)}” ({tool_word(each.status)})"
 
 
-def agenda_data(agenda: Agenda, state: LoopState) -> dict[str, Json]:
+class ItemData(Struct, frozen=True):
+    """A step or a condition, for programs."""
+
+    id: str
+    number: str
+    title: str
+    status: str
+    """What the plan tools call it."""
+    has_contract: bool
+    evidence: str
+    reason: str
+    notes: str
+    proof: str
+
+
+class DroppedData(Struct, frozen=True):
+    """A step that a later revision left out, for programs."""
+
+    id: str
+    title: str
+    was: str
+    revision: int
+
+
+class AgendaData(Struct, frozen=True):
+    """Where a plan is, for programs."""
+
+    revision: int
+    outcome: SessionOutcome | None
+    preconditions: list[ItemData]
+    steps: list[ItemData]
+    postconditions: list[ItemData]
+    dropped: list[DroppedData]
+
+
+def agenda_data(agenda: Agenda, state: LoopState) -> AgendaData:
     """Return the same for programs."""
-    return {
-        "revision": max(1, state.revision),
-        "outcome": state.outcome.value if state.outcome else None,
-        "preconditions": [_data(each) for each in agenda.preconditions],
-        "steps": [_data(each) for each in agenda.steps],
-        "postconditions": [_data(each) for each in agenda.conditions],
-        "dropped": [
-            {
-                "id": each.id,
-                "title": each.title,
-                "was": tool_word(each.status),
-                "revision": each.revision,
-            }
+    return AgendaData(
+        revision=max(1, state.revision),
+        outcome=state.outcome,
+        preconditions=[_data(each) for each in agenda.preconditions],
+        steps=[_data(each) for each in agenda.steps],
+        postconditions=[_data(each) for each in agenda.conditions],
+        dropped=[
+            DroppedData(each.id, each.title, tool_word(each.status), each.revision)
             for each in state.dropped
         ],
-    }
+    )
 
 
-def _data(entry: AgendaItem) -> Json:
+def _data(entry: AgendaItem) -> ItemData:
     item = entry.item
-    return {
-        "id": entry.id,
-        "number": entry.name.rpartition(" ")[2],
-        "title": entry.title,
-        "status": tool_word(item.status),
-        "has_contract": entry.has_contract,
-        "evidence": item.evidence,
-        "reason": item.reason,
-        "notes": item.notes,
-        "proof": evidence_of(entry),
-    }
+    return ItemData(
+        id=entry.id,
+        number=entry.name.rpartition(" ")[2],
+        title=entry.title,
+        status=tool_word(item.status),
+        has_contract=entry.has_contract,
+        evidence=item.evidence,
+        reason=item.reason,
+        notes=item.notes,
+        proof=evidence_of(entry),
+    )
 
 
 # -- what an agent is told that begins, or begins anew after its context was compacted -----------
@@ -311,7 +340,8 @@ class PlanChoice(Struct, frozen=True):
     """A plan that a session could be bound to."""
 
     slug: str
-    status: str
+    status: PlanStatus | None
+    """None where it cannot be read."""
     steps: int
     proved: int
 
@@ -325,7 +355,8 @@ def offer(plans: Sequence[PlanChoice], more: int) -> str:
     room = _MOST_TEXT
     for plan in plans:
         steps = f"{plan.proved}/{plan.steps} steps proved" if plan.steps else "no steps"
-        line = f"- `{line_of(plan.slug, 100)}`: {plan.status}, {steps}"
+        status = plan.status.value if plan.status else "cannot be read"
+        line = f"- `{line_of(plan.slug, 100)}`: {status}, {steps}"
         room -= len(line) + 1
         if room < 0:
             break

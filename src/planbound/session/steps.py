@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
-
 from planbound.errors import Refused, UsageError
 from planbound.journal.event import (
     PostconditionBlocked,
@@ -22,7 +20,7 @@ from planbound.session.answers import Told, before_work, judged, shown
 from planbound.session.contracts import demand_preconditions, judge_contracts, look_before
 from planbound.session.decide import lack_of_substance
 from planbound.session.gate import settle
-from planbound.session.given import read_steps
+from planbound.session.given import GivenAmendment
 from planbound.session.view import waits_for
 from planbound.session.work import Work
 from planbound.state.item import Item, tool_word
@@ -94,23 +92,15 @@ def finish_step(work: Work, step: Step, said: str, notes: str | None) -> Told:
     return judged(work, name, work.state.steps.get(work.ids[step.label], Item()))
 
 
-def amend_steps(
-    work: Work,
-    add: Sequence[str | Mapping[str, object]],
-    edit: Mapping[str, str | Mapping[str, object]],
-    remove: Sequence[str],
-    reason: str,
-) -> None:
+def amend_steps(work: Work, change: GivenAmendment, reason: str) -> None:
     """Write the plan with some steps changed, added or left out."""
-    writing.refuse_of_people(work)
     given = writing.given_of(work)
     steps = list(given.steps)
     place = {step.label: index for index, step in enumerate(work.plan.steps)}
-    for name, value in edit.items():
-        found = work.step(name)
-        (steps[place[found.label]],) = read_steps([value])
-    gone = {place[work.step(name).label] for name in remove}
-    wanted = [*writing.without(steps, gone), *read_steps(add)]
+    for name, step in change.edit.items():
+        steps[place[work.step(name).label]] = step
+    gone = {place[work.step(name).label] for name in change.remove}
+    wanted = [*writing.without(steps, gone), *change.add]
     if not wanted:
         raise UsageError("nothing would be left of the plan")
     objective = given.objective or work.slug

@@ -40,6 +40,7 @@ from planbound.session.gate import broken, check_final, request_approval
 from planbound.session.given import (
     GivenPlan,
     differing,
+    read_amendment,
     read_conditions,
     read_name,
     read_names,
@@ -60,7 +61,7 @@ from planbound.session.steps import (
 )
 from planbound.session.view import orientation, waits_for
 from planbound.session.work import Work, leased, show_marks
-from planbound.session.writing import create_plan, reconcile, rewrite_plan
+from planbound.session.writing import create_plan, reconcile, refuse_of_people, rewrite_plan
 from planbound.workspace.context import Context
 
 if TYPE_CHECKING:
@@ -153,7 +154,9 @@ class PlanTools:
             if not isinstance(edit or {}, Mapping):
                 raise UsageError("`edit` is an object: by the id of a step what it becomes")
             with self._working() as work:
-                amend_steps(work, add, edit or {}, read_step_names(remove), said)
+                gone = read_step_names(remove)
+                refuse_of_people(work)
+                amend_steps(work, read_amendment(add, edit or {}, gone), said)
                 return created(work, "amended, and the old one kept,", _look_before(work))
 
         return self._answered(amend)

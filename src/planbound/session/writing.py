@@ -170,12 +170,12 @@ def _difference(
 def _text(session: SessionContext, given: GivenPlan) -> str:
     """Return the text of a plan; refuse what nobody could keep."""
     refuse_tangled(given.steps)
-    for _, (probe, _) in given.probes():
-        if probe not in session.probes:
-            raise UsageError(unknown_probe(probe, tuple(session.probes)))
+    for _, probe in given.probes():
+        if probe.name not in session.probes:
+            raise UsageError(unknown_probe(probe.name, tuple(session.probes)))
     text = write_plan(given)
     known = json.dumps(
-        {item: {"name": name, "arguments": dict(more)} for item, (name, more) in given.probes()}
+        {item: {"name": probe.name, "arguments": probe.arguments} for item, probe in given.probes()}
     )
     if any(session.recorder.redactor.redact(each).redactions for each in (text, known)):
         raise UsageError(
@@ -255,7 +255,7 @@ def _condition(condition: Condition) -> tuple[str, str]:
 
 
 def _probes(given: GivenPlan) -> dict[str, ProbeCall]:
-    return {item: ProbeCall(name, dict(arguments)) for item, (name, arguments) in given.probes()}
+    return dict(given.probes())
 
 
 def _unmarked(plan: Plan) -> bytes:
@@ -302,7 +302,7 @@ def given_of(work: Work) -> GivenPlan:
             touches=tuple(item.value for item in step.touches or ()),
             depends=None if step.depends is None else tuple(item.value for item in step.depends),
             target=step.target.value if step.target is not None else "coder",
-            probe=_known_probe(probes.get(f"step {step.label}")),
+            probe=probes.get(f"step {step.label}"),
             rejects=as_given(step.rejects),
         )
         for step in plan.steps
@@ -313,7 +313,7 @@ def given_of(work: Work) -> GivenPlan:
                 statement=each.statement,
                 contract=each.contract.text if isinstance(each.contract, Command) else None,
                 expect=_expected(each.contract),
-                probe=_known_probe(probes.get(f"{kind} {each.number}")),
+                probe=probes.get(f"{kind} {each.number}"),
                 rejects=as_given(each.rejects),
             )
             for each in conditions
@@ -325,10 +325,6 @@ def given_of(work: Work) -> GivenPlan:
     )
     objective = plan.objective.value if plan.objective else ""
     return GivenPlan(objective, steps, post, pre)
-
-
-def _known_probe(probe: ProbeCall | None) -> tuple[str, Mapping[str, object]] | None:
-    return None if probe is None else (probe.name, probe.arguments)
 
 
 def without(steps: Sequence[GivenStep], gone: Collection[int]) -> list[GivenStep]:

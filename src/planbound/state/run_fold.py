@@ -363,7 +363,7 @@ def _detected(facts: RunFacts, record: Record, event: FailureDetected) -> None:
     step.trouble = NotedFailure(
         event.failed, event.error_message or "", code if isinstance(code, int) else None
     )
-    if event.reason == "regressed":
+    if event.is_regression:
         facts.regressed.add(step.id)
         facts.settle(step, StepStatus.PENDING)
 

@@ -18,7 +18,7 @@ from planbound.journal.event import (
     TaskCompleted,
     VerdictKind,
 )
-from planbound.journal.fields import ControlResult
+from planbound.journal.fields import BaselineMoment, ControlResult
 from planbound.plan.model import USUAL_TARGET, StepStatus
 
 # -- what a pass shows about the work: red before and green after is proved, anything else holds -
@@ -66,13 +66,16 @@ class StepProof(Struct, frozen=True):
     reason: str
     baseline: VerdictKind | None = None
     """What the contract said before, where anybody looked."""
-    at: str | None = None
-    """When that was: `attempt` or `approval`."""
+    at: BaselineMoment | None = None
+    """When that was."""
 
 
 def proof_of(before: Before, tree: str) -> StepProof:
     """Return what a pass on a tree shows: the one rule for runs, loops, copies and worktrees."""
-    looks = (("attempt", before.attempt), ("approval", before.approval))
+    looks = (
+        (BaselineMoment.ATTEMPT, before.attempt),
+        (BaselineMoment.APPROVAL, before.approval),
+    )
     seen = [(at, look) for at, look in looks if look is not None and look.is_seen]
     if not seen:
         return StepProof(Result.HOLDS, why_held(None))
@@ -81,7 +84,7 @@ def proof_of(before: Before, tree: str) -> StepProof:
     # Red and green on the same files: whatever made it green, it was not the work.
     if not look.is_red or (look.tree and look.tree == tree):
         return StepProof(Result.HOLDS, why_held(look.verdict), look.verdict, at)
-    when = "before the work" if at == "attempt" else "when the plan was approved"
+    when = "before the work" if at is BaselineMoment.ATTEMPT else "when the plan was approved"
     return StepProof(Result.PROVED, f"it was red {when}", look.verdict, at)
 
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import enum
 from collections.abc import Iterable, Mapping
 from datetime import datetime, timedelta
 from typing import NamedTuple
@@ -126,11 +127,18 @@ def find_standup(seen: PlanOverview, now: str, require: Require = Require.CLAIME
     return StandupReport(standup(infos, now, has_journal=seen.has_journal), tuple(warnings))
 
 
+class QueueWord(enum.Enum):
+    """What the queue says of a plan in place of where it is."""
+
+    STAGED = "staged"
+    UNREADABLE = "unreadable"
+
+
 class QueueLine(NamedTuple):
     """One plan of the queue."""
 
     slug: str
-    status: str
+    status: PlanStatus | FileStatus | QueueWord
     progress: str
 
 
@@ -148,13 +156,16 @@ def queue_status(seen: PlanOverview, workspace: Workspace) -> Queue:
     for line in seen.lines:
         # The staged copy of an active plan is no second plan.
         if line.shelf is Shelf.ACTIVE:
-            lines.append(_line(line, line.word, workspace))
+            lines.append(_line(line, line.shown or PlanStatus.DRAFT, workspace))
         elif line.shelf is Shelf.STAGED and line.file.slug not in active:
-            lines.append(_line(line, line.word if line.is_empty else "staged", workspace))
+            status = FileStatus.EMPTY if line.is_empty else QueueWord.STAGED
+            lines.append(_line(line, status, workspace))
     return Queue(tuple(lines), seen.warnings)
 
 
-def _line(line: PlanLine, status: str | None, workspace: Workspace) -> QueueLine:
+def _line(
+    line: PlanLine, status: PlanStatus | FileStatus | QueueWord, workspace: Workspace
+) -> QueueLine:
     place = workspace.place(Shelf.ACTIVE, progress_name(line.file.slug))
     try:
         progress = last_line(place.path) or ""
@@ -162,7 +173,7 @@ def _line(line: PlanLine, status: str | None, workspace: Workspace) -> QueueLine
         progress = f"({error.message})"
     return QueueLine(
         slug=line.file.slug,
-        status="unreadable" if line.problem is not None else status or PlanStatus.DRAFT.value,
+        status=QueueWord.UNREADABLE if line.problem is not None else status,
         progress=_cut(visible(progress.strip())),
     )
 

@@ -85,11 +85,14 @@ class PlanLine(Struct, frozen=True):
         return self.plan is not None and _is_blank(self.plan)
 
     @property
-    def word(self) -> str | None:
+    def shown(self) -> PlanStatus | FileStatus | None:
         """Where it is, as every view tells it."""
-        if self.is_empty:
-            return FileStatus.EMPTY.value
-        return self.status.value if self.status else None
+        return FileStatus.EMPTY if self.is_empty else self.status
+
+    @property
+    def word(self) -> str | None:
+        """The same as a word."""
+        return self.shown.value if self.shown else None
 
     @property
     def steps(self) -> int:

@@ -236,8 +236,8 @@ def _of_run(event: Event) -> str | None:
         case ExecutionStarted():
             text = "the run went on" if event.resumed else "a run began"
             return f"{text}, although not proved is {event.anyway}" if event.anyway else text
-        case ExecutionPaused(reason=reason):
-            return None if reason == "waiting" else f"the run stopped: {reason}"
+        case ExecutionPaused():
+            return None if event.is_waiting else f"the run stopped: {event.reason}"
         case ExecutionCancelled():
             return f"the run was cancelled{_by(event.by)}{_because(event.reason)}"
         case ExecutionComplete():

@@ -14,6 +14,7 @@ from typing import Any
 import jsonschema
 import pytest
 
+from planbound.plan.model import PlanStatus
 from planbound.session.shown import PlanChoice, offer
 from tests.program import SOUND
 from tests.session.hooks.session import Session, answer_of
@@ -180,7 +181,10 @@ def test_every_plan_is_told_open_ones_first_in_a_bounded_text(session: Session) 
 
 
 def test_more_plans_than_can_be_read_are_counted() -> None:
-    plans = [PlanChoice("long-name-" * 9 + f"{number:03}", "draft", 3, 0) for number in range(150)]
+    plans = [
+        PlanChoice("long-name-" * 9 + f"{number:03}", PlanStatus.DRAFT, 3, 0)
+        for number in range(150)
+    ]
     told = offer(plans, 7)
     assert len(told) < 8000
     named = told.count("\n- `long")

@@ -20,6 +20,7 @@ from planbound.script.runners.runner import (
     JudgedTree,
     Language,
     Naming,
+    ReportedOutcome,
     ReportedTest,
     RequiredTest,
     Runner,
@@ -248,7 +249,11 @@ def read(text: str) -> Summary | None:
 
 
 _NAMED = lazy_pattern(r"(?m)^test (\S.{0,500}?)(?: - should panic)? \.\.\. (ok|FAILED|ignored)\b")
-_ENDS = {"ok": "passed", "FAILED": "failed", "ignored": "skipped"}
+_ENDS = {
+    "ok": ReportedOutcome.PASSED,
+    "FAILED": ReportedOutcome.FAILED,
+    "ignored": ReportedOutcome.SKIPPED,
+}
 _QUIET = ("-q", "--quiet", "--nocapture", "--show-output", "--test-threads")
 _SOURCE_TEST = lazy_pattern(r"(?m)^[ \t]*#\[test\]\s*\n[ \t]*(?:pub )?fn (\w+)\(\)")
 _SOURCE_UNSURE = lazy_pattern(r"#!?\[\s*(?:cfg(?!\(test\)\])|cfg_attr|ignore)|macro_rules!|\br#\"")

@@ -15,6 +15,7 @@ from planbound.script.runners.runner import (
     JudgedTree,
     Language,
     Naming,
+    ReportedOutcome,
     ReportedTest,
     RequiredTest,
     Runner,
@@ -231,7 +232,11 @@ def _events(lines: list[str]) -> list[Summary]:
 
 
 _NAMED = lazy_pattern(r"(?m)^\s{0,40}--- (PASS|FAIL|SKIP): (\S{1,500}) \([0-9.]{1,20}s\)$")
-_ENDS = {"PASS": "passed", "FAIL": "failed", "SKIP": "skipped"}
+_ENDS = {
+    "PASS": ReportedOutcome.PASSED,
+    "FAIL": ReportedOutcome.FAILED,
+    "SKIP": ReportedOutcome.SKIPPED,
+}
 _SOURCE_TEST = lazy_pattern(r"(?m)^func (Test(?:[^a-z\W]\w*)?)\(\w+ \*testing\.T\)")
 _SOURCE_UNSURE = lazy_pattern(r"\bSkip(?:f|Now)?\(|func TestMain\(|(?m:^//(?:go:build| ?\+build) )")
 

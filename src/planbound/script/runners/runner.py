@@ -5,6 +5,7 @@ from __future__ import annotations
 import enum
 import hashlib
 import re
+from collections import Counter
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from typing import NamedTuple
 
@@ -230,9 +231,25 @@ def number(digits: str | None) -> int:
 
 
 _MOST = 16 * 1024 * 1024
-_OUTCOMES = {"failure": "failed", "error": "failed", "skipped": "skipped"}
 _START = lazy_pattern(r"(?m)^[ \t]{0,40}(?:<\?xml [^<>\n]{0,200}\?>\s{0,40})?<testsuites?[\s/>]")
 _EMPTY = lazy_pattern(r"<testsuites?(?:\s[^<>]{0,2000})?/>")
+
+
+class ReportedOutcome(enum.Enum):
+    """How one test of a report ended."""
+
+    __hash__ = object.__hash__  # an enum's own is slow, and a suite may have many tests
+
+    PASSED = "passed"
+    FAILED = "failed"
+    SKIPPED = "skipped"
+
+
+_OUTCOMES = {
+    "failure": ReportedOutcome.FAILED,
+    "error": ReportedOutcome.FAILED,
+    "skipped": ReportedOutcome.SKIPPED,
+}
 
 
 class ReportedTest(NamedTuple):
@@ -240,8 +257,7 @@ class ReportedTest(NamedTuple):
 
     id: str
     """`classname::name`."""
-    outcome: str
-    """`passed`, `failed` or `skipped`."""
+    outcome: ReportedOutcome
 
 
 class _NoReportError(Exception):
@@ -264,10 +280,10 @@ class _JUnitReader:
         if tag == "testcase" and not self.inside:
             self.inside = self.depth
             name = f"{attributes.get('classname', '')}::{attributes.get('name', '')}"
-            self.cases.append(ReportedTest(name, "passed"))
+            self.cases.append(ReportedTest(name, ReportedOutcome.PASSED))
         elif self.inside and self.depth == self.inside + 1 and tag in _OUTCOMES:
             last = self.cases[-1]
-            if last.outcome != "failed":
+            if last.outcome is not ReportedOutcome.FAILED:
                 self.cases[-1] = last._replace(outcome=_OUTCOMES[tag])
 
     def end(self, _tag: str) -> None:
@@ -293,17 +309,21 @@ def read_junit(data: bytes) -> tuple[Summary, tuple[ReportedTest, ...]] | None:
         parser.Parse(data, True)  # noqa: FBT003 - takes no keywords
     except (expat.ExpatError, _NoReportError, ValueError, LookupError):
         return None
-    return _summary(reader.cases), tuple(reader.cases)
+    return summary_of("junit", reader.cases), tuple(reader.cases)
 
 
 def _refuse(*_declaration: object) -> None:
     raise _NoReportError
 
 
-def _summary(cases: list[ReportedTest]) -> Summary:
-    outcomes = [case.outcome for case in cases]
+def summary_of(runner: str, cases: Sequence[ReportedTest]) -> Summary:
+    """Return a report's numbers."""
+    ends = Counter(case.outcome for case in cases)
     return Summary(
-        "junit", outcomes.count("passed"), outcomes.count("failed"), outcomes.count("skipped")
+        runner,
+        ends[ReportedOutcome.PASSED],
+        ends[ReportedOutcome.FAILED],
+        ends[ReportedOutcome.SKIPPED],
     )
 
 

@@ -12,6 +12,7 @@ from planbound.errors import BindingError, UsageError
 
 if TYPE_CHECKING:
     from planbound.session.context import SessionContext
+    from planbound.session.guard import ToolCall
 
 # -- what a host tells a hook: read from its standard input, whatever its shape ------------------
 
@@ -62,6 +63,13 @@ class HookCall(NamedTuple):
     """Where the agent is."""
     problem: str | None = None
     """Why nothing of it could be read."""
+
+    @property
+    def call(self) -> "ToolCall":
+        """What the call of a tool would do."""
+        from planbound.session.guard import read_call  # noqa: PLC0415 - start-up
+
+        return read_call(self.tool, self.arguments)
 
     @property
     def key(self) -> str:

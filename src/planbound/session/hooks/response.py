@@ -274,7 +274,7 @@ def _guarded(seen: BoundPlan, event: HookCall, place: HookWorkspace) -> Answer:
 def _always_denied(event: HookCall) -> str | None:
     from planbound.session.guard import denial  # noqa: PLC0415 - start-up
 
-    return denial(event.tool, event.arguments, ())
+    return denial(event.call, ())
 
 
 def without_gate(moment: HookMoment, event: HookCall, state: str | None, why: str) -> Answer:

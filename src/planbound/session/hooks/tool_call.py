@@ -8,7 +8,7 @@ import json
 import os
 from typing import TYPE_CHECKING
 
-from planbound.session.guard import denial, written_paths
+from planbound.session.guard import ToolCall, denial, written_paths
 from planbound.session.hooks.event import session_at
 
 if TYPE_CHECKING:
@@ -34,14 +34,17 @@ def refused_call(bound: BoundPlan, event: HookCall, place: HookWorkspace) -> str
     """Return why a host may not make this call; None where it may, and where nothing is owed."""
     if bound.state.is_over:
         return None
-    reason = denial(event.tool, event.arguments, SETTINGS, place.root)
+    call = event.call
+    reason = denial(call, SETTINGS, place.root)
     if reason is None and bound.state.manifest is not None:
         judges = _known_judges(bound, event, place)
-        reason = denial(event.tool, event.arguments, judges, place.root)
-    return reason or _unapproved(bound, event, place)
+        reason = denial(call, judges, place.root)
+    return reason or _unapproved(bound, event, call, place)
 
 
-def _unapproved(bound: BoundPlan, event: HookCall, place: HookWorkspace) -> str | None:
+def _unapproved(
+    bound: BoundPlan, event: HookCall, call: ToolCall, place: HookWorkspace
+) -> str | None:
     """Return why a call would be work on a plan that waits for a yes; None elsewhere.
 
     Also one that was approved waits, where its file says something else since.
@@ -50,7 +53,7 @@ def _unapproved(bound: BoundPlan, event: HookCall, place: HookWorkspace) -> str 
     """
     if not (bound.state.by_people or bound.state.owes_yes):
         return None
-    paths = list(written_paths(event.tool, event.arguments, place.root))
+    paths = list(written_paths(call, place.root))
     if not paths:
         return None
     from planbound.judging.case import covers, plan_scope  # noqa: PLC0415
