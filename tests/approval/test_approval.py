@@ -9,7 +9,7 @@ from planbound.approval.weakening import weakenings
 from planbound.journal.event import EventKind, GateApproved, replaced
 from planbound.journal.record import Draft, Json, Provenance, Record
 from planbound.plan.parse import parse
-from planbound.state.approval import Approval, Method, Standing, approval_of, mismatch
+from planbound.state.approval import Approval, CurrentPlan, Method, approval_of, mismatch
 from planbound.state.plan import fold
 from tests.journal import told
 
@@ -23,27 +23,27 @@ APPROVAL = Approval(
     expires="2026-11-15T10:00:00.000000Z",
     project="here-1",
 )
-STANDING = Standing(
+CURRENT = CurrentPlan(
     "d" * 64, {"tests/a.py": "1"}, "c", "2026-11-15T09:00:00.000000Z", project="here-1"
 )
 
 
 @pytest.mark.requirement("gate.bound")
 @pytest.mark.parametrize(
-    ("standing", "said"),
+    ("current", "said"),
     [
-        (STANDING, None),
-        (STANDING._replace(project="there-2"), "other repository: it was given in here-1"),
-        (STANDING._replace(used="r7"), "already used: run r7 has it"),
-        (STANDING._replace(digest="e" * 64), "digest changed"),
-        (STANDING._replace(configuration="x"), "configuration changed"),
-        (STANDING._replace(judges={"tests/a.py": "2"}), "judge changed: tests/a.py"),
-        (STANDING._replace(judges={}), "judge changed: tests/a.py"),
-        (STANDING._replace(now="2026-11-15T10:00:00.000000Z"), "expired"),
+        (CURRENT, None),
+        (CURRENT._replace(project="there-2"), "other repository: it was given in here-1"),
+        (CURRENT._replace(used="r7"), "already used: run r7 has it"),
+        (CURRENT._replace(digest="e" * 64), "digest changed"),
+        (CURRENT._replace(configuration="x"), "configuration changed"),
+        (CURRENT._replace(judges={"tests/a.py": "2"}), "judge changed: tests/a.py"),
+        (CURRENT._replace(judges={}), "judge changed: tests/a.py"),
+        (CURRENT._replace(now="2026-11-15T10:00:00.000000Z"), "expired"),
     ],
 )
-def test_an_approval_ends_with_what_it_is_bound_to(standing: Standing, said: str | None) -> None:
-    found = mismatch(APPROVAL, standing)
+def test_an_approval_ends_with_what_it_is_bound_to(current: CurrentPlan, said: str | None) -> None:
+    found = mismatch(APPROVAL, current)
     assert (found is None) if said is None else (found or "").startswith(said)
 
 
@@ -60,11 +60,11 @@ def test_an_approval_from_before_repositories_were_noted_still_holds() -> None:
     )
     old = approval_of(event)
     assert old is not None
-    assert mismatch(old, STANDING) is None
+    assert mismatch(old, CURRENT) is None
     new = approval_of(replaced(event, project="there-2", policy="docs"))
     assert new is not None
     assert new.policy == "docs"
-    assert (mismatch(new, STANDING) or "").startswith("other repository")
+    assert (mismatch(new, CURRENT) or "").startswith("other repository")
 
 
 @pytest.mark.requirement("gate.bound")

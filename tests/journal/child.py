@@ -282,41 +282,41 @@ def contend(place: Place, name: str) -> None:
     leases = place.open().leases()
     leases.held()
     say("ready")
-    fence = None
+    held_lease = None
     for _ in sys.stdin:
-        if fence is not None:
-            leases.release(fence)
-            fence = None
+        if held_lease is not None:
+            leases.release(held_lease)
+            held_lease = None
             say("released")
             continue
         try:
-            fence = leases.acquire(claim(name), seconds=600)
+            held_lease = leases.acquire(claim(name), seconds=600)
         except Refused as error:
             say(f"refused {error.message}")
         else:
-            say(f"won {fence.number}")
+            say(f"won {held_lease.number}")
 
 
 def overtaken(place: Place) -> None:
     """Hold a lease for a moment; when a line comes in try everything that needs it."""
     journal = place.open()
     leases = journal.leases()
-    fence = leases.acquire(claim("the paused one"), seconds=0.2)
-    journal.append([draft("paused-1")], fence=fence)
-    journal.append([draft("paused-2")], fence=fence)
+    held_lease = leases.acquire(claim("the paused one"), seconds=0.2)
+    journal.append([draft("paused-1")], held_lease=held_lease)
+    journal.append([draft("paused-2")], held_lease=held_lease)
     say("holds it")
     sys.stdin.readline()
     attempts: list[Callable[[], object]] = [
-        lambda: journal.append([draft("late-1")], fence=fence),
-        lambda: journal.append([draft("late-2"), draft("late-3")], fence=fence),
-        lambda: leases.renew(fence, seconds=600),
+        lambda: journal.append([draft("late-1")], held_lease=held_lease),
+        lambda: journal.append([draft("late-2"), draft("late-3")], held_lease=held_lease),
+        lambda: leases.renew(held_lease, seconds=600),
     ]
     for attempt in attempts:
         try:
             attempt()
         except LeaseLost as error:
             say(error.message)
-    leases.release(fence)
+    leases.release(held_lease)
     say("done")
 
 

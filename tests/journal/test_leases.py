@@ -10,6 +10,7 @@ import sys
 import threading
 import time
 from collections.abc import Callable, Iterator
+from functools import partial
 from pathlib import Path
 
 import psycopg
@@ -19,7 +20,7 @@ from planbound.disk.lock import this_process
 from planbound.errors import Claimed, LeaseLost, Refused
 from planbound.journal.anchored import AnchoredJournal, AnchorFile
 from planbound.journal.leases import Claim, Leases, collision
-from planbound.journal.record import Fence, Query
+from planbound.journal.record import HeldLease, Query
 from planbound.workspace.context import Context
 from tests.journal.child import ROOT, OpenJournal, Place, claim, draft
 
@@ -44,7 +45,7 @@ def lost(attempt: Callable[[], object]) -> str:
     return caught.value.message
 
 
-def acquired_when_expired(leases: Leases, asked: Claim) -> Fence:
+def acquired_when_expired(leases: Leases, asked: Claim) -> HeldLease:
     end = time.monotonic() + 30
     while True:
         try:
@@ -61,7 +62,7 @@ def acquired_when_expired(leases: Leases, asked: Claim) -> Fence:
 def test_a_second_runner_is_refused_with_the_name_of_the_holder(journal: OpenJournal) -> None:
     leases = journal.leases()
     first = claim(FIRST, touches=("src/**",), process=this_process().mark)
-    assert leases.acquire(first, seconds=LONG) == Fence("round", 1)
+    assert leases.acquire(first, seconds=LONG) == HeldLease("round", 1)
     assert refused(leases, claim(SECOND)) == f"`round` is run by {FIRST} already"
     (held,) = leases.held()
     assert (held.claim, held.number, held.expired) == (first, 1, False)
@@ -79,22 +80,22 @@ def test_a_lease_that_was_given_back_is_free(journal: OpenJournal) -> None:
     first = leases.acquire(claim(FIRST), seconds=LONG)
     leases.release(first)
     assert list(leases.held()) == []
-    message = lost(lambda: journal.append([draft("a")], fence=first))
+    message = lost(lambda: journal.append([draft("a")], held_lease=first))
     assert message == "the lease of `round` was given back; nothing was written"
     lost(lambda: leases.renew(first, seconds=LONG))
-    assert leases.acquire(claim(SECOND), seconds=LONG) == Fence("round", 2)
+    assert leases.acquire(claim(SECOND), seconds=LONG) == HeldLease("round", 2)
     assert ids(journal) == []
 
 
 def test_the_number_grows_with_every_acquisition_of_a_plan(journal: OpenJournal) -> None:
     leases = journal.leases()
     for number in range(1, 6):
-        fence = leases.acquire(claim(), seconds=0 if number % 2 else LONG)
-        assert fence == Fence("round", number)
+        held_lease = leases.acquire(claim(), seconds=0 if number % 2 else LONG)
+        assert held_lease == HeldLease("round", number)
         if number % 2 == 0:
-            leases.release(fence)
+            leases.release(held_lease)
     other = claim(plan="other", worktree="/elsewhere")
-    assert leases.acquire(other, seconds=LONG) == Fence("other", 1)
+    assert leases.acquire(other, seconds=LONG) == HeldLease("other", 1)
     assert [held.claim.plan for held in leases.held()] == ["other", "round"]
 
 
@@ -103,17 +104,17 @@ def test_the_number_grows_with_every_acquisition_of_a_plan(journal: OpenJournal)
 
 def test_a_lease_is_taken_over_when_its_time_is_up(journal: OpenJournal) -> None:
     leases = journal.leases()
-    fence = leases.acquire(claim(FIRST), seconds=LONG)
+    held_lease = leases.acquire(claim(FIRST), seconds=LONG)
     assert FIRST in refused(leases, claim(SECOND))
-    leases.renew(fence, seconds=0.1)
-    assert acquired_when_expired(leases, claim(SECOND)) == Fence("round", 2)
+    leases.renew(held_lease, seconds=0.1)
+    assert acquired_when_expired(leases, claim(SECOND)) == HeldLease("round", 2)
 
 
 def test_who_renews_its_lease_in_time_keeps_it(journal: OpenJournal) -> None:
     leases = journal.leases()
-    fence = leases.acquire(claim(FIRST), seconds=0)
+    held_lease = leases.acquire(claim(FIRST), seconds=0)
     assert [held.expired for held in leases.held()] == [True]
-    leases.renew(fence, seconds=LONG)
+    leases.renew(held_lease, seconds=LONG)
     assert [held.expired for held in leases.held()] == [False]
     assert FIRST in refused(leases, claim(SECOND))
 
@@ -121,10 +122,10 @@ def test_who_renews_its_lease_in_time_keeps_it(journal: OpenJournal) -> None:
 def test_a_holder_whose_time_is_up_may_write_until_somebody_takes_over(
     journal: OpenJournal,
 ) -> None:
-    fence = journal.leases().acquire(claim(), seconds=0)
-    journal.append([draft("a")], fence=fence)
-    journal.append([draft("b")], fence=fence)
-    journal.append([draft("c"), draft("d")], fence=fence)
+    held_lease = journal.leases().acquire(claim(), seconds=0)
+    journal.append([draft("a")], held_lease=held_lease)
+    journal.append([draft("b")], held_lease=held_lease)
+    journal.append([draft("c"), draft("d")], held_lease=held_lease)
     assert ids(journal) == ["a", "b", "c", "d"]
 
 
@@ -132,14 +133,14 @@ def test_a_holder_whose_time_is_up_may_write_until_somebody_takes_over(
 def test_who_was_overtaken_can_write_nothing(journal: OpenJournal) -> None:
     leases = journal.leases()
     old = leases.acquire(claim(FIRST), seconds=0)
-    journal.append([draft("a")], fence=old)
+    journal.append([draft("a")], held_lease=old)
     new = leases.acquire(claim(SECOND), seconds=LONG)
     before = journal.head()
     attempts: list[Callable[[], object]] = [
-        lambda: journal.append([draft("b")], fence=old),
-        lambda: journal.append([draft("b"), draft("c")], fence=old),
-        lambda: journal.append([draft("a")], fence=old),
-        lambda: journal.append([draft("b")], fence=old, expected=before),
+        lambda: journal.append([draft("b")], held_lease=old),
+        lambda: journal.append([draft("b"), draft("c")], held_lease=old),
+        lambda: journal.append([draft("a")], held_lease=old),
+        lambda: journal.append([draft("b")], held_lease=old, expected=before),
         lambda: leases.renew(old, seconds=LONG),
     ]
     for attempt in attempts:
@@ -147,20 +148,20 @@ def test_who_was_overtaken_can_write_nothing(journal: OpenJournal) -> None:
     assert journal.head() == before
     leases.release(old)
     assert [(held.claim.holder, held.number) for held in leases.held()] == [(SECOND, 2)]
-    journal.append([draft("b")], fence=new)
+    journal.append([draft("b")], held_lease=new)
     leases.release(new)
     assert lost(attempts[0]) == LOST
     assert ids(journal) == ["a", "b"]
 
 
 def test_a_fence_that_nobody_was_given_opens_nothing(journal: OpenJournal) -> None:
-    for fence in (Fence("round", 1), Fence("round", 7)):
-        message = lost(lambda fence=fence: journal.append([draft("a")], fence=fence))  # type: ignore[misc] # bound here
+    for held_lease in (HeldLease("round", 1), HeldLease("round", 7)):
+        message = lost(partial(journal.append, [draft("a")], held_lease=held_lease))
         assert message == "the lease of `round` is not known to this journal; nothing was written"
-        journal.leases().release(fence)
+        journal.leases().release(held_lease)
     journal.leases().acquire(claim(), seconds=LONG)
-    lost(lambda: journal.append([draft("a")], fence=Fence("round", 7)))
-    lost(lambda: journal.append([draft("a")], fence=Fence("other", 1)))
+    lost(lambda: journal.append([draft("a")], held_lease=HeldLease("round", 7)))
+    lost(lambda: journal.append([draft("a")], held_lease=HeldLease("other", 1)))
     assert ids(journal) == []
 
 
@@ -188,8 +189,8 @@ def test_the_lease_of_a_dead_process_is_taken_over_at_once(journal: OpenJournal)
         process.send_signal(signal.SIGKILL)
         process.wait()
         assert [held.expired for held in leases.held()] == [True]
-        assert leases.acquire(claim(SECOND), seconds=LONG) == Fence("round", 2)
-    assert lost(lambda: journal.append([draft("a")], fence=old)) == LOST
+        assert leases.acquire(claim(SECOND), seconds=LONG) == HeldLease("round", 2)
+    assert lost(lambda: journal.append([draft("a")], held_lease=old)) == LOST
 
 
 @pytest.mark.parametrize(
@@ -212,8 +213,8 @@ def test_plans_with_disjoint_touches_run_together(journal: OpenJournal) -> None:
     one = leases.acquire(claim(FIRST, plan="one", touches=("src/a/**",)), seconds=LONG)
     two = leases.acquire(claim(SECOND, plan="two", touches=("src/b/**", "docs/*")), seconds=LONG)
     nothing = leases.acquire(claim(SECOND, plan="nothing", touches=()), seconds=LONG)
-    for fence in (one, two, nothing):
-        journal.append([draft(fence.plan, plan=fence.plan)], fence=fence)
+    for held_lease in (one, two, nothing):
+        journal.append([draft(held_lease.plan, plan=held_lease.plan)], held_lease=held_lease)
     assert ids(journal) == ["one", "two", "nothing"]
 
 
@@ -303,10 +304,10 @@ def test_an_expired_lease_elsewhere_is_lost_only_to_a_plan_that_it_meets(
     slow = leases.acquire(claim(FIRST, touches=("src/a",)), seconds=0)
     unknown = leases.acquire(claim(FIRST, plan="unknown", worktree="/third"), seconds=0)
     leases.acquire(claim(SECOND, plan="b", touches=("src/b",), worktree="/other"), seconds=LONG)
-    journal.append([draft("a")], fence=slow)
+    journal.append([draft("a")], held_lease=slow)
     leases.acquire(claim(SECOND, plan="c", touches=("src/a",), worktree="/other"), seconds=LONG)
-    assert lost(lambda: journal.append([draft("b")], fence=slow)) == LOST
-    journal.append([draft("c", plan="unknown")], fence=unknown)
+    assert lost(lambda: journal.append([draft("b")], held_lease=slow)) == LOST
+    journal.append([draft("c", plan="unknown")], held_lease=unknown)
     assert ids(journal) == ["a", "c"]
 
 
@@ -316,7 +317,7 @@ def test_an_expired_lease_in_the_way_of_another_plan_is_lost_to_it(journal: Open
     apart = leases.acquire(claim(FIRST, plan="apart", worktree="/elsewhere"), seconds=0)
     leases.acquire(claim(SECOND, plan="other"), seconds=LONG)
     assert lost(lambda: leases.renew(slow, seconds=LONG)) == LOST
-    assert lost(lambda: journal.append([draft("a")], fence=slow)) == LOST
+    assert lost(lambda: journal.append([draft("a")], held_lease=slow)) == LOST
     assert FIRST not in refused(leases, claim(FIRST))
     leases.renew(apart, seconds=LONG)
     assert [held.claim.plan for held in leases.held()] == ["apart", "other"]
@@ -332,13 +333,13 @@ def test_who_had_its_lease_taken_away_can_write_nothing(journal: OpenJournal) ->
     asked = claim(FIRST, touches=("src/**",))
     old = leases.acquire(asked, seconds=LONG)
     leases.acquire(claim(FIRST, plan="other", worktree="/elsewhere"), seconds=LONG)
-    journal.append([draft("a")], fence=old)
+    journal.append([draft("a")], held_lease=old)
     taken = leases.revoke("round", by="ann")
     assert taken is not None
     assert (taken.claim, taken.number, taken.expired) == (asked, 1, False)
     assert [held.claim.plan for held in leases.held()] == ["other"]
     for attempt in (
-        lambda: journal.append([draft("b")], fence=old),
+        lambda: journal.append([draft("b")], held_lease=old),
         lambda: leases.renew(old, seconds=LONG),
     ):
         message = lost(attempt)
@@ -346,18 +347,18 @@ def test_who_had_its_lease_taken_away_can_write_nothing(journal: OpenJournal) ->
     leases.release(old)
     new = leases.acquire(claim(SECOND), seconds=LONG)
     assert new.number > old.number + 1
-    assert lost(lambda: journal.append([draft("b")], fence=old)) == LOST
-    journal.append([draft("b")], fence=new)
+    assert lost(lambda: journal.append([draft("b")], held_lease=old)) == LOST
+    journal.append([draft("b")], held_lease=new)
     assert ids(journal) == ["a", "b"]
 
 
 def test_what_nobody_holds_cannot_be_taken_away(journal: OpenJournal) -> None:
     leases = journal.leases()
     assert leases.revoke("round", by="ann") is None
-    fence = leases.acquire(claim(FIRST), seconds=LONG)
-    leases.release(fence)
+    held_lease = leases.acquire(claim(FIRST), seconds=LONG)
+    leases.release(held_lease)
     assert leases.revoke("round", by="ann") is None
-    assert leases.acquire(claim(FIRST), seconds=0) == Fence("round", 2)
+    assert leases.acquire(claim(FIRST), seconds=0) == HeldLease("round", 2)
     expired = leases.revoke("round", by="ann")
     assert expired is not None
     assert expired.expired
@@ -366,12 +367,12 @@ def test_what_nobody_holds_cannot_be_taken_away(journal: OpenJournal) -> None:
 @pytest.mark.requirement("lease.revoked")
 def test_a_lease_is_taken_away_over_another_connection(place: Place) -> None:
     journal, other = place.open(), place.open()
-    fence = journal.leases().acquire(claim(FIRST), seconds=LONG)
+    held_lease = journal.leases().acquire(claim(FIRST), seconds=LONG)
     taken = other.leases().revoke("round", by="ann")
     assert taken is not None
     assert taken.claim.holder == FIRST
-    assert "was lost to ann" in lost(lambda: journal.append([draft("a")], fence=fence))
-    assert "was lost to ann" in lost(lambda: journal.leases().renew(fence, seconds=LONG))
+    assert "was lost to ann" in lost(lambda: journal.append([draft("a")], held_lease=held_lease))
+    assert "was lost to ann" in lost(lambda: journal.leases().renew(held_lease, seconds=LONG))
     assert (ids(other), list(journal.leases().held())) == ([], [])
     journal.close()
     other.close()
@@ -388,14 +389,14 @@ def test_a_paused_process_that_was_overtaken_writes_nothing_any_more(place: Plac
         assert child.stdout is not None
         assert child.stdout.readline() == "holds it\n"
         child.send_signal(signal.SIGSTOP)
-        fence = acquired_when_expired(journal.leases(), claim(SECOND))
+        held_lease = acquired_when_expired(journal.leases(), claim(SECOND))
         child.send_signal(signal.SIGCONT)
         child.stdin.write("\n")
         child.stdin.flush()
         assert child.stdout.read().splitlines() == [LOST, LOST, LOST, "done"]
     assert ids(journal) == ["paused-1", "paused-2"]
-    assert [held.number for held in journal.leases().held()] == [fence.number]
-    journal.append([draft("mine")], fence=fence)
+    assert [held.number for held in journal.leases().held()] == [held_lease.number]
+    journal.append([draft("mine")], held_lease=held_lease)
     journal.close()
 
 
@@ -430,11 +431,13 @@ def answer(child: subprocess.Popen[str]) -> str:
 OVERTAKE = "UPDATE {}lease SET number = number + 1, holder = 'process 2 on `box`'"
 
 
-def append_while(journal: OpenJournal, fence: Fence, overtake: Callable[[], None]) -> None:
+def append_while(journal: OpenJournal, held_lease: HeldLease, overtake: Callable[[], None]) -> None:
     """Append when another is in the middle of taking the lease over."""
     messages = []
     thread = threading.Thread(
-        target=lambda: messages.append(lost(lambda: journal.append([draft("b")], fence=fence)))
+        target=lambda: messages.append(
+            lost(lambda: journal.append([draft("b")], held_lease=held_lease))
+        )
     )
     thread.start()
     overtake()
@@ -445,8 +448,8 @@ def append_while(journal: OpenJournal, fence: Fence, overtake: Callable[[], None
 
 def test_who_waits_for_sqlite_while_being_overtaken_is_fenced_off(sqlite_place: Place) -> None:
     journal = sqlite_place.open()
-    fence = journal.leases().acquire(claim(FIRST), seconds=LONG)
-    journal.append([draft("a")], fence=fence)
+    held_lease = journal.leases().acquire(claim(FIRST), seconds=LONG)
+    journal.append([draft("a")], held_lease=held_lease)
     with contextlib.closing(sqlite3.connect(sqlite_place.address, isolation_level=None)) as raw:
         raw.execute("BEGIN IMMEDIATE")
 
@@ -454,7 +457,7 @@ def test_who_waits_for_sqlite_while_being_overtaken_is_fenced_off(sqlite_place: 
             raw.execute(OVERTAKE.format(""))
             raw.execute("COMMIT")
 
-        append_while(journal, fence, overtake)
+        append_while(journal, held_lease, overtake)
     journal.close()
 
 
@@ -467,8 +470,8 @@ def test_who_waits_for_postgres_while_being_overtaken_is_fenced_off(
         option = f"options=-cdefault_transaction_isolation%3D{isolation}"
         url += ("&" if "?" in url else "?") + option
     journal = Place("postgres", url, schema).open()
-    fence = journal.leases().acquire(claim(FIRST), seconds=LONG)
-    journal.append([draft("a")], fence=fence)
+    held_lease = journal.leases().acquire(claim(FIRST), seconds=LONG)
+    journal.append([draft("a")], held_lease=held_lease)
     with psycopg.connect(postgres_place.address) as raw:
         lock = "SELECT pg_advisory_xact_lock(%s, hashtext(%s))"
         raw.execute(lock, (0x706C616E, schema))
@@ -482,7 +485,7 @@ def test_who_waits_for_postgres_while_being_overtaken_is_fenced_off(
             raw.execute(OVERTAKE.format(f"{schema}.").encode())
             raw.commit()
 
-        append_while(journal, fence, overtake)
+        append_while(journal, held_lease, overtake)
     journal.close()
 
 
@@ -494,9 +497,9 @@ def test_a_journal_with_an_anchor_is_fenced_too(sqlite_place: Place, tmp_path: P
     anchor = AnchorFile(str(tmp_path / "anchor"))
     anchored = AnchoredJournal(journal, anchor, project="p")
     old = journal.leases().acquire(claim(FIRST), seconds=0)
-    anchored.append([draft("a")], fence=old)
+    anchored.append([draft("a")], held_lease=old)
     journal.leases().acquire(claim(SECOND), seconds=LONG)
-    assert lost(lambda: anchored.append([draft("b")], fence=old)) == LOST
+    assert lost(lambda: anchored.append([draft("b")], held_lease=old)) == LOST
     noted = anchor.read()
     assert noted is not None
     assert noted.seq == 1
@@ -524,5 +527,5 @@ def test_the_leases_of_a_workspace_are_in_its_journal(
     assert list(context.leases().held()) == []
     old = context.leases().acquire(claim(FIRST), seconds=0)
     context.leases().acquire(claim(SECOND), seconds=LONG)
-    assert lost(lambda: context.journal().append([draft("a")], fence=old)) == LOST
+    assert lost(lambda: context.journal().append([draft("a")], held_lease=old)) == LOST
     assert context.guards_stand() is True

@@ -128,9 +128,9 @@ def test_a_journal_is_brought_forward_by_who_writes_and_not_by_who_reads(
     assert list(journal.read(Query())) == history()
     assert list(journal.leases().held()) == []
     assert applied(path) == schema
-    fence = journal.leases().acquire(claim(), seconds=60)
+    held_lease = journal.leases().acquire(claim(), seconds=60)
     assert applied(path) == len(SQLITE)
-    assert [each.number for each in journal.leases().held()] == [fence.number]
+    assert [each.number for each in journal.leases().held()] == [held_lease.number]
     assert journal.head().seq == 20
     journal.close()
 

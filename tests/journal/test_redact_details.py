@@ -15,7 +15,7 @@ from planbound.journal.fields import Exact, FreeNames, FreeValues
 from planbound.journal.record import Json
 from planbound.journal.redact import Redactor
 from planbound.state.append import Recorder
-from planbound.state.approval import Approval, Method, Standing, mismatch
+from planbound.state.approval import Approval, CurrentPlan, Method, mismatch
 from planbound.testing.journal import MemoryJournal
 from tests.journal import OBJECTS, TEXT, happened
 from tests.journal.test_redact import IN_CONTEXT, SAMPLES, in_context
@@ -155,9 +155,9 @@ def test_an_approval_that_lost_a_digest_says_so_and_not_that_a_judge_changed(
     judges: dict[str, str],
 ) -> None:
     approval = Approval("n", DIGEST, judges, DIGEST, "alice", Method.DIGEST)
-    standing = Standing(DIGEST, {"tests/token": DIGEST}, DIGEST, "now")
-    reason = mismatch(approval, standing)
+    current = CurrentPlan(DIGEST, {"tests/token": DIGEST}, DIGEST, "now")
+    reason = mismatch(approval, current)
     assert reason is not None
     assert reason.startswith("its record is not whole: the digest of the judge `tests/")
     # A run that goes on is compared with its frozen tree, not with this.
-    assert mismatch(approval, standing._replace(judges=judges)) is None
+    assert mismatch(approval, current._replace(judges=judges)) is None

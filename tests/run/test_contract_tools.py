@@ -15,7 +15,7 @@ from planbound.judging.unrunnable import (
     version_words,
 )
 from planbound.script import read_script
-from planbound.state.approval import Approval, Method, Standing, mismatch
+from planbound.state.approval import Approval, CurrentPlan, Method, mismatch
 from tests.project_environment import make_environment
 from tests.run.bench import Bench, Step
 
@@ -63,15 +63,15 @@ def test_a_changed_program_voids_an_approval_by_name() -> None:
     approval = Approval(
         "n", "d", {}, "c", "Ann", Method.DIGEST, tools={"python": "3.11.7 .venv/bin/python"}
     )
-    standing = Standing("d", {}, "c", "")
-    assert mismatch(approval, standing) is None
-    other = standing._replace(tools={"python": "3.12.1 .venv/bin/python", "node": "20.1 x"})
+    current = CurrentPlan("d", {}, "c", "")
+    assert mismatch(approval, current) is None
+    other = current._replace(tools={"python": "3.12.1 .venv/bin/python", "node": "20.1 x"})
     assert mismatch(approval, other) == "judge changed: python 3.11.7 → 3.12.1"
-    moved = standing._replace(tools={"python": "3.11.7 /usr/bin/python"})
+    moved = current._replace(tools={"python": "3.11.7 /usr/bin/python"})
     assert mismatch(approval, moved) == (
         "judge changed: python 3.11.7 .venv/bin/python → 3.11.7 /usr/bin/python"
     )
-    assert mismatch(approval, standing._replace(tools={})) == "judge changed: python 3.11.7 → gone"
+    assert mismatch(approval, current._replace(tools={})) == "judge changed: python 3.11.7 → gone"
     assert mismatch(approval._replace(tools=None), other) is None
 
 

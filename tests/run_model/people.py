@@ -13,7 +13,7 @@ from planbound.approval.record import approved_state
 from planbound.approval.sheet import Sheet, judge_digests
 from planbound.errors import NothingToDo, Refused
 from planbound.journal.leases import Claim, hold_lease
-from planbound.journal.record import Fence
+from planbound.journal.record import HeldLease
 from planbound.judging.case import cases
 from planbound.judging.judge import Taken, note_baseline, observe
 from planbound.judging.reference import FrozenTree, freeze
@@ -133,7 +133,7 @@ class People:
         """Answer what was asked about the plan."""
         answers.clarify(self.recorder, question, WHO, "because")
 
-    def _hold(self) -> AbstractContextManager[Fence]:
+    def _hold(self) -> AbstractContextManager[HeldLease]:
         self.world.holder = self.driver_name() or WHO.name
         claim = Claim(SLUG, worktree=f"the gate of {SLUG}", touches=None, holder=WHO.name)
         return hold_lease(self.world.journal.leases(), claim)
@@ -220,12 +220,12 @@ class People:
         name = world.name("canceller-")
         context = world.context(name)
         with world.quiet():
-            fence = context.leases.acquire(claim_of(context, state.layout.plan), seconds=1e9)
+            held_lease = context.leases.acquire(claim_of(context, state.layout.plan), seconds=1e9)
             world.holder = name
             action = decide(state, Pace(now=world.clock.now()))
             data = write(state.layout.plan)
-            session = RunSession(context, state, fence, data=data, run=state.run or "")
+            session = RunSession(context, state, held_lease, data=data, run=state.run or "")
             assert isinstance(action, Finish)
             session.append(RunEnding(session).drafts(action, session.seen()))
             Projection(session).finish()
-            context.leases.release(fence)
+            context.leases.release(held_lease)

@@ -66,7 +66,7 @@ class Folds:
     def _run_agrees(self, state: RunState, folded: PlanState) -> None:
         wanted = _status(state)
         # Whatever is in the file since: the run is of the text that was approved.
-        assert folded.standing is wanted, f"fold says {folded.standing}, not {wanted}"
+        assert folded.decided_status is wanted, f"fold says {folded.decided_status}, not {wanted}"
         run = {key for key, each in self.questions.items() if each.kind not in NOT_OF_A_RUN}
         assert run == set(state.questions), "invariant 4: the inbox says something else"
         for slot, step in zip(state.layout.slots, state.steps, strict=True):

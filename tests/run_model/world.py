@@ -21,7 +21,7 @@ from planbound.cells.syntax import BashSyntax
 from planbound.disk.files import PlanFile
 from planbound.disk.lock import WorktreeLock
 from planbound.errors import CellProblem
-from planbound.journal.record import Draft, Fence, Head, Query, Record
+from planbound.journal.record import Draft, Head, HeldLease, Query, Record
 from planbound.journal.redact import Redactor
 from planbound.judging.case import Case
 from planbound.judging.context import JudgingContext
@@ -306,11 +306,15 @@ class TaggedJournal:
         self.holder = holder
 
     def append(
-        self, drafts: Sequence[Draft], *, expected: Head | None = None, fence: Fence | None = None
+        self,
+        drafts: Sequence[Draft],
+        *,
+        expected: Head | None = None,
+        held_lease: HeldLease | None = None,
     ) -> Sequence[Record]:
         self.world.notice("append")
         before = self.world.journal.head().seq
-        records = self.world.journal.append(drafts, expected=expected, fence=fence)
+        records = self.world.journal.append(drafts, expected=expected, held_lease=held_lease)
         assert self.world.holder == self.holder or self.world.journal.head().seq == before, (
             f"{self.holder} wrote {[draft.kind.value for draft in drafts]}, and the lease is "
             f"{self.world.holder}'s"
@@ -378,7 +382,7 @@ class Driver:
         self.world = world
         self.jobs = jobs
         self.holder = world.name("runner-")
-        self.fence: Fence | None = None
+        self.held_lease: HeldLease | None = None
         self.session: RunSession | None = None
         self.runner: RunLoop | None = None
         self._let: set[tuple[int, int]] = set()
@@ -387,13 +391,13 @@ class Driver:
         world = self.world
         context = world.context(self.holder)
         claim = claim_of(context, parse(world.plan_data()))
-        self.fence = context.leases.acquire(claim, seconds=_LEASE)
+        self.held_lease = context.leases.acquire(claim, seconds=_LEASE)
         world.holder = self.holder
         try:
             data = context.files.read(FILE.path)
             plan = context.snapshots.parse(data, path="PLAN.md")
             terms = RunTerms(jobs=self.jobs)
-            self.session = start(context, terms, self.fence, data, plan).session
+            self.session = start(context, terms, self.held_lease, data, plan).session
             self.runner = RunLoop(self.session, jobs=self.jobs, say=world.lines.append)
         except Exception:
             self._release()
@@ -468,8 +472,8 @@ class Driver:
         self.runner = self.session = None
 
     def _release(self) -> None:
-        assert self.fence is not None
-        self.world.journal.leases().release(self.fence)
+        assert self.held_lease is not None
+        self.world.journal.leases().release(self.held_lease)
 
 
 class FakeAgent:

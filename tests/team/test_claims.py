@@ -326,10 +326,10 @@ def test_an_agent_in_the_loop_and_a_lease_are_released_together(tmp_path: Path) 
     context = Context(workspace=str(bench.workspace), state=str(tmp_path / "state"))
     holder = this_process()
     claim = Claim("do-it", str(bench.workspace), None, holder.name, holder.mark)
-    fence = context.leases().acquire(claim, seconds=600)
+    held_lease = context.leases().acquire(claim, seconds=600)
     refused = bench.goes("release", "do-it", "--as", "ann", code=2)
     assert "only for a reason" in refused.err
-    context.leases().renew(fence, seconds=600)
+    context.leases().renew(held_lease, seconds=600)
     done = bench.goes("release", "do-it", "--as", "ann", "--reason", "enough")
     assert done.out.splitlines() == [
         f"`do-it` released by ann: {holder.name} has lost its lease and writes nothing more",
@@ -337,7 +337,7 @@ def test_an_agent_in_the_loop_and_a_lease_are_released_together(tmp_path: Path) 
     ]
     assert bench.log().kinds[-2:] == ["LEASE_RELEASED", "SESSION_RELEASED"]
     with pytest.raises(LeaseLost):
-        context.leases().renew(fence, seconds=600)
+        context.leases().renew(held_lease, seconds=600)
     context.close()
     known = bench.status("do-it")
     assert (known["status"], known["outcome"]) == ("failed", "released")

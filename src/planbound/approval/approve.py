@@ -59,7 +59,7 @@ from planbound.plan.model import Plan, PlanStatus
 from planbound.plan.parse import parse, write
 from planbound.source import Diagnostic, visible
 from planbound.state.append import Recorder
-from planbound.state.approval import KINDS, Approval, Method, Standing, mismatch
+from planbound.state.approval import KINDS, Approval, CurrentPlan, Method, mismatch
 from planbound.state.plan import plan_state
 from planbound.verify.examine import Verified
 from planbound.workspace.configuration import Configuration, GateRules
@@ -334,7 +334,7 @@ def _refuse_approved(context: Context, sheet: Sheet) -> str | None:
     approval = state.approval.given if state is not None else None
     if journal is None or state is None or approval is None:
         return None
-    standing = Standing(
+    current = CurrentPlan(
         sheet.digest,
         sheet.judges,
         configuration_digest(context.configuration, like=approval.configuration),
@@ -344,10 +344,10 @@ def _refuse_approved(context: Context, sheet: Sheet) -> str | None:
         tools=said_tools(sheet.tools),
     )
     # A run that is under way may have made the environment itself.
-    meanwhile = standing._replace(used=None, tools=None)
-    if standing.used is not None and mismatch(approval, meanwhile) is None:
-        _refuse_under_way(journal, sheet.slug, standing.used)
-    reason = mismatch(approval, standing)
+    meanwhile = current._replace(used=None, tools=None)
+    if current.used is not None and mismatch(approval, meanwhile) is None:
+        _refuse_under_way(journal, sheet.slug, current.used)
+    reason = mismatch(approval, current)
     if reason is None:
         raise NothingToDo(f"`{sheet.slug}` is approved already, by {approval.by}")
     return reason

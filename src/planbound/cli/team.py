@@ -292,9 +292,9 @@ def run_standup(arguments: argparse.Namespace, terminal: Terminal) -> ExitCode:
         terminal.note(f"warning: {visible(warning)}")
     for name, group in groups.items():
         terminal.out(terminal.style(f"{_TITLES[name]} ({len(group)})", "bold"))
-        for standing in group:
-            about = f"[{standing.status.value}] {visible(standing.about)}"
-            terminal.out(f"  {visible(standing.slug)}  {about}")
+        for line in group:
+            about = f"[{line.status.value}] {visible(line.about)}"
+            terminal.out(f"  {visible(line.slug)}  {about}")
     return ExitCode.DONE
 
 

@@ -3,7 +3,7 @@
 A write is a compare-and-swap: the new content goes into a file of its own beside the old one, is
 synced, and takes the old one's place only if that still has the content hash that the writer
 expects (or if nothing is there, with `EXPECT_ABSENT`). With a lock, that last look and the rename
-happen while everybody else is kept out and the lock's fence is still the writer's. Without one
+happen while everybody else is kept out and the lock's number is still the writer's. Without one
 there is a moment between the two: it is for files that are nobody else's.
 """
 
@@ -110,7 +110,7 @@ class Files:
         # symbolic link leads to.
         target = _at(path) if isinstance(expected, Absent) else os.path.realpath(path)
         with self._held(path, lock) as held:
-            temporary = _write_beside(target, data, fence=held.fence if held else None)
+            temporary = _write_beside(target, data, number=held.number if held else None)
             try:
                 with held.guarded() if held else contextlib.nullcontext():
                     if isinstance(expected, Absent):
@@ -118,7 +118,7 @@ class Files:
                     else:
                         _rename(temporary, target, path, expected)
                     if held:
-                        _sweep(target, held.fence or 0)
+                        _sweep(target, held.number or 0)
             finally:
                 remove(temporary)
             sync_folder(target)
@@ -152,7 +152,7 @@ class Files:
     def refuse_unwritable(self, path: str) -> None:
         """Raise FileProblem where another file could not take the place of this one."""
         target = os.path.realpath(path)
-        remove(_write_beside(target, b"?", fence=None))
+        remove(_write_beside(target, b"?", number=None))
 
     def make_folder(self, path: str) -> bool:
         """Make a folder with its parents; return whether it was not there."""
@@ -165,10 +165,10 @@ class Files:
         return True
 
 
-def _write_beside(path: str, data: bytes, *, fence: int | None) -> str:
+def _write_beside(path: str, data: bytes, *, number: int | None) -> str:
     """Write a synced file of a unique name in the same folder."""
     folder, name = os.path.split(path)
-    unique = os.urandom(8).hex() if fence is None else f"f{fence}-{os.urandom(8).hex()}"
+    unique = os.urandom(8).hex() if number is None else f"f{number}-{os.urandom(8).hex()}"
     temporary = os.path.join(folder, f".{name}.{unique}.tmp")
     try:
         descriptor = os.open(temporary, os.O_WRONLY | os.O_CREAT | os.O_EXCL | os.O_CLOEXEC, 0o644)
@@ -238,14 +238,14 @@ def _hash_of(path: str) -> str | None:
         os.close(descriptor)
 
 
-def _sweep(target: str, fence: int) -> None:
-    """Remove what writers left that were killed: no fence before this one can write any more."""
+def _sweep(target: str, number: int) -> None:
+    """Remove what writers left that were killed: no number before this one can write any more."""
     folder, name = os.path.split(target)
     left = re.compile(rf"\.{re.escape(name)}\.f(\d+)-[0-9a-f]{{16}}\.tmp")
     with contextlib.suppress(OSError):
         for entry in os.listdir(folder):
             found = left.fullmatch(entry)
-            if found and int(found[1]) < fence:
+            if found and int(found[1]) < number:
                 remove(os.path.join(folder, entry))
 
 

@@ -1,12 +1,12 @@
-"""An exclusive lock between the processes of one machine, with a lease and a fence.
+"""An exclusive lock between the processes of one machine, with a lease and a number.
 
 Two things carry it. The *kernel lock* (`flock` on a file that never goes away) is held for moments
 only: while the record is read or written, and while a holder looks that it still is the holder and
 renames its file. The *record*, a JSON file beside it, says who holds the lock, until when, and
-with which fence. The fence grows with every acquisition. Whoever was paused for longer than its
-lease and was overtaken finds another fence in the record, and cannot write any more.
+with which number. The number grows with every acquisition. Whoever was paused for longer than its
+lease and was overtaken finds another number in the record, and cannot write any more.
 
-The record is kept when nobody holds the lock: it remembers the fence.
+The record is kept when nobody holds the lock: it remembers the number.
 """
 
 from __future__ import annotations
@@ -22,7 +22,7 @@ from typing import Any, NamedTuple
 from planbound.disk.files import problem, remove, shown, sync_folder
 from planbound.errors import ConcurrentModification, FileProblem, Refused
 
-# -- an exclusive lock between the processes of one machine, with a lease and a fence ------------
+# -- an exclusive lock between the processes of one machine, with a lease and a number ------------
 
 
 PATIENCE = 5.0
@@ -55,7 +55,7 @@ class ProcessIdentity(NamedTuple):
 class _LockRecord(NamedTuple):
     """Who holds the lock, and how often it was acquired."""
 
-    fence: int = 0
+    number: int = 0
     owner: ProcessIdentity | None = None
     lease: float = 0.0
     expires: float = 0.0
@@ -102,7 +102,7 @@ class FileLock:
         subject: str | None = None,
     ) -> None:
         self.path = path
-        self.fence: int | None = None
+        self.number: int | None = None
         self._lease = lease_seconds
         self._clock = clock
         self._owner = owner or this_process()
@@ -111,7 +111,7 @@ class FileLock:
         self._inside = False
 
     def acquire(self, *, wait_seconds: float) -> int:
-        """Return the fence of this acquisition; raise Refused where another holds on.
+        """Return the number of this acquisition; raise Refused where another holds on.
 
         A holder that is dead is overtaken at once, a living one when its lease has run out.
         """
@@ -122,10 +122,10 @@ class FileLock:
             with self._critical(max(0.0, end - time.monotonic())):
                 record = self._load()
                 if self._is_free(record):
-                    fence = record.fence + 1
-                    self._store(self._mine(fence))
-                    self.fence = fence
-                    return fence
+                    number = record.number + 1
+                    self._store(self._mine(number))
+                    self.number = number
+                    return number
             left = end - time.monotonic()
             if left <= 0:
                 raise self._busy()
@@ -135,15 +135,15 @@ class FileLock:
     def renew(self) -> None:
         """Start the lease anew; raise ConcurrentModification where the lock was lost."""
         with self.guarded():
-            self._store(self._mine(self.fence or 0))
+            self._store(self._mine(self.number or 0))
 
     def still_mine(self) -> bool:
         """Return whether nobody overtook this holder; it stays true within `guarded()` only."""
-        if self.fence is None:
+        if self.number is None:
             return False
         with self._critical(PATIENCE):
             record = self._load()
-        return record.owner == self._owner and record.fence == self.fence
+        return record.owner == self._owner and record.number == self.number
 
     @contextlib.contextmanager
     def guarded(self) -> Iterator[None]:
@@ -157,13 +157,13 @@ class FileLock:
         """Give the lock back; somebody else's stays as it is."""
         with self._critical(PATIENCE):
             if self.still_mine():
-                self._store(_LockRecord(fence=self.fence or 0))
-        self.fence = None
+                self._store(_LockRecord(number=self.number or 0))
+        self.number = None
 
     # -- the record ----------------------------------------------------------------------------
 
-    def _mine(self, fence: int) -> _LockRecord:
-        return _LockRecord(fence, self._owner, self._lease, self._clock() + self._lease)
+    def _mine(self, number: int) -> _LockRecord:
+        return _LockRecord(number, self._owner, self._lease, self._clock() + self._lease)
 
     def _is_free(self, record: _LockRecord) -> bool:
         if record.owner is None or _is_dead(record.owner, here=self._owner):
@@ -188,7 +188,14 @@ class FileLock:
 
     def _store(self, record: _LockRecord) -> None:
         owner = record.owner._asdict() if record.owner else None
-        content = {"version": 1, **record._asdict(), "owner": owner, "subject": self._subject}
+        content = {
+            "version": 1,
+            "fence": record.number,  # as it has been called in these files from the first
+            "owner": owner,
+            "lease": record.lease,
+            "expires": record.expires,
+            "subject": self._subject,
+        }
         # The kernel lock is held: one name is enough, and what a crash leaves is written over.
         temporary = f"{self._record_path}.tmp"
         try:
@@ -226,7 +233,7 @@ class FileLock:
         )
 
     def _lost(self) -> ConcurrentModification:
-        if self.fence is None:
+        if self.number is None:
             return ConcurrentModification(f"the lock of `{shown(self._subject)}` is not held")
         return ConcurrentModification(
             f"the lock of `{shown(self._subject)}` was lost after {self._lease:g} seconds "
@@ -324,7 +331,7 @@ def _decoded(data: bytes) -> _LockRecord:
     content: Any = json.loads(data)
     owner = content["owner"]
     return _LockRecord(
-        fence=int(content["fence"]),
+        number=int(content["fence"]),
         owner=None if owner is None else ProcessIdentity(**owner),
         lease=float(content["lease"]),
         expires=float(content["expires"]),

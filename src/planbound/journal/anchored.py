@@ -10,7 +10,7 @@ from collections.abc import Callable, Iterator, Sequence
 
 from planbound.errors import JournalProblem
 from planbound.journal.chain import Anchor, format_anchor, parse_anchor
-from planbound.journal.record import CodecError, Draft, Fence, Head, Journal, Query, Record
+from planbound.journal.record import CodecError, Draft, Head, HeldLease, Journal, Query, Record
 
 
 class AnchorFile:
@@ -66,10 +66,14 @@ class AnchoredJournal:
         self._turn = threading.Lock()
 
     def append(
-        self, drafts: Sequence[Draft], *, expected: Head | None = None, fence: Fence | None = None
+        self,
+        drafts: Sequence[Draft],
+        *,
+        expected: Head | None = None,
+        held_lease: HeldLease | None = None,
     ) -> Sequence[Record]:
         """Append, then note the new head, unless a later one is noted already."""
-        records = self.journal.append(drafts, expected=expected, fence=fence)
+        records = self.journal.append(drafts, expected=expected, held_lease=held_lease)
         if records:
             with self._turn:
                 self._put_off = max(records, key=_number)

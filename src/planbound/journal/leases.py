@@ -16,8 +16,8 @@ from msgspec import Struct
 
 from planbound.disk.lock import is_gone, this_process
 from planbound.errors import Claimed, LeaseLost, PlanboundError, Refused
-from planbound.journal.record import Fence, LeaseState, check_fence
-from planbound.journal.sql import Ask, Dialect, Row, Statement, standing
+from planbound.journal.record import HeldLease, LeaseState, check_lease
+from planbound.journal.sql import Ask, Dialect, Row, Statement, lease_state
 
 # -- which plans may run at the same time: one runner for each, and no two change the same files -
 
@@ -148,7 +148,7 @@ class SqlLeases:
         self._read = read
         self._moment = moment
 
-    def acquire(self, claim: Claim, *, seconds: float) -> Fence:
+    def acquire(self, claim: Claim, *, seconds: float) -> HeldLease:
         """Take the lease of a plan; raise Refused where another is in the way."""
         with self._write() as ask:
             now = self._moment(ask)
@@ -156,19 +156,19 @@ class SqlLeases:
                 self._end(ask, ended, claim.holder)
             return self._take(ask, claim, now._replace(seconds=now.seconds + seconds))
 
-    def renew(self, fence: Fence, *, seconds: float) -> None:
+    def renew(self, held_lease: HeldLease, *, seconds: float) -> None:
         """Start the time anew; raise LeaseLost where somebody took the lease over."""
         with self._write() as ask:
-            check_fence(fence, self._standing(ask, fence.plan))
+            check_lease(held_lease, self._lease_state(ask, held_lease.plan))
             now = self._moment(ask)
-            self._change(ask, fence.plan, boot=now.boot, expires=now.seconds + seconds)
+            self._change(ask, held_lease.plan, boot=now.boot, expires=now.seconds + seconds)
 
-    def release(self, fence: Fence) -> None:
+    def release(self, held_lease: HeldLease) -> None:
         """Give a lease back; somebody else's stays as it is."""
         with self._write() as ask:
-            found = self._standing(ask, fence.plan)
-            if found is not None and found.number == fence.number:
-                self._change(ask, fence.plan, held=False)
+            found = self._lease_state(ask, held_lease.plan)
+            if found is not None and found.number == held_lease.number:
+                self._change(ask, held_lease.plan, held=False)
 
     def revoke(self, plan: str, *, by: str) -> Held | None:
         """End the lease of a plan, whoever holds it; return it as it was."""
@@ -192,12 +192,12 @@ class SqlLeases:
         lost = {"number": lease.number + 1, "held": False, "holder": winner}
         self._change(ask, lease.claim.plan, **lost)
 
-    def _standing(self, ask: Ask, plan: str) -> LeaseState | None:
-        rows = ask(standing(self._dialect, plan))
+    def _lease_state(self, ask: Ask, plan: str) -> LeaseState | None:
+        rows = ask(lease_state(self._dialect, plan))
         return LeaseState(*rows[0]) if rows else None
 
-    def _take(self, ask: Ask, claim: Claim, until: DatabaseTime) -> Fence:
-        last = self._standing(ask, claim.plan)
+    def _take(self, ask: Ask, claim: Claim, until: DatabaseTime) -> HeldLease:
+        last = self._lease_state(ask, claim.plan)
         number = 1 if last is None else last.number + 1
         values: dict[str, object] = {
             "number": number,
@@ -215,7 +215,7 @@ class SqlLeases:
             self._do(ask, text, claim.plan, *values.values())
         else:
             self._change(ask, claim.plan, **values)
-        return Fence(claim.plan, number)
+        return HeldLease(claim.plan, number)
 
     def _change(self, ask: Ask, plan: str, **values: object) -> None:
         changes = ", ".join(f"{column} = ?" for column in values)
@@ -262,23 +262,23 @@ def hold_lease(
     *,
     seconds: float = _SHORT,
     waits: Callable[[Refused], bool] = lambda _refused: False,
-) -> Iterator[Fence]:
+) -> Iterator[HeldLease]:
     """Hold the lease of a plan; raise Refused, with a name, where somebody else is in the way.
 
     `waits` says whether to try again in a moment.
     """
-    fence = None
-    while fence is None:
+    held_lease = None
+    while held_lease is None:
         try:
-            fence = leases.acquire(claim, seconds=seconds)
+            held_lease = leases.acquire(claim, seconds=seconds)
         except Refused as refused:
             if not waits(refused):
                 raise
             time.sleep(_PAUSE)
     try:
-        yield fence
+        yield held_lease
     finally:
-        leases.release(fence)
+        leases.release(held_lease)
 
 
 @contextmanager
@@ -299,7 +299,7 @@ _TICK = 0.5
 @contextmanager
 def keep_renewed(
     leases: Leases,
-    fence: Fence,
+    held_lease: HeldLease,
     *,
     seconds: float,
     lost: Callable[[str], None],
@@ -316,7 +316,7 @@ def keep_renewed(
         while not over.wait(_TICK):
             try:
                 if time.monotonic() >= due:
-                    leases.renew(fence, seconds=seconds)
+                    leases.renew(held_lease, seconds=seconds)
                     due = time.monotonic() + seconds / 3
                 look()
             except LeaseLost as error:
@@ -345,20 +345,20 @@ class Leases(Protocol):
     They stand in a database, or in memory: `planbound.testing.leases`.
     """
 
-    def acquire(self, claim: Claim, *, seconds: float) -> Fence:
+    def acquire(self, claim: Claim, *, seconds: float) -> HeldLease:
         """Take the lease of a plan; raise Refused, with a name, where a holder is in the way.
 
         That is whoever holds the plan's lease, and, as Claimed, whoever runs another plan in the
         same worktree, unless both declare what they touch and these are disjoint, or elsewhere,
         where both declare it and these meet. A lease whose time is up does not count, nor that of
         a process that is known to be dead: its holder can write nothing from now on. The number of
-        the fence is higher than any before it for this plan.
+        the held_lease is higher than any before it for this plan.
         """
 
-    def renew(self, fence: Fence, *, seconds: float) -> None:
+    def renew(self, held_lease: HeldLease, *, seconds: float) -> None:
         """Start the time anew; raise LeaseLost where somebody took the lease over."""
 
-    def release(self, fence: Fence) -> None:
+    def release(self, held_lease: HeldLease) -> None:
         """Give a lease back; somebody else's stays as it is."""
 
     def held(self) -> Sequence[Held]:

@@ -21,12 +21,12 @@ from planbound.journal import sql as questions
 from planbound.journal.record import (
     GENESIS,
     Draft,
-    Fence,
     Head,
+    HeldLease,
     LeaseState,
     Query,
     Record,
-    check_fence,
+    check_lease,
 )
 from planbound.journal.sql import (
     COLUMNS,
@@ -82,7 +82,11 @@ class PostgresJournal:
         self._handles = _PostgresHandles(self._database)
 
     def append(
-        self, drafts: Sequence[Draft], *, expected: Head | None = None, fence: Fence | None = None
+        self,
+        drafts: Sequence[Draft],
+        *,
+        expected: Head | None = None,
+        held_lease: HeldLease | None = None,
     ) -> Sequence[Record]:
         """Append all or nothing, durable on return."""
         if not drafts:
@@ -93,9 +97,9 @@ class PostgresJournal:
             connection.transaction(),
         ):
             self._database.lock(connection)
-            tail = _PostgresTail(self._dialect, connection, drafts, fence)
-            if fence is not None:
-                check_fence(fence, tail.standing)
+            tail = _PostgresTail(self._dialect, connection, drafts, held_lease)
+            if held_lease is not None:
+                check_lease(held_lease, tail.lease_state)
             placed = place(drafts, expected, tail)
             if placed.new:
                 statement = insert(self._dialect).encode()
@@ -173,7 +177,7 @@ class _PostgresTail:
         dialect: Dialect,
         connection: Connection,
         drafts: Sequence[Draft],
-        fence: Fence | None,
+        held_lease: HeldLease | None,
     ) -> None:
         def ask(text: str, *values: object) -> psycopg.Cursor[tuple[Any, ...]]:
             return connection.execute(text.encode(), values)
@@ -189,15 +193,15 @@ class _PostgresTail:
             plans,
         )
         lease = None
-        if fence is not None:
-            asked = questions.standing(dialect, fence.plan)
+        if held_lease is not None:
+            asked = questions.lease_state(dialect, held_lease.plan)
             lease = ask(asked.text, *asked.values)
         row = head.fetchone()
         self._head = GENESIS if row is None else Head(*row)
         self._known = {record.draft.id: record for record in map(from_row, known)}
         self._last = {plan: plan_seq or 0 for plan, plan_seq in last}
         found = None if lease is None else lease.fetchone()
-        self.standing = None if found is None else LeaseState(*found)
+        self.lease_state = None if found is None else LeaseState(*found)
 
     def head(self) -> Head:
         """Return the end of the chain."""

@@ -384,7 +384,7 @@ def _check(record: Record) -> None:
 # -- whether a holder may still write: nobody overtook it, and it did not give its lease back ----
 
 
-class Fence(Struct, frozen=True):
+class HeldLease(Struct, frozen=True):
     """What an acquired lease is known by: the number grows with every acquisition of the plan."""
 
     plan: str
@@ -400,21 +400,21 @@ class LeaseState(Struct, frozen=True):
     """Who has it, or had it last; or who needed the worktree of a holder whose time was up."""
 
 
-def check_fence(fence: Fence, standing: LeaseState | None) -> None:
+def check_lease(held_lease: HeldLease, lease_state: LeaseState | None) -> None:
     """Raise LeaseLost unless the lease is held with exactly this number.
 
     Its time does not matter: as long as nobody took it over, whoever holds it is the only one.
     """
-    if standing is not None and standing.held and standing.number == fence.number:
+    if lease_state is not None and lease_state.held and lease_state.number == held_lease.number:
         return
-    if standing is None or standing.number < fence.number:
+    if lease_state is None or lease_state.number < held_lease.number:
         what = "is not known to this journal"
-    elif standing.number == fence.number:
+    elif lease_state.number == held_lease.number:
         what = "was given back"
     else:
-        what = f"was lost to {standing.holder}"
+        what = f"was lost to {lease_state.holder}"
     raise LeaseLost(
-        f"the lease of `{fence.plan}` {what}; nothing was written",
+        f"the lease of `{held_lease.plan}` {what}; nothing was written",
         hint="`planbound resume` goes on with the plan when nobody else runs it",
     )
 
@@ -444,13 +444,17 @@ class Journal(Protocol):
     """
 
     def append(
-        self, drafts: Sequence[Draft], *, expected: Head | None = None, fence: Fence | None = None
+        self,
+        drafts: Sequence[Draft],
+        *,
+        expected: Head | None = None,
+        held_lease: HeldLease | None = None,
     ) -> Sequence[Record]:
         """Append all or nothing, durable on return.
 
         Drafts whose id is there already are not appended again; their old records are returned.
         With `expected`, raise `Stale` if the head is another one (and anything is to be appended).
-        With `fence`, raise `LeaseLost` unless this lease is held still, whatever its time.
+        With `held_lease`, raise `LeaseLost` unless this lease is held still, whatever its time.
         """
 
     def head(self) -> Head:

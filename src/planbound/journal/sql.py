@@ -245,7 +245,7 @@ def insert(dialect: Dialect) -> str:
     return f"INSERT INTO {dialect.table} (seq, {_OTHERS}) VALUES ({marks})"
 
 
-def standing(dialect: Dialect, plan: str) -> Statement:
+def lease_state(dialect: Dialect, plan: str) -> Statement:
     """Ask how the lease of a plan stands."""
     text = f"SELECT number, held, holder FROM {dialect.lease} WHERE plan = ?"
     return _bound(dialect, text, (plan,))

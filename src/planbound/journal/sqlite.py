@@ -17,12 +17,12 @@ from planbound.journal import sqlite_file
 from planbound.journal.record import (
     GENESIS,
     Draft,
-    Fence,
     Head,
+    HeldLease,
     LeaseState,
     Query,
     Record,
-    check_fence,
+    check_lease,
 )
 from planbound.journal.sql import (
     COLUMNS,
@@ -34,8 +34,8 @@ from planbound.journal.sql import (
     from_row,
     head,
     insert,
+    lease_state,
     place,
-    standing,
     to_row,
 )
 from planbound.journal.sqlite_file import Opened
@@ -76,9 +76,9 @@ class SqliteTail:
         row = self._connection.execute(_LAST, (plan,)).fetchone()
         return 0 if row is None else int(row[0])
 
-    def standing(self, plan: str) -> LeaseState | None:
+    def lease_state(self, plan: str) -> LeaseState | None:
         """Return how the lease of a plan stands; None where there never was one."""
-        row = self._connection.execute(*standing(DIALECT, plan)).fetchone()
+        row = self._connection.execute(*lease_state(DIALECT, plan)).fetchone()
         return None if row is None else LeaseState(*row)
 
     def write(self, records: Sequence[Record]) -> None:
@@ -235,7 +235,11 @@ class SqliteJournal:
         self._reading = Reading(DIALECT, self._ask)
 
     def append(
-        self, drafts: Sequence[Draft], *, expected: Head | None = None, fence: Fence | None = None
+        self,
+        drafts: Sequence[Draft],
+        *,
+        expected: Head | None = None,
+        held_lease: HeldLease | None = None,
     ) -> Sequence[Record]:
         """Append all or nothing, durable on return."""
         if not drafts:
@@ -245,8 +249,8 @@ class SqliteJournal:
             sqlite_file.begin(connection)
             try:
                 tail = SqliteTail(connection)
-                if fence is not None:
-                    check_fence(fence, tail.standing(fence.plan))
+                if held_lease is not None:
+                    check_lease(held_lease, tail.lease_state(held_lease.plan))
                 placed = place(drafts, expected, tail)
                 tail.write(placed.new)
                 connection.execute("COMMIT")

@@ -2,7 +2,7 @@
 
 The workflow is as small as can be, and its name never changes. What it calls performs turns, and
 these have all their state in the journal. So nothing depends on what DBOS remembers: every driver
-of a run, known by its fence, has a workflow of its own. One that a dead process left behind is not
+of a run, known by its lease, has a workflow of its own. One that a dead process left behind is not
 driven by whoever finds it: it ends at once.
 """
 

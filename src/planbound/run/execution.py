@@ -11,7 +11,7 @@ from planbound.disk.files import PlanFile
 from planbound.errors import Claimed, PlanboundError, Refused
 from planbound.journal.event import EventKind, ExecutionPaused
 from planbound.journal.leases import Claim, hold_lease, keep_renewed
-from planbound.journal.record import Fence, Query, Record
+from planbound.journal.record import HeldLease, Query, Record
 from planbound.plan.parse import parse
 from planbound.run.context import RunContext
 from planbound.run.loop import (
@@ -106,7 +106,7 @@ class Execution:
         waits = partial(self._waits, claim, set())
         with hold_lease(
             run_context.leases, claim, seconds=self.lease_seconds, waits=waits
-        ) as fence:
+        ) as held_lease:
             self.is_admitted = True
             try:
                 # Read again under the lease: whoever held it may have written marks into it.
@@ -116,7 +116,7 @@ class Execution:
                 self._await_worktree()
                 options = self.options
                 terms = RunTerms(options.jobs, self.kind.value, anyway=options.anyway)
-                said = self._drive(start(run_context, terms, fence, data, plan), fence)
+                said = self._drive(start(run_context, terms, held_lease, data, plan), held_lease)
                 if (
                     isinstance(said, RunEnded)
                     and said.status.is_complete
@@ -182,7 +182,7 @@ class Execution:
             raise KeyboardInterrupt
         return True
 
-    def _drive(self, started: StartedRun, fence: Fence) -> Next:
+    def _drive(self, started: StartedRun, held_lease: HeldLease) -> Next:
         session = self.session = started.session
         if self._stop is not None:
             session.control.stop(self._stop)
@@ -193,12 +193,12 @@ class Execution:
             session.watchers.append(lambda _: courier.nudge())
         self.watcher.started(started)
         leases = self.context.leases()
-        renew = partial(leases.renew, fence, seconds=self.lease_seconds)
+        renew = partial(leases.renew, held_lease, seconds=self.lease_seconds)
         runner = RunLoop(session, jobs=self.options.jobs, say=self.watcher.say)
         try:
             with keep_renewed(
                 leases,
-                fence,
+                held_lease,
                 seconds=self.lease_seconds,
                 lost=session.control.stop,
                 look=partial(_look_for_decisions, session, renew, [session.state.seq]),

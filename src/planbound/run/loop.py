@@ -128,7 +128,7 @@ class DbosMotor:
         plan = self._name(session.context.slug)
         # Whoever holds the lease is the only process of that name.
         host = self.host(f"{plan}/{session.notes.run}")
-        driver = f"{session.notes.run}/{session.fence.number}"
+        driver = f"{session.notes.run}/{session.held_lease.number}"
         workflow = self._module.RunWorkflow(host, session, plan=plan, driver=driver)
         return workflow.drive(turn, ask, stay=stay)
 

@@ -22,7 +22,7 @@ from planbound.journal.event import (
     FailureDetected,
     replaced,
 )
-from planbound.journal.record import Draft, Fence, Head, Query, Record
+from planbound.journal.record import Draft, Head, HeldLease, Query, Record
 from planbound.judging.case import Case, cases, plan_scope
 from planbound.judging.events import evaluated, observed, verdict_draft
 from planbound.judging.reference import Frozen, keep_manifest
@@ -200,11 +200,11 @@ class RunSession:
     """What the parts of the loop share."""
 
     def __init__(
-        self, context: RunContext, state: RunState, fence: Fence, *, data: bytes, run: str
+        self, context: RunContext, state: RunState, held_lease: HeldLease, *, data: bytes, run: str
     ) -> None:
         self.context = context
         self.state = state
-        self.fence = fence
+        self.held_lease = held_lease
         self.control = Control()
         self.notes = EventDrafts(context.recorder, context.slug, run)
         self.data = data
@@ -263,7 +263,9 @@ class RunSession:
         """Add events, all or none; raise LeaseLost where this is not the runner any more."""
         if not drafts:
             return
-        self._appended(self.context.journal.append(self._with_outcomes(drafts), fence=self.fence))
+        self._appended(
+            self.context.journal.append(self._with_outcomes(drafts), held_lease=self.held_lease)
+        )
 
     def append_decided(self, drafts: Sequence[Draft]) -> bool:
         """Add events that follow from all that is known; False where there is news of the plan.
@@ -275,7 +277,9 @@ class RunSession:
         while True:
             if head is not None:
                 try:
-                    records = self.context.journal.append(drafts, expected=head, fence=self.fence)
+                    records = self.context.journal.append(
+                        drafts, expected=head, held_lease=self.held_lease
+                    )
                 except Stale:
                     pass  # of this plan or of another one
                 else:

@@ -13,7 +13,7 @@ from planbound.git.place import at_worktree
 from planbound.journal.event import ExecutionStarted, Result, RunOutcome, TaskSkipped
 from planbound.journal.fields import Allowed
 from planbound.journal.leases import Claim, hold_lease
-from planbound.journal.record import Fence
+from planbound.journal.record import HeldLease
 from planbound.judging.case import cases, plan_scope
 from planbound.judging.reference import approved_tree, freeze_for, judges_of, read_frozen
 from planbound.plan.model import Plan, StepStatus
@@ -26,7 +26,7 @@ from planbound.run.order import Orders
 from planbound.run.people import Person, cancel, decided_state
 from planbound.run.session import RunSession, names
 from planbound.run.staff import Staff
-from planbound.state.approval import Approval, Standing, mismatch
+from planbound.state.approval import Approval, CurrentPlan, mismatch
 from planbound.state.plan import known_plan
 from planbound.state.run import RunState, lay_out
 from planbound.workspace.configuration_digest import configuration_digest
@@ -91,13 +91,13 @@ def claim_of(context: RunContext, plan: Plan) -> Claim:
 
 
 def start(
-    context: RunContext, terms: RunTerms, fence: Fence, data: bytes, plan: Plan
+    context: RunContext, terms: RunTerms, held_lease: HeldLease, data: bytes, plan: Plan
 ) -> StartedRun:
     """Look whether the run may begin or go on, and record that it does. The lease is held.
 
     `plan` is what `data` says.
     """
-    session = open_session(context, read_state(context, plan), fence, data)
+    session = open_session(context, read_state(context, plan), held_lease, data)
     _tidy(session)
     ready = make_ready(session, anyway=terms.anyway)
     session.append([session.notes.about(_begun(ready, terms), None)])
@@ -105,9 +105,11 @@ def start(
     return StartedRun(session, ready.resumed, ready.edited)
 
 
-def open_session(context: RunContext, state: RunState, fence: Fence, data: bytes) -> RunSession:
+def open_session(
+    context: RunContext, state: RunState, held_lease: HeldLease, data: bytes
+) -> RunSession:
     """Return the session of a run: of the one that was begun, or of a new one."""
-    return RunSession(context, state, fence, data=data, run=state.run or context.nonce())
+    return RunSession(context, state, held_lease, data=data, run=state.run or context.nonce())
 
 
 def make_ready(session: RunSession, *, anyway: bool = False) -> Ready:
@@ -129,7 +131,7 @@ def make_ready(session: RunSession, *, anyway: bool = False) -> Ready:
         found = tuple(cases(plan))
         judges = judge_digests(found, whole, context.judging.vault)
         tools = context.tools(found, whole)
-    standing = Standing(
+    current = CurrentPlan(
         digest=session.digest,
         judges=judges,
         configuration=configuration_digest(context.configuration, like=approval.configuration),
@@ -138,7 +140,7 @@ def make_ready(session: RunSession, *, anyway: bool = False) -> Ready:
         project=context.project,
         tools=tools,
     )
-    reason = mismatch(approval, standing) or _edited_judge(session, manifest, edited)
+    reason = mismatch(approval, current) or _edited_judge(session, manifest, edited)
     if reason is not None:
         slug = context.slug
         again = f"look at the plan again: `planbound approve {shlex.quote(slug)}`"
@@ -319,9 +321,11 @@ def end_run(context: Context, file: PlanFile, data: bytes) -> str | None:
     # To write the end changes nothing that the plan touches, so nobody elsewhere is in the way.
     claim = claim_of(run_context, state.layout.plan)._replace(touches=())
     plan = state.layout.plan
-    with hold_lease(run_context.leases, claim, seconds=seconds) as fence:
+    with hold_lease(run_context.leases, claim, seconds=seconds) as held_lease:
         try:
-            session = RunSession(run_context, state, fence, data=write(plan), run=state.run or "")
+            session = RunSession(
+                run_context, state, held_lease, data=write(plan), run=state.run or ""
+            )
             session.append(RunEnding(session).drafts(action, session.seen()))
             Projection(session).finish()
         finally:

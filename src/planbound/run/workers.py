@@ -17,7 +17,7 @@ from planbound.errors import JournalProblem, LeaseLost, NothingToDo, PlanboundEr
 from planbound.git.guard import heal
 from planbound.journal.event import EventKind, ExecutionPaused
 from planbound.journal.leases import Claim, Held, Leases, admit
-from planbound.journal.record import Fence, Journal, Query, Record
+from planbound.journal.record import HeldLease, Journal, Query, Record
 from planbound.plan.model import Plan, Priority
 from planbound.plan.parse import parse
 from planbound.run.context import RunContext
@@ -113,10 +113,10 @@ def submit(
     anyway: bool = False,
 ) -> Ticket:
     """Return the ticket; refuse what could not be run now, as the run itself would."""
-    # Nothing is written under this fence: the worker that takes the plan gets its own.
+    # Nothing is written under this held_lease: the worker that takes the plan gets its own.
     plan = parse(data, path=run_context.file.shown)
-    fence, state = Fence(run_context.slug, 0), read_state(run_context, plan)
-    ready = make_ready(open_session(run_context, state, fence, data), anyway=anyway)
+    held_lease, state = HeldLease(run_context.slug, 0), read_state(run_context, plan)
+    ready = make_ready(open_session(run_context, state, held_lease, data), anyway=anyway)
     claim = claim_of(run_context, plan)
     layout = ready.session.layout
     targets = {slot.step.target.value for slot in layout.slots if slot.step.target is not None}

@@ -163,7 +163,7 @@ def _unnamed(session: SessionContext) -> PlanFile | None:
     state = folded.session
     if state.outcome is not None:
         return None
-    owed = folded.standing in _UNDER_WAY or state.was_changed or state.approved is not None
+    owed = folded.decided_status in _UNDER_WAY or state.was_changed or state.approved is not None
     if not owed:
         return None
     gone = file_name(UNNAMED) not in session.context.tree.names(Shelf.ACTIVE)

@@ -300,8 +300,8 @@ class PlanTools:
         file = bound_plan(self.session)
         if file is None:
             return Silent("there is no plan")
-        with leased(self.session, file.slug) as fence:
-            work = Work(self.session, file, fence)
+        with leased(self.session, file.slug) as held_lease:
+            work = Work(self.session, file, held_lease)
             end = work.state.outcome
             if end is not None and end.is_final:
                 return Silent(f"the plan is at its end: {end.value}")
@@ -372,8 +372,8 @@ class PlanTools:
 
     @contextmanager
     def _at(self, file: PlanFile) -> Iterator[Work]:
-        with leased(self.session, file.slug) as fence:
-            work = Work(self.session, file, fence)
+        with leased(self.session, file.slug) as held_lease:
+            work = Work(self.session, file, held_lease)
             before = work.state.seq
             reconcile(work)
             try:

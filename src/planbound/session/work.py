@@ -14,7 +14,7 @@ from planbound.disk.lock import this_process
 from planbound.errors import ConcurrentModification, FileProblem, Refused, UsageError
 from planbound.journal.event import Event, replaced
 from planbound.journal.leases import Claim, hold_lease
-from planbound.journal.record import Draft, Fence
+from planbound.journal.record import Draft, HeldLease
 from planbound.judging.case import Case, cases
 from planbound.judging.verdict import SubjectKind
 from planbound.plan.edit import mark_progress
@@ -41,7 +41,7 @@ _LEASE = 3600.0
 
 
 @contextmanager
-def leased(session: SessionContext, slug: str) -> Iterator[Fence]:
+def leased(session: SessionContext, slug: str) -> Iterator[HeldLease]:
     """Hold the lease of a plan: calls of two agents come one after the other, or are refused."""
     me = this_process()
     claim = Claim(
@@ -56,22 +56,24 @@ def leased(session: SessionContext, slug: str) -> Iterator[Fence]:
     def waits(_refused: Refused) -> bool:
         return time.monotonic() <= deadline
 
-    with hold_lease(session.leases, claim, seconds=_LEASE, waits=waits) as fence:
-        yield fence
+    with hold_lease(session.leases, claim, seconds=_LEASE, waits=waits) as held_lease:
+        yield held_lease
 
 
 class Work(SessionPlan):
     """A plan, where it is, and the one way to add to its events."""
 
-    def __init__(self, session: SessionContext, file: PlanFile, fence: Fence | None = None) -> None:
+    def __init__(
+        self, session: SessionContext, file: PlanFile, held_lease: HeldLease | None = None
+    ) -> None:
         super().__init__(session, file)
-        self.fence = fence
+        self.held_lease = held_lease
         self._judging: JudgingContext | None = None
         self._tree: str | None = None
 
     def append(self, *drafts: Draft) -> None:
         """Add events, all or none."""
-        self.session.journal.append(drafts, fence=self.fence)
+        self.session.journal.append(drafts, held_lease=self.held_lease)
         self._catch_up()
 
     def draft(self, event: Event, step: Step | None = None) -> Draft:

@@ -103,7 +103,7 @@ class Approval(NamedTuple):
     """The programs that contracts call, with version and place; None in older records."""
 
 
-class Standing(NamedTuple):
+class CurrentPlan(NamedTuple):
     """How things are when an approval is looked at."""
 
     digest: str
@@ -158,44 +158,44 @@ def is_noticed(event: Event) -> bool:
     return isinstance(event, PlanRewritten) and event.session is not None and event.by is None
 
 
-def mismatch(approval: Approval, standing: Standing) -> str | None:
+def mismatch(approval: Approval, current: CurrentPlan) -> str | None:
     """Return why an approval does not hold, None where it does."""
-    return next(_mismatches(approval, standing), None)
+    return next(_mismatches(approval, current), None)
 
 
-def _mismatches(approval: Approval, standing: Standing) -> Iterator[str]:
+def _mismatches(approval: Approval, current: CurrentPlan) -> Iterator[str]:
     """Yield every reason, the one that says most first."""
-    known = approval.project is not None and standing.project is not None
-    if known and approval.project != standing.project:
-        yield f"other repository: it was given in {approval.project}, this is {standing.project}"
-    if standing.used is not None:
-        yield f"already used: run {standing.used} has it"
-    if lost := _lost(approval, standing):
+    known = approval.project is not None and current.project is not None
+    if known and approval.project != current.project:
+        yield f"other repository: it was given in {approval.project}, this is {current.project}"
+    if current.used is not None:
+        yield f"already used: run {current.used} has it"
+    if lost := _lost(approval, current):
         yield (
             f"its record is not whole: {lost} was taken for a secret when it was written,"
             " so nobody can tell what was approved"
         )
-    if approval.digest != standing.digest:
-        yield f"digest changed: {approval.digest[:12]} was approved, this is {standing.digest[:12]}"
-    if approval.configuration != standing.configuration:
+    if approval.digest != current.digest:
+        yield f"digest changed: {approval.digest[:12]} was approved, this is {current.digest[:12]}"
+    if approval.configuration != current.configuration:
         yield "configuration changed: contracts would run otherwise than was approved"
-    for path in sorted({*approval.judges, *standing.judges}):
-        if approval.judges.get(path) != standing.judges.get(path):
+    for path in sorted({*approval.judges, *current.judges}):
+        if approval.judges.get(path) != current.judges.get(path):
             yield f"judge changed: {path}"
-    if approval.tools is not None and standing.tools is not None:
-        changed = list(_changed_tools(approval.tools, standing.tools))
+    if approval.tools is not None and current.tools is not None:
+        changed = list(_changed_tools(approval.tools, current.tools))
         if changed:
             yield f"judge changed: {', '.join(changed)}"
     # Both are in UTC and written alike.
-    if approval.expires is not None and approval.expires <= standing.now:
+    if approval.expires is not None and approval.expires <= current.now:
         yield f"expired: it held until {approval.expires}"
 
 
-def _lost(approval: Approval, standing: Standing) -> str | None:
+def _lost(approval: Approval, current: CurrentPlan) -> str | None:
     """Return what is missing from a record of an older version, which hid more than secrets."""
     for path, content in approval.judges.items():
-        hidden = was_redacted(content) or (was_redacted(path) and path not in standing.judges)
-        if hidden and standing.judges.get(path) != content:
+        hidden = was_redacted(content) or (was_redacted(path) and path not in current.judges)
+        if hidden and current.judges.get(path) != content:
             return f"the digest of the judge `{path}`"
     for name in ("digest", "configuration"):
         if was_redacted(getattr(approval, name)):
@@ -255,7 +255,7 @@ _UNDER_WAY = frozenset({PlanStatus.APPROVED, PlanStatus.IN_PROGRESS})
 class ApprovalState(Struct):
     """What was decided about a plan, and what came of that."""
 
-    standing: PlanStatus = PlanStatus.DRAFT
+    decided_status: PlanStatus = PlanStatus.DRAFT
     """Where that has led: for the text `decided`, and no other."""
     decided: str | None = None
     """The digest of that text; None: no event says it."""
@@ -281,8 +281,8 @@ class ApprovalState(Struct):
 
     def status(self, digest: str | None) -> PlanStatus:
         """Return where the plan is whose file means `digest` now."""
-        if self.standing is not PlanStatus.DRAFT and self.decided in {None, digest}:
-            return self.standing
+        if self.decided_status is not PlanStatus.DRAFT and self.decided in {None, digest}:
+            return self.decided_status
         return PlanStatus.VERIFIED if digest in self.verified else PlanStatus.DRAFT
 
     def apply(self, record: Record, event: Event) -> None:
@@ -338,15 +338,15 @@ class ApprovalState(Struct):
         self.digest, self.seen = digest, record.seq
         self.edited = record.kind is EventKind.PLAN_EDITED or is_noticed(record.event)
 
-    def _decide(self, standing: PlanStatus, digest: str | None) -> None:
-        self.standing, self.decided = standing, digest
+    def _decide(self, decided_status: PlanStatus, digest: str | None) -> None:
+        self.decided_status, self.decided = decided_status, digest
 
     def _rewritten(self, event: PlanRewritten) -> None:
         if takes_back(event):
             self._take_back(None)
         elif self.decided is None:
             self._decide(PlanStatus.DRAFT, None)
-        elif not (is_noticed(event) or self.driven or self.standing in _UNDER_WAY):
+        elif not (is_noticed(event) or self.driven or self.decided_status in _UNDER_WAY):
             # An agent in the loop goes on with what had ended.
             begun = PlanStatus.DRAFT if self.approved is None else PlanStatus.APPROVED
             self._decide(begun, self.approved)

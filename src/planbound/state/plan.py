@@ -107,9 +107,9 @@ class PlanState(Struct):
         return self.approval.status(self.approval.digest)
 
     @property
-    def standing(self) -> PlanStatus:
+    def decided_status(self) -> PlanStatus:
         """Return what was decided about it, and what came of that, whatever its file says now."""
-        return self.approval.standing
+        return self.approval.decided_status
 
     @property
     def digest(self) -> str | None:
@@ -124,7 +124,7 @@ class PlanState(Struct):
     @property
     def is_under_way(self) -> bool:
         """Whether a run of it has begun, and has not come to its end."""
-        begun = self.approval.driven and self.standing is PlanStatus.IN_PROGRESS
+        begun = self.approval.driven and self.decided_status is PlanStatus.IN_PROGRESS
         return begun and not self.archived
 
     @property

@@ -110,11 +110,11 @@ class Integrator:
                 raise KeyboardInterrupt
             return True
 
-        with hold_lease(leases, claim, seconds=seconds, waits=waits) as fence:
+        with hold_lease(leases, claim, seconds=seconds, waits=waits) as held_lease:
             branch = self.branch()
-            merger = Merger(context, branch.name, fence, self.control, self.tell)
+            merger = Merger(context, branch.name, held_lease, self.control, self.tell)
             try:
-                with merger.keep(fence):
+                with merger.keep(held_lease):
                     merger.scratch.sweep()
                     return self._execute(merger, branch)
             finally:

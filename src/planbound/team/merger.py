@@ -21,7 +21,7 @@ from planbound.journal.event import (
     StopKind,
 )
 from planbound.journal.leases import Leases, hold_lease, keep_renewed, my_claim
-from planbound.journal.record import Fence, Query
+from planbound.journal.record import HeldLease, Query
 from planbound.plan.slug import UNNAMED, progress_name
 from planbound.run.commit import Commits, commit_proved, trailers
 from planbound.state.place import Binding, Integration, TeamState
@@ -73,14 +73,14 @@ class Merger:
         self,
         context: Context,
         into: str,
-        fence: Fence,
+        held_lease: HeldLease,
         control: Control,
         tell: Callable[[MergeResult | Note], None],
     ) -> None:
-        """`fence` is by which nobody writes who was overtaken."""
+        """`held_lease` is by which nobody writes who was overtaken."""
         self.context = context
         self.into = into
-        self.fence = fence
+        self.held_lease = held_lease
         self.control = control
         self.tell = tell
         self.results: list[MergeResult] = []
@@ -216,13 +216,15 @@ class Merger:
         # Nothing there is changed: whoever touches the same elsewhere is not in the way.
         claim = my_claim(binding.plan, binding.workspace)
         seconds = self.context.configuration.run.lease
-        with hold_lease(self.leases, claim, seconds=seconds) as fence, self.keep(fence):
+        with hold_lease(self.leases, claim, seconds=seconds) as held_lease, self.keep(held_lease):
             yield
 
-    def keep(self, fence: Fence) -> AbstractContextManager[None]:
+    def keep(self, held_lease: HeldLease) -> AbstractContextManager[None]:
         """Renew a lease for as long as it is needed."""
         seconds = self.context.configuration.run.lease
-        return keep_renewed(self.context.leases(), fence, seconds=seconds, lost=self.control.stop)
+        return keep_renewed(
+            self.context.leases(), held_lease, seconds=seconds, lost=self.control.stop
+        )
 
     def _plan_run_in(self, path: str) -> str | None:
         """Return the plan that is run in a worktree now."""
@@ -259,7 +261,7 @@ class Merger:
     def record(self, event: Event, plan: str) -> None:
         """Put an event into the journal, unless somebody else integrates by now."""
         draft = self.commits.recorder.draft(event, plan)
-        self._journal.append([draft], fence=self.fence)
+        self._journal.append([draft], held_lease=self.held_lease)
 
     def record_stop(self, stopped: Stopped) -> Stopped:
         """Record that a plan is not merged, and why."""

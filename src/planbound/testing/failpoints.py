@@ -16,7 +16,7 @@ from typing import NamedTuple
 
 from planbound.errors import UsageError
 from planbound.journal.event import EventKind
-from planbound.journal.record import Draft, Fence, Head, Journal, Query, Record
+from planbound.journal.record import Draft, Head, HeldLease, Journal, Query, Record
 
 VARIABLE = "PLANBOUND_FAILPOINT"
 
@@ -67,13 +67,17 @@ class FailingJournal:
                 _die()
 
     def append(
-        self, drafts: Sequence[Draft], *, expected: Head | None = None, fence: Fence | None = None
+        self,
+        drafts: Sequence[Draft],
+        *,
+        expected: Head | None = None,
+        held_lease: HeldLease | None = None,
     ) -> Sequence[Record]:
         """Append, unless this is where the process ends."""
         reached = self._reaches(drafts)
         if reached and self.failpoint.before:
             _die()
-        records = self.journal.append(drafts, expected=expected, fence=fence)
+        records = self.journal.append(drafts, expected=expected, held_lease=held_lease)
         if reached:
             _die()
         return records

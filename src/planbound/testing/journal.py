@@ -9,7 +9,7 @@ from itertools import islice
 from planbound.errors import JournalProblem, Stale
 from planbound.journal.chain import link
 from planbound.journal.event import EVENTS
-from planbound.journal.record import GENESIS, Draft, Fence, Head, Query, Record, check_fence
+from planbound.journal.record import GENESIS, Draft, Head, HeldLease, Query, Record, check_lease
 from planbound.testing.leases import MemoryLeases
 
 
@@ -27,12 +27,16 @@ class MemoryJournal:
         self._leases = MemoryLeases(self._grown, is_gone)
 
     def append(
-        self, drafts: Sequence[Draft], *, expected: Head | None = None, fence: Fence | None = None
+        self,
+        drafts: Sequence[Draft],
+        *,
+        expected: Head | None = None,
+        held_lease: HeldLease | None = None,
     ) -> Sequence[Record]:
         """Append all or nothing."""
         with self._grown:
-            if drafts and fence is not None:
-                check_fence(fence, self._leases.standing(fence.plan))
+            if drafts and held_lease is not None:
+                check_lease(held_lease, self._leases.lease_state(held_lease.plan))
             new: dict[str, Record] = {}
             last: dict[str, int] = {}
             head = self.head()

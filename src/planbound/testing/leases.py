@@ -10,12 +10,12 @@ from typing import NamedTuple
 from msgspec.structs import replace
 
 from planbound.journal.leases import Claim, Held, admit
-from planbound.journal.record import Fence, LeaseState, check_fence
+from planbound.journal.record import HeldLease, LeaseState, check_lease
 
 
 class _Lease(NamedTuple):
     claim: Claim
-    standing: LeaseState
+    lease_state: LeaseState
     expires: float
 
 
@@ -29,31 +29,31 @@ class MemoryLeases:
         self._is_gone = is_gone
         self._leases: dict[str, _Lease] = {}
 
-    def acquire(self, claim: Claim, *, seconds: float) -> Fence:
+    def acquire(self, claim: Claim, *, seconds: float) -> HeldLease:
         """Take the lease of a plan; raise Refused where another is in the way."""
         with self._lock:
             for ended in admit(claim, self.held()):
                 lost = LeaseState(ended.number + 1, held=False, holder=claim.holder)
                 self._stand(ended.claim.plan, lost)
-            last = self.standing(claim.plan)
-            fence = Fence(claim.plan, 1 if last is None else last.number + 1)
-            standing = LeaseState(fence.number, held=True, holder=claim.holder)
-            self._leases[claim.plan] = _Lease(claim, standing, time.monotonic() + seconds)
-            return fence
+            last = self.lease_state(claim.plan)
+            held_lease = HeldLease(claim.plan, 1 if last is None else last.number + 1)
+            lease_state = LeaseState(held_lease.number, held=True, holder=claim.holder)
+            self._leases[claim.plan] = _Lease(claim, lease_state, time.monotonic() + seconds)
+            return held_lease
 
-    def renew(self, fence: Fence, *, seconds: float) -> None:
+    def renew(self, held_lease: HeldLease, *, seconds: float) -> None:
         """Start the time anew; raise LeaseLost where somebody took the lease over."""
         with self._lock:
-            check_fence(fence, self.standing(fence.plan))
-            lease = self._leases[fence.plan]
-            self._leases[fence.plan] = lease._replace(expires=time.monotonic() + seconds)
+            check_lease(held_lease, self.lease_state(held_lease.plan))
+            lease = self._leases[held_lease.plan]
+            self._leases[held_lease.plan] = lease._replace(expires=time.monotonic() + seconds)
 
-    def release(self, fence: Fence) -> None:
+    def release(self, held_lease: HeldLease) -> None:
         """Give a lease back; somebody else's stays as it is."""
         with self._lock:
-            found = self.standing(fence.plan)
-            if found is not None and found.number == fence.number:
-                self._stand(fence.plan, replace(found, held=False))
+            found = self.lease_state(held_lease.plan)
+            if found is not None and found.number == held_lease.number:
+                self._stand(held_lease.plan, replace(found, held=False))
 
     def revoke(self, plan: str, *, by: str) -> Held | None:
         """End the lease of a plan, whoever holds it; return it as it was."""
@@ -69,19 +69,19 @@ class MemoryLeases:
             return [
                 self._shown(lease)
                 for _, lease in sorted(self._leases.items())
-                if lease.standing.held
+                if lease.lease_state.held
             ]
 
-    def standing(self, plan: str) -> LeaseState | None:
+    def lease_state(self, plan: str) -> LeaseState | None:
         """Return how the lease of a plan stands; None where there never was one."""
         lease = self._leases.get(plan)
-        return None if lease is None else lease.standing
+        return None if lease is None else lease.lease_state
 
-    def _stand(self, plan: str, standing: LeaseState) -> None:
-        self._leases[plan] = self._leases[plan]._replace(standing=standing)
+    def _stand(self, plan: str, lease_state: LeaseState) -> None:
+        self._leases[plan] = self._leases[plan]._replace(lease_state=lease_state)
 
     def _shown(self, lease: _Lease) -> Held:
         left = max(0.0, lease.expires - time.monotonic())
         process = lease.claim.process
         gone = process is not None and self._is_gone(process)
-        return Held(lease.claim, lease.standing.number, left, expired=gone or not left)
+        return Held(lease.claim, lease.lease_state.number, left, expired=gone or not left)

@@ -331,7 +331,7 @@ def archive_plan(context: Context, name: str, date: str | None = None) -> Archiv
     journal = context.existing_journal()
     state = plan_state(journal, source.slug) if journal is not None else None
     # A run that has begun is under way, whatever somebody made of the text since.
-    if (state.standing if state else plan.status) is PlanStatus.IN_PROGRESS:
+    if (state.decided_status if state else plan.status) is PlanStatus.IN_PROGRESS:
         raise Refused(
             f"`{source.slug}` is in progress",
             hint=f"let it end, or cancel its run;"
