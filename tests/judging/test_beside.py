@@ -12,7 +12,7 @@ from pathlib import Path
 import pytest
 from msgspec.structs import replace
 
-from planbound.agents.control import Control, ControlledCell
+from planbound.agents.control import ControlledCell, StopSignal
 from planbound.cells.cell import Captured, Cell, CommandEnding, Outcome, Overseer, Request, Stage
 from planbound.cells.isolation import Isolation
 from planbound.cells.stages import Stages
@@ -542,7 +542,7 @@ def test_what_runs_beside_a_contract_is_told_in_the_line_of_the_contract() -> No
 
 @pytest.mark.parametrize("who", ["the run", "the contract"])
 def test_a_companion_of_a_run_ends_with_the_run_and_with_its_contract(who: str) -> None:
-    control, over = Control(), threading.Event()
+    control, over = StopSignal(), threading.Event()
     cell = beside.StoppableCell(ControlledCell(ScriptedCell(), control), over)
     request = Request(("/bin/true",), "/w", {})
     assert cell.run(request).ending is CommandEnding.EXITED

@@ -30,7 +30,7 @@ _MOST_PRINTED = 256 << 20
 _MOST_LINES = 2_000_000
 
 
-class Control:
+class StopSignal:
     """Says to all threads of a run whether they have to stop, and why."""
 
     def __init__(self) -> None:
@@ -51,7 +51,7 @@ class AgentWatch:
 
     def __init__(
         self,
-        control: Control,
+        control: StopSignal,
         hear: Callable[[Stream, bytes], Usage | None] | None,
         over: Callable[[Usage], str | None],
     ) -> None:
@@ -104,7 +104,7 @@ class AgentWatch:
 class _Stoppable:
     """Lets a contract end when everything has to."""
 
-    def __init__(self, control: Control) -> None:
+    def __init__(self, control: StopSignal) -> None:
         self.control = control
 
     def saw(self, stream: Stream, data: bytes) -> None:
@@ -134,7 +134,7 @@ class _Both:
 class ControlledCell:
     """A cell whose commands end when the run has to, and show a copy at the original's place."""
 
-    def __init__(self, cell: Cell, control: Control, shown_at: str | None = None) -> None:
+    def __init__(self, cell: Cell, control: StopSignal, shown_at: str | None = None) -> None:
         self.cell = cell
         self.overseer = _Stoppable(control)
         self.shown_at = shown_at

@@ -12,7 +12,13 @@ from functools import partial
 from typing import TYPE_CHECKING, NamedTuple
 
 from planbound.agents.agent import Agent, Assignment, Dispatch, Usage, Worked
-from planbound.agents.control import AgentWatch, Control, ControlledCell, Protected, agent_request
+from planbound.agents.control import (
+    AgentWatch,
+    ControlledCell,
+    Protected,
+    StopSignal,
+    agent_request,
+)
 from planbound.cells.cell import Cell, CommandEnding, HostView, Outcome
 from planbound.cells.egress import Traffic
 from planbound.errors import CellProblem, Refused
@@ -63,7 +69,7 @@ class Conversation:
         self.redactor = redactor
         """Takes secrets out of what the agent said, before it is told that again."""
         self.note = note
-        self.control = Control()
+        self.control = StopSignal()
         self.traffic: list[Traffic] = []
         """What was sent where, and refused, where the agent has a list of hosts."""
         self._said: list[tuple[str, str]] = []

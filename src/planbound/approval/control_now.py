@@ -11,7 +11,7 @@ from contextlib import suppress
 from functools import cached_property, partial
 from typing import NamedTuple
 
-from planbound.agents.control import Control, ControlledCell
+from planbound.agents.control import ControlledCell, StopSignal
 from planbound.approval.judge_now import JudgeNow, PlanToJudge
 from planbound.cells.cell import CommandEnding, Laid, Stage
 from planbound.cells.isolation import Isolation
@@ -100,7 +100,7 @@ class ControlNow:
         self.asked = asked
         self.now = JudgeNow(asked)
         self.on_stage = asked.context.on_stage
-        self._control = Control()
+        self._control = StopSignal()
         self._judging = undemanding(self.now.judging)._replace(
             on_stage=lambda _stage: None,
             cell=ControlledCell(self.now.judging.cell, self._control),

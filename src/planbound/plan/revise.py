@@ -220,14 +220,14 @@ def move_step(
     moved = _place(plan, label)
     others = [place for place in range(len(plan.steps)) if place != moved]
     if before == "first":
-        slot = 0
+        position = 0
     elif before is not None:
-        slot = _slot(plan, before, moved)
+        position = _position(plan, before, moved)
     elif after is None or after == "last":
-        slot = len(others)
+        position = len(others)
     else:
-        slot = _slot(plan, after, moved, behind=1)
-    return arrange(plan, [*others[:slot], moved, *others[slot:]])
+        position = _position(plan, after, moved, behind=1)
+    return arrange(plan, [*others[:position], moved, *others[position:]])
 
 
 def replace_step(plan: Plan, label: str, text: str) -> str:
@@ -269,7 +269,7 @@ def reorder_steps(plan: Plan, order: Sequence[str]) -> str:
     return arrange(plan, places)
 
 
-def _slot(plan: Plan, label: str, moved: int, *, behind: int = 0) -> int:
+def _position(plan: Plan, label: str, moved: int, *, behind: int = 0) -> int:
     """Return the place among the other steps; next to itself a step stays where it is."""
     place = _place(plan, label)
     if place == moved:

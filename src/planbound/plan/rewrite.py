@@ -69,9 +69,9 @@ class TextAround(NamedTuple):
         A title that is underlined, or a step that ends with HTML, needs one to stay what it is.
         """
         gaps = list(self.gaps)
-        for slot, place in enumerate(order):
-            if place != (order[slot - 1] + 1 if slot else 0):
-                gaps[slot] = _widened(gaps[slot], newline, front=bool(slot), end=True)
+        for position, place in enumerate(order):
+            if place != (order[position - 1] + 1 if position else 0):
+                gaps[position] = _widened(gaps[position], newline, front=bool(position), end=True)
         if order[-1] != count - 1:
             gaps[-1] = _widened(gaps[-1], newline, front=True, end=False)
         return TextAround(tuple(gaps))

@@ -7,7 +7,7 @@ from decimal import Decimal
 from typing import NamedTuple
 
 from planbound.agents.agent import Agent, Assignment, Dispatch, Usage, Worked
-from planbound.agents.control import AgentWatch, Control, Protected, agent_request, protected
+from planbound.agents.control import AgentWatch, Protected, StopSignal, agent_request, protected
 from planbound.cells.cell import CommandEnding, Outcome
 from planbound.cells.egress import Traffic, together
 from planbound.errors import CellProblem
@@ -107,7 +107,7 @@ class WorkOrder(NamedTuple):
     prompt: str
     seconds: float
     masked: tuple[str, ...]
-    control: Control
+    control: StopSignal
     limits: AttemptLimits
     budget_seconds: bool = False
     """Whether the time is limited by what is left of the budget."""

@@ -8,7 +8,7 @@ from contextlib import contextmanager
 from typing import NamedTuple
 
 from planbound.agents.agent import Worked
-from planbound.agents.control import Control, ControlledCell
+from planbound.agents.control import ControlledCell, StopSignal
 from planbound.cells.cell import Outcome
 from planbound.disk.lock import WorktreeLock
 from planbound.errors import FileProblem, Stale
@@ -205,7 +205,7 @@ class RunSession:
         self.context = context
         self.state = state
         self.held_lease = held_lease
-        self.control = Control()
+        self.control = StopSignal()
         self.notes = EventDrafts(context.recorder, context.slug, run)
         self.data = data
         """The plan's file as the harness wrote or read it last."""

@@ -6,7 +6,7 @@ import os
 from collections.abc import Callable, Mapping, Sequence
 from typing import NamedTuple
 
-from planbound.agents.control import Control
+from planbound.agents.control import StopSignal
 from planbound.errors import (
     GitProblem,
     LeaseLost,
@@ -67,7 +67,7 @@ class Integrator:
         self.names = names
         self.given = into
         self.tell = tell
-        self.control = Control()
+        self.control = StopSignal()
         self.repository: Repository = make_repository(context)
 
     def stop(self, reason: str) -> None:

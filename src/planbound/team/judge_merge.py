@@ -10,7 +10,7 @@ from typing import NamedTuple
 
 from msgspec.structs import replace
 
-from planbound.agents.control import Control, ControlledCell
+from planbound.agents.control import ControlledCell, StopSignal
 from planbound.disk.lock import is_gone, this_process
 from planbound.errors import AlreadyExists, FileProblem, GitProblem, Refused
 from planbound.git.place import git_place, make_repository
@@ -108,7 +108,7 @@ def demanded(own: Demand, others: Iterable[Demand]) -> list[OwnedContract]:
 
 
 def judge_merge(
-    judging: JudgingContext, wanted: Sequence[OwnedContract], control: Control
+    judging: JudgingContext, wanted: Sequence[OwnedContract], control: StopSignal
 ) -> JudgedMerge | None:
     """Judge a tree by contracts; the tree itself says what their judges are. None: stopped."""
     rules = replace(judging.configuration.judging, evidence=None)
@@ -160,7 +160,7 @@ _LONGEST_MARK = 4096
 class MergeScratch:
     """Made when it is first asked for, and only ever one for a process."""
 
-    def __init__(self, context: Context, repository: Repository, control: Control) -> None:
+    def __init__(self, context: Context, repository: Repository, control: StopSignal) -> None:
         self._context = context
         self._repository = repository
         self._control = control
@@ -267,7 +267,7 @@ def _is_gone(owner: str) -> bool:
 
 def abandoned_merges(context: Context) -> list[tuple[str, Callable[[], None]]]:
     """Return the scratch worktrees that nobody needs any more, each with what removes it."""
-    scratch = MergeScratch(context, make_repository(context), Control())
+    scratch = MergeScratch(context, make_repository(context), StopSignal())
     return [(path, partial(scratch.remove, path)) for path in scratch.abandoned()]
 
 

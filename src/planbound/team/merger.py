@@ -7,7 +7,7 @@ from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import AbstractContextManager, contextmanager
 from functools import cached_property
 
-from planbound.agents.control import Control
+from planbound.agents.control import StopSignal
 from planbound.approval.record import approved_state
 from planbound.errors import GitProblem, LeaseLost, PlanboundError, Refused
 from planbound.git.place import machine
@@ -74,7 +74,7 @@ class Merger:
         context: Context,
         into: str,
         held_lease: HeldLease,
-        control: Control,
+        control: StopSignal,
         tell: Callable[[MergeResult | Note], None],
     ) -> None:
         """`held_lease` is by which nobody writes who was overtaken."""
