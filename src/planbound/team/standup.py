@@ -17,7 +17,7 @@ from planbound.team.merge import MergeOrder, after_its_base, merge_order
 from planbound.workspace.configuration import Require
 from planbound.workspace.overview import PlanLine, PlanOverview, plan_infos
 from planbound.workspace.progress_file import last_line
-from planbound.workspace.readiness import FINISHED, FileStatus, PlanInfo
+from planbound.workspace.readiness import FINISHED, FileStatus, PlanInfo, why_not_ready
 from planbound.workspace.tree import Workspace
 
 # -- who does what: building, mergeable, idle, waiting for a person ------------------------------
@@ -44,13 +44,6 @@ class Standup(NamedTuple):
     waiting: tuple[StandupLine, ...]
 
 
-_NEXT: dict[PlanStatus | FileStatus, str] = {
-    PlanStatus.DRAFT: "to be verified",
-    PlanStatus.VERIFIED: "to be approved",
-    PlanStatus.APPROVED: "to be run",
-}
-
-
 def standup(plans: Iterable[PlanInfo], now: str, *, has_journal: bool = True) -> Standup:
     """Return the groups; without a journal nothing is known about idleness."""
     groups: dict[str, list[StandupLine]] = {name: [] for name in Standup._fields}
@@ -65,8 +58,6 @@ def _place(plan: PlanInfo, now: str, *, has_journal: bool) -> tuple[str, str]:
     """Return the group that tells most, and why it is that one."""
     if plan.problem is not None:
         return "waiting", f"its file cannot be read: {plan.problem}"
-    if plan.status is FileStatus.EMPTY:
-        return "idle", plan.unwritten or plan.status.value
     if plan.waiting is not None:
         return "waiting", ", ".join(plan.open_questions) or plan.waiting
     ended = None if plan.staged else _ended(plan)
@@ -75,8 +66,10 @@ def _place(plan: PlanInfo, now: str, *, has_journal: bool) -> tuple[str, str]:
     quiet = _quiet(plan, now) if has_journal else None
     if quiet is None and not plan.staged and plan.status is PlanStatus.IN_PROGRESS:
         return "building", plan.last_event or "no event"
-    about = "staged" if plan.staged else _NEXT.get(plan.status, plan.status.value)
-    return "idle", quiet or plan.unwritten or about
+    told = "; ".join(each for each in (why_not_ready(plan), quiet) if each is not None)
+    return "idle", told or (
+        "to be run" if plan.status is PlanStatus.APPROVED else plan.status.value
+    )
 
 
 def _ended(plan: PlanInfo) -> tuple[str, str] | None:
