@@ -116,3 +116,11 @@ def test_what_is_still_to_be_written_is_told_alike(shared: Bench) -> None:
     assert why_not(shared, "two") == "step 1 still says `TODO`"
     shared.write(".harness/PLAN-two.md", "")
     assert why_not(shared, "two", fleet=1) == "the file holds no plan"
+
+
+@pytest.mark.requirement("command.standup", "standup.whole")
+def test_what_is_built_is_told_in_words(tmp_path: Path) -> None:
+    bench = Bench(tmp_path)
+    bench.prepare(Step("Write out"), Step("Write more"))
+    bench.goes("run", code=-9, PLANBOUND_FAILPOINT="after:TASK_COMPLETED:1")
+    assert "  PLAN  [in-progress] a step is done\n" in bench.goes("standup").out

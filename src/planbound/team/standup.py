@@ -65,11 +65,46 @@ def _place(plan: PlanInfo, now: str, *, has_journal: bool) -> tuple[str, str]:
         return ended
     quiet = _quiet(plan, now) if has_journal else None
     if quiet is None and not plan.staged and plan.status is PlanStatus.IN_PROGRESS:
-        return "building", plan.last_event or "no event"
+        return "building", _happened(plan.last_event)
     told = "; ".join(each for each in (why_not_ready(plan), quiet) if each is not None)
     return "idle", told or (
         "to be run" if plan.status is PlanStatus.APPROVED else plan.status.value
     )
+
+
+_IN_WORDS = {
+    EventKind.EXECUTION_STARTED: "the run began",
+    EventKind.EXECUTION_PAUSED: "the run stopped",
+    EventKind.EXECUTION_CANCELLED: "the run is cancelled",
+    EventKind.TASK_STARTED: "a step is worked on",
+    EventKind.ATTEMPT_ENDED: "an attempt at a step is over",
+    EventKind.CONTRACT_STARTED: "a contract is judged",
+    EventKind.CONTRACT_EVALUATED: "a contract was judged",
+    EventKind.TASK_COMPLETED: "a step is done",
+    EventKind.TASK_FAILED: "a step failed",
+    EventKind.TASK_SKIPPED: "a step was skipped",
+    EventKind.TASK_BLOCKED: "a step is said to be blocked",
+    EventKind.TASK_REOPENED: "a step is open again",
+    EventKind.FAILURE_DETECTED: "something failed",
+    EventKind.FAILURE_CLASSIFIED: "something failed",
+    EventKind.RECOVERY_APPLIED: "a step is tried again",
+    EventKind.RECOVERY_ESCALATION: "a question was answered",
+    EventKind.BUDGET_RAISED: "the budget was raised",
+    EventKind.WAIVED: "somebody waived a pass",
+    EventKind.ATTESTED: "somebody attested",
+    EventKind.FINALIZATION_DEFERRED: "the agent waits for something of its own",
+    EventKind.FINALIZATION_REJECTED: "the agent said that it is done, and is not",
+    EventKind.LEASE_RELEASED: "its lease was taken away",
+    EventKind.WORKTREE_SPAWNED: "it got a worktree",
+    EventKind.PLAN_VERIFIED: "it was verified",
+}
+
+
+def _happened(event: str | None) -> str:
+    """Return what happened last to a plan that is worked on."""
+    if event is None:
+        return "no event yet"
+    return _IN_WORDS.get(EventKind(event)) or event.lower().replace("_", " ")
 
 
 def _ended(plan: PlanInfo) -> tuple[str, str] | None:
