@@ -9,7 +9,7 @@ from typing import Any
 import pytest
 
 from tests.needs import need
-from tests.run.bench import Bench, Step
+from tests.run.bench import NOTHING, Bench, Step
 
 
 def told(bench: Bench) -> dict[str, Any]:
@@ -21,6 +21,14 @@ def told(bench: Bench) -> dict[str, Any]:
     assert [each["id"] for each in status["waiting"]] == [each["id"] for each in inbox]
     assert bool(groups["waiting"]) == bool(inbox) == (listed["waiting"] is not None)
     assert listed["status"] == status["status"]
+    shown = bench.goes("list").out
+    if inbox:
+        words = [each["about"] for each in groups["waiting"]]
+        assert f"(waits for a person: {words[0]})" in shown
+    else:
+        assert "waits for a person" not in shown
+    text = bench.goes("status").out
+    assert bench.goes("inbox").out in text or not inbox
     return {"status": listed["status"], "waiting": listed["waiting"], "inbox": inbox}
 
 
@@ -49,6 +57,26 @@ def test_an_approval_that_waits_is_told_by_every_view_until_it_is_decided(tmp_pa
     assert told(bench)["status"] == "approved"
     bench.goes("run")
     assert (told(bench)["waiting"], told(bench)["status"]) == (None, "done")
+
+
+@pytest.mark.requirement("views.agree")
+def test_what_waits_is_told_of_a_plan_that_is_done_and_of_several_questions(
+    tmp_path: Path,
+) -> None:
+    bench = Bench(tmp_path)
+    bench.prepare(
+        Step("make a", work=NOTHING, fields="**on_fail:** escalate"),
+        Step("make b", work=NOTHING, fields="**on_fail:** escalate\n**depends:** none"),
+    )
+    bench.goes("run", code=4)
+    assert told(bench)["waiting"] == "escalation"
+    assert "escalation (step 1), escalation (step 2)" in bench.goes("list").out
+    for question in bench.goes("inbox", "--json").json["waiting"]:
+        bench.goes("answer", question["id"], "skip", "--as", "tester")
+    bench.goes("resume")
+    assert (told(bench)["waiting"], told(bench)["status"]) == (None, "done with skips")
+    bench.goes("decide", "PLAN", "approved, but skip 2", code=4)
+    assert (told(bench)["waiting"], told(bench)["status"]) == ("approval", "done with skips")
 
 
 def why_not(bench: Bench, slug: str = "PLAN", *, fleet: int = 4) -> str:
