@@ -101,7 +101,7 @@ def test_expand_says_which_placeholder_it_does_not_know(program: Program) -> Non
     [
         (["--step", "9-N", "--count", "2"], "its templates: `3-N`, `N+1`"),
         (["--step", "3-N", "--count", "0"], "expected 1 to"),
-        (["--step", "3-N", "--count", "x"], "invalid int value"),
+        (["--step", "3-N", "--count", "x"], "`--count` is `x`, expected a whole number"),
         (["--step", "3-N"], "one of the arguments --batches --count --draft is required"),
         (["--count", "2"], "--step"),
         (["--step", "3-N", "--batches", "nowhere.txt"], "No such file"),

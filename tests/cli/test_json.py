@@ -408,3 +408,13 @@ def test_the_code_of_an_error_tells_what_it_is(
     bench.lay(Step("make two", target="nobody"), name="two")
     done = bench.run(*words, "--json")
     assert (done.json["error"]["code"], done.code) == (code, exit_code), done
+
+
+@pytest.mark.requirement("cli.json")
+def test_who_may_not_approve_a_faulty_plan_is_told_what_names_its_faults(bench: Bench) -> None:
+    bench.lay(Step("make two", target="nobody"), name="two")
+    error = bench.goes("approve", "two", "--json", code=1).json["error"]
+    assert error["hint"] == "mend what `planbound verify two --json` reports"
+    assert bench.goes("verify", "two", "--json", code=1).json
+    said = bench.goes("approve", "two", code=1).err
+    assert "hint: mend what `planbound verify two` reports\n" in said

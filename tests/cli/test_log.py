@@ -83,6 +83,7 @@ def test_the_log_is_searched_by_plan_event_time_and_number(program: Program) -> 
         (["--event", "PLAN_CREATD"], "did you mean `PLAN_CREATED`?"),
         (["--since", "yesterday"], "`yesterday` is not a time"),
         (["--last", "-1"], "expected 0 or more"),
+        (["--last", "x"], "`--last` is `x`, expected a whole number"),
         (["../x"], "not a plan's name"),
     ],
 )

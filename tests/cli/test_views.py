@@ -288,7 +288,7 @@ def test_ready_without_a_journal_believes_the_files_and_says_so(program: Program
     assert NO_JOURNAL in data["degrade_warnings"]
     assert len(data["degrade_warnings"]) == 2  # the other one is about `touches` of `c`
     shown = program.run("ready")
-    assert "a  safe to begin now" in shown.out
+    assert "a  safe to begin, but not approved yet: `planbound approve a`" in shown.out
     assert "c  ready, held back" in shown.out
 
 

@@ -4,13 +4,19 @@ from __future__ import annotations
 
 import json
 import re
+import shutil
 import signal
 import sys
 from dataclasses import replace
 
 import pytest
 
+from planbound.journal.event import EVENTS, EventKind, RunOutcome, fields_of
+from planbound.journal.record import Details, Draft
+from planbound.journal.sqlite import SqliteJournal
 from planbound.session.tools import open_tools
+from planbound.state.plan import plan_state
+from tests.journal import sample
 from tests.run.bench import NOTHING, Bench, Step, until
 from tests.tables import first_always
 
@@ -469,3 +475,66 @@ def test_other_runs_are_told_by_what_they_wait_for_and_by_a_name_that_can_be_cop
     assert "resume asks" not in said
     waits = bench.goes("approve", "cut off", code=3).err
     assert "`planbound resume 'cut off'`" in waits
+
+
+def _also_happened(bench: Bench, kind: EventKind) -> str:
+    """Return a copy of the state home, in which one more thing happened to the plan."""
+    folder = bench.folder / f"state-{kind.value}"
+    shutil.copytree(bench.folder / "state", folder)
+    journal = SqliteJournal(str(folder / "journal.sqlite"))
+    details = {field.name: sample(field) for field in fields_of(EVENTS[kind])}
+    when = "2099-01-01T00:00:00.000000Z"
+    draft = Draft(
+        id=kind.value, timestamp=when, kind=kind, plan="PLAN", details=Details.of(details)
+    )
+    journal.append([draft])
+    journal.close()
+    return str(folder)
+
+
+def _ended(folder: str) -> RunOutcome | None:
+    journal = SqliteJournal(f"{folder}/journal.sqlite")
+    state = plan_state(journal, "PLAN")
+    journal.close()
+    return state.run.ended if state is not None else None
+
+
+@pytest.mark.requirement("command.attach", "views.agree")
+def test_what_happens_to_a_plan_after_its_run_does_not_change_how_the_run_ended(
+    bench: Bench,
+) -> None:
+    bench.prepare(Step("make a"))
+    bench.goes("run")
+    before, events = bench.goes("attach"), bench.goes("attach", "--json").out
+    otherwise = set()
+    for kind in EventKind:
+        folder = _also_happened(bench, kind)
+        if _ended(folder) is not RunOutcome.DONE:
+            otherwise.add(kind)
+            continue
+        assert bench.goes("attach", PLANBOUND_STATE=folder) == before, kind
+    assert bench.goes("attach", "--json", PLANBOUND_STATE=folder).out == events
+    # A new run, another end, and what makes another plan of it, which has no run.
+    assert otherwise == {
+        EventKind.EXECUTION_STARTED,
+        EventKind.EXECUTION_COMPLETE,
+        EventKind.PLAN_CREATED,
+        EventKind.PLAN_AMENDED,
+        EventKind.GATE_APPROVED,
+    }
+
+
+@pytest.mark.requirement("command.attach", "views.agree")
+def test_who_follows_a_run_is_told_what_status_says(bench: Bench) -> None:
+    bench.prepare(Step("make a"), Step("make b", work=NOTHING, fields="**on_fail:** escalate"))
+    bench.goes("run", code=4)
+    assert "nobody drives it" not in bench.goes("attach", code=4).err
+    bench.goes("verify")
+    bench.answer("retry")
+    assert "nobody drives it now" in bench.goes("status").out
+    assert "planbound resume PLAN" in bench.goes("attach", code=1).err
+    bench.goes("cancel", "--as", "tester")
+    assert bench.goes("attach", code=1).err == ""
+    bench.goes("decide", "PLAN", "approved, but skip 2", code=4)
+    assert bench.status()["status"] == "cancelled"
+    assert bench.goes("attach", code=1).err == ""

@@ -60,6 +60,20 @@ def test_failures_questions_answers_and_skips_of_a_run_are_read(bench: Bench) ->
     assert text.count("approved by") == 1
 
 
+@pytest.mark.requirement("progress.run")
+def test_the_first_look_at_the_gate_makes_no_file_and_later_ones_are_read(bench: Bench) -> None:
+    bench.lay(Step("Make a"))
+    bench.goes("approve", code=4)
+    path = bench.workspace / ".harness/progress.md"
+    assert not path.exists()
+    bench.goes("reject", "--as", "ann", "--reason", "too vague")
+    bench.goes("approve", code=4)
+    assert lines_of(path) == [
+        "rejected by ann: too vague",
+        f"approval asked for: digest {bench.digest()[:12]}",
+    ]
+
+
 @pytest.mark.requirement("progress.loop")
 def test_what_happens_in_the_loop_is_read(tmp_path: Path) -> None:
     bench = Scratch(tmp_path)

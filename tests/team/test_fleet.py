@@ -284,8 +284,11 @@ def test_what_nobody_approved_is_held_back_and_the_others_run(harbour: Harbour) 
     harbour.approve("good", "next")
     done = harbour.bench.goes("fleet", code=4)
     assert "good: done" in done.out
-    assert "draft: held back: waits for approval: `planbound approve draft`" in done.out
-    assert "next: held back: waits for `draft`, which waits for approval" in done.out
+    assert "draft: held back: not approved yet: `planbound approve draft`" in done.out
+    assert (
+        "next: held back: waits for `draft`: not approved yet: `planbound approve draft`"
+        in done.out
+    )
     assert [path.name for path in harbour.worktrees.iterdir()] == ["good"]
 
 
@@ -294,7 +297,7 @@ def test_a_plan_that_only_its_file_calls_approved_is_not_run(harbour: Harbour) -
     file = harbour.bench.workspace / ".harness" / "PLAN-sly.md"
     file.write_text(file.read_text().replace("status: draft", "status: approved"))
     done = harbour.bench.goes("fleet", code=4)
-    assert "sly: held back: waits for approval: `planbound approve sly`" in done.out
+    assert "sly: held back: not approved yet: `planbound approve sly`" in done.out
     assert not harbour.worktrees.exists()
 
 
@@ -354,7 +357,7 @@ def test_a_run_that_is_refused_says_why(harbour: Harbour) -> None:
     file = harbour.bench.workspace / ".harness" / "PLAN-one.md"
     file.write_text(file.read_text().replace("# Do the work", "# Do other work"))
     done = harbour.bench.goes("fleet", code=4)
-    assert "`one` is held back: waits for approval" in done.err
+    assert "`one` is held back: not approved yet" in done.err
     assert "status: draft" in file.read_text()
     file.write_text(file.read_text().replace("# Do other work", "# Do the work"))
     settings = harbour.bench.workspace / "planbound.toml"

@@ -2,10 +2,13 @@
 
 from __future__ import annotations
 
+import re
+
 import pytest
 
+from planbound.journal.event import EventKind
 from planbound.plan.model import PlanStatus
-from planbound.team.standup import Standup, standup
+from planbound.team.standup import Standup, StandupLine, standup
 from planbound.workspace.readiness import FileStatus, PlanInfo
 from tests.tables import one_fact
 
@@ -86,6 +89,17 @@ def test_every_question_of_a_plan_is_named() -> None:
     both = asked._replace(open_questions=("escalation (step 1)", "escalation (step 2)"))
     (found,) = standup([both], NOW).waiting
     assert found.about == "escalation (step 1), escalation (step 2)"
+
+
+@pytest.mark.requirement("standup.whole")
+def test_what_happened_last_to_a_plan_in_progress_is_told_in_words() -> None:
+    for kind in EventKind:
+        known = plan("in-progress")._replace(last_event=kind.value)
+        (standing,) = standup([known], NOW).building
+        assert re.fullmatch(r"[a-z][a-z ,]+", standing.about), kind
+    assert standup([plan("in-progress")._replace(last_event="TASK_COMPLETED")], NOW).building == (
+        StandupLine("a", PlanStatus.IN_PROGRESS, "a step is done"),
+    )
 
 
 def test_idle_says_since_when() -> None:

@@ -18,7 +18,9 @@ from planbound.workspace.readiness import (
     blockers,
     knots,
     readiness,
+    why_not_ready,
 )
+from tests.tables import one_fact
 
 
 def plan(slug: str, *touches: str, **known: object) -> PlanInfo:
@@ -54,6 +56,50 @@ def test_candidates_are_staged_plans_and_active_ones_that_have_not_started() -> 
     )
     assert found.ready == found.safe_together == ("new", "queued")
     assert found.held_back == ()
+
+
+@one_fact(
+    ("known", "why"),
+    [
+        (plan("a", status=PlanStatus.APPROVED), None),
+        (plan("a", status=PlanStatus.APPROVED, unwritten="step 1 still says `TODO`"), None),
+        (running("a"), None),
+        (plan("a b"), "not approved yet: `planbound approve 'a b'`"),
+        (plan("a", waiting="approval"), "waits for approval: `planbound approve a`"),
+        (
+            plan("a", waiting="clarification"),
+            "waits for the answer to a question about it: `planbound inbox`",
+        ),
+        (plan("a", rejected="rejected by ann: no"), "rejected by ann: no"),
+        (
+            plan("a", rejected="rejected by ann: no", waiting="approval"),
+            "waits for approval: `planbound approve a`",
+        ),
+        (plan("a", rejected="rejected", unwritten="a template"), "a template"),
+        (
+            plan("a", status=PlanStatus.CANCELLED, started=True),
+            "its run was cancelled: `planbound approve a`",
+        ),
+        (plan("a", staged=True), "staged: `planbound activate a`"),
+        (plan("a", staged=True, unwritten="a template"), "a template"),
+        (done("a", staged=True), "it is done already; a staged copy of it is left over"),
+        (plan("a", problem="no"), "its file cannot be read: no"),
+        (
+            plan("a", status=FileStatus.CLAIMED, started=True),
+            "its file says that it is done, and the journal knows nothing of it",
+        ),
+    ],
+)
+def test_what_a_plan_itself_lacks_is_one_reason(known: PlanInfo, why: str | None) -> None:
+    assert why_not_ready(known) == why
+
+
+def test_what_is_safe_and_not_decided_is_told_with_its_reason() -> None:
+    plans = [plan("a"), plan("b", status=PlanStatus.APPROVED), plan("c", rejected="rejected")]
+    found = readiness(plans)
+    assert found.safe_together == ("a", "b")
+    assert found.undecided == (HeldBack("a", "not approved yet: `planbound approve a`"),)
+    assert found.held_back == (HeldBack("c", "rejected"),)
 
 
 def test_a_dependency_counts_when_it_is_done_archived_or_not() -> None:

@@ -272,10 +272,8 @@ class Approved(NamedTuple):
 class FaultyText(Refused):
     """A text of the plan that has errors, so it cannot take the place of the one that is there."""
 
-    def __init__(
-        self, message: str, found: Verified, errors: Sequence[Diagnostic], hint: str | None = None
-    ) -> None:
-        super().__init__(message, hint=hint)
+    def __init__(self, message: str, found: Verified, errors: Sequence[Diagnostic]) -> None:
+        super().__init__(message)
         self.found = found
         self.errors = errors
 
@@ -495,7 +493,7 @@ def amend(
     found = verify(wanted, path=file.shown, surroundings=context.surroundings())
     if found.errors:
         message = "the plan has errors, so it cannot be amended"
-        raise FaultyText(message, found, found.diagnostics, hint="mend them")
+        raise FaultyText(message, found, found.diagnostics)
     plans = (parse(before, path="approved"), found.plan)
     if digest(plans[0]) == digest(plans[1]):
         raise NothingToDo(f"`{file.slug}` is as it was approved")

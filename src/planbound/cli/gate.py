@@ -37,7 +37,7 @@ from planbound.approval.sheet import (
 from planbound.cells.cell import refuse_in_cell
 from planbound.cli import gate_sheet
 from planbound.cli import verify as text
-from planbound.cli.named_plans import note_verified, read_bound_plan
+from planbound.cli.named_plans import mend, note_verified, read_bound_plan
 from planbound.cli.parser import configure_fresh
 from planbound.cli.person import (
     configure_person,
@@ -202,7 +202,8 @@ class Gate:
                 hint="write it out with `planbound expand`",
             )
         if faults.errors:
-            return FaultyPlan("the plan has errors, so it cannot be approved", hint="mend them")
+            hint = mend(self.slug, json=self.given.json)
+            return FaultyPlan("the plan has errors, so it cannot be approved", hint=hint)
         return None
 
     def refuse_faulty(self) -> None:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import argparse
+import shlex
 import sys
 from typing import TYPE_CHECKING
 
@@ -36,6 +37,11 @@ def references(arguments: argparse.Namespace, context: Context) -> list[str | No
     if not plans:
         raise UsageError("there is no plan here", hint=first_plan(context.tree))
     return [plan.path for plan in plans]
+
+
+def mend(name: str, *, json: bool) -> str:
+    """Return what names everything that keeps a plan from being taken as it is."""
+    return f"mend what `planbound verify {shlex.quote(name)}{' --json' if json else ''}` reports"
 
 
 def read_bound_plan(reference: str | None, context: Context) -> tuple[Context, PlanFile, bytes]:

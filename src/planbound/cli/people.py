@@ -10,7 +10,7 @@ from planbound.approval.approve import FaultyText, amend
 from planbound.approval.modify import Amendment
 from planbound.cells.cell import refuse_in_cell
 from planbound.cli import verify as text
-from planbound.cli.named_plans import read_own_plan, read_plan
+from planbound.cli.named_plans import mend, read_own_plan, read_plan
 from planbound.cli.person import configure_person, the_person
 from planbound.cli.shape import JsonObject, Shapes
 from planbound.cli.status import note_next
@@ -227,7 +227,8 @@ def run_amend(arguments: argparse.Namespace, terminal: Terminal) -> ExitCode:
         for item in fault.errors:
             for line in text.render_text(fault.found.plan.source, item, terminal):
                 tell(line)
-        raise FaultyPlan(fault.message, hint=fault.hint) from fault
+        hint = mend(arguments.wanted or file.slug, json=arguments.json)
+        raise FaultyPlan(fault.message, hint=hint) from fault
     _say(arguments, terminal, file.slug, amendment)
     return ExitCode.DONE
 

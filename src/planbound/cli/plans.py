@@ -218,6 +218,9 @@ def _text(line: PlanLine, width: int, terminal: Terminal) -> str:
         text += f"  ({_SHELVES[line.shelf]})"
     if line.bound:
         text += terminal.style("  (bound here)", "cyan")
+    if line.state is not None and line.state.waiting is not None:
+        asked = ", ".join(line.state.questions.words) or line.state.waiting
+        text += terminal.style(f"  (waits for a person: {visible(asked)})", "yellow")
     if line.state and line.state.last_event and line.state.last:
         when = line.state.last[:16].replace("T", " ")
         text += terminal.style(f"  {line.state.last_event.value} {when}", "dim")

@@ -128,8 +128,10 @@ def run_ready(arguments: argparse.Namespace, terminal: Terminal) -> ExitCode:
     for warning in found.warnings:
         terminal.note(f"warning: {visible(warning)}")
     safe = frozenset(found.safe_together)
+    undecided = dict(found.undecided)
     for slug in found.safe_together:
-        terminal.out(f"{terminal.style(visible(slug), 'bold')}  safe to begin now")
+        when = f", but {visible(undecided[slug])}" if slug in undecided else " now"
+        terminal.out(f"{terminal.style(visible(slug), 'bold')}  safe to begin{when}")
     ready_slugs = frozenset(found.ready)
     for held in found.held_back:
         state = "ready, held back" if held.slug in ready_slugs else "held back"

@@ -8,7 +8,7 @@ import json
 import shlex
 import sys
 import threading
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 
 from msgspec import UNSET, UnsetType, to_builtins
 
@@ -22,13 +22,7 @@ from planbound.cli.run import signals
 from planbound.cli.shape import JsonObject, Shapes
 from planbound.cli.terminal import Terminal
 from planbound.errors import ExitCode, NothingToDo, UsageError
-from planbound.journal.event import (
-    EventKind,
-    ExecutionComplete,
-    ExecutionPaused,
-    RunOutcome,
-    run_of,
-)
+from planbound.journal.event import EventKind, RunOutcome, run_of
 from planbound.journal.record import Journal, Query, Record, encode
 from planbound.plan.model import Plan
 from planbound.run.people import run_state
@@ -42,6 +36,7 @@ from planbound.run.workers import (
     submit_plan,
 )
 from planbound.source import visible
+from planbound.state.run import RunState
 from planbound.workspace.context import Context
 from planbound.workspace.overview import look
 
@@ -204,6 +199,9 @@ def _worker_exit_code(taken: list[TakenPlan]) -> ExitCode:
 # -- `planbound attach` --------------------------------------------------------------------------
 
 
+_BEGIN_AND_END = (EventKind.EXECUTION_STARTED, EventKind.EXECUTION_COMPLETE)
+
+
 def configure_attach(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("plan", nargs="?", metavar="PLAN", help="a name or a file")
     parser.add_argument("--json", action="store_true", help="one event per line")
@@ -219,32 +217,49 @@ def run_attach(arguments: argparse.Namespace, terminal: Terminal) -> ExitCode:
         raise NothingToDo(f"no run of `{file.slug}` has begun")
     report = ProgressReport(terminal)
     report.know(state.layout.plan)
-    started = _start(journal, file.slug, state.run)
-    after = started
+    for record in _so_far(journal, file.slug, state):
+        _show(record, report, arguments, terminal)
     while True:
-        ended = None
-        for record in journal.read(Query(plan=file.slug, after=after)):
-            after = record.seq
+        # Asked before the journal is read: whoever lets go of a run has written all of it.
+        holder, head = context.holder_of(file.slug), journal.head().seq
+        for record in _since(journal, file.slug, state):
             _show(record, report, arguments, terminal)
-            ended = _end(record) if record.kind is not EventKind.TASK_STARTED else None
         sys.stdout.flush()
-        if ended is not None and (
-            ended is not ExitCode.WAITING or not context.holder_of(file.slug)
-        ):
-            return ended
-        if ended is None and not context.holder_of(file.slug):
-            terminal.note(f"nobody drives it now: `planbound resume {shlex.quote(file.slug)}`")
-            return ExitCode.FAILED
-        journal.wait(after, 1.0)
+        if state.ended is not None:
+            return ExitCode.DONE if state.ended.is_complete else ExitCode.FAILED
+        if holder is None:
+            return _left(file.slug, state, terminal)
+        journal.wait(head, 1.0)
 
 
-def _start(journal: Journal, slug: str, run: str) -> int:
-    """Return where the run begins in the journal."""
-    query = Query(plan=slug, events=(EventKind.EXECUTION_STARTED,))
-    for record in journal.read(query):
-        if run_of(record.event) == run:
-            return record.seq - 1
-    return 0
+def _so_far(journal: Journal, slug: str, state: RunState) -> Iterator[Record]:
+    """Yield what the run has written, up to its end: what comes later is not about it."""
+    marks = list(journal.read(Query(plan=slug, events=_BEGIN_AND_END)))
+    first = next(each.seq for each in marks if run_of(each.event) == state.run)
+    last = state.seq if state.ended is None else marks[-1].seq
+    for record in journal.read(Query(plan=slug, after=first - 1)):
+        if record.seq > last:
+            return
+        yield record
+
+
+def _since(journal: Journal, slug: str, state: RunState) -> Iterator[Record]:
+    """Yield what happens next, up to the end of the run."""
+    for record in journal.read(Query(plan=slug, after=state.seq)):
+        if state.ended is not None:
+            return
+        state.apply(record)
+        yield record
+
+
+def _left(slug: str, state: RunState, terminal: Terminal) -> ExitCode:
+    """Return what became of a run that nobody drives and that has not ended."""
+    if state.paused == "waiting" and state.questions:
+        return ExitCode.WAITING
+    if state.paused is not None and state.paused != "waiting":
+        return ExitCode.INTERRUPTED
+    terminal.note(f"nobody drives it now: `planbound resume {shlex.quote(slug)}`")
+    return ExitCode.FAILED
 
 
 def _show(
@@ -255,16 +270,6 @@ def _show(
         return
     for line in report.lines(record):
         terminal.out(line)
-
-
-def _end(record: Record) -> ExitCode | None:
-    match record.event:
-        case ExecutionComplete(status=status):
-            return ExitCode.DONE if status and status.is_complete else ExitCode.FAILED
-        case ExecutionPaused(reason=reason):
-            return ExitCode.WAITING if reason == "waiting" else ExitCode.INTERRUPTED
-        case _:
-            return None
 
 
 # -- `planbound cancel` --------------------------------------------------------------------------

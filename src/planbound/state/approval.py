@@ -117,6 +117,21 @@ class CurrentPlan(NamedTuple):
     """None: not looked at."""
 
 
+class Rejection(NamedTuple):
+    """Somebody's no to exactly one plan."""
+
+    digest: str | None
+    """None in records that do not say it: whatever the plan is."""
+    by: str | None
+    reason: str
+
+    @property
+    def words(self) -> str:
+        """Who said no, and why, as every view tells it."""
+        by, why = f" by {self.by}" if self.by else "", " ".join(self.reason.split())
+        return f"rejected{by}: {why}" if why else f"rejected{by}, without a reason"
+
+
 def approval_of(event: GateApproved) -> Approval | None:
     """Return the approval that an event tells; None where it is not whole."""
     nonce, digest, judges = event.nonce, event.digest, event.judges
@@ -263,6 +278,8 @@ class ApprovalState(Struct):
     """The last approval, unless something has overruled it or its record is not whole."""
     approved: str | None = None
     """The digest that a person approved last, and did not take back."""
+    rejected: Rejection | None = None
+    """What a person said no to last, unless something was decided since."""
     used: dict[str, str] = field(default_factory=dict)
     """By the nonce of each approval the run that has it."""
     driven: bool = False
@@ -284,6 +301,11 @@ class ApprovalState(Struct):
         if self.decided_status is not PlanStatus.DRAFT and self.decided in {None, digest}:
             return self.decided_status
         return PlanStatus.VERIFIED if digest in self.verified else PlanStatus.DRAFT
+
+    def rejection(self, digest: str | None) -> Rejection | None:
+        """Return the no that stands about the plan whose file means `digest` now."""
+        found = self.rejected
+        return found if found is not None and found.digest in {None, digest} else None
 
     def apply(self, record: Record, event: Event) -> None:
         """Add one event of `KINDS`."""
@@ -317,12 +339,15 @@ class ApprovalState(Struct):
                 self.verified.add(self.digest)
             case PlanRewritten():
                 self._rewritten(event)
-            case PlanAmended() | GateRejected():
+            case PlanAmended():
                 self._take_back(event.digest)
+            case GateRejected():
+                self._take_back(event.digest)
+                self.rejected = Rejection(event.digest, event.by, event.reason)
             case GateApproved():
                 self._decide(PlanStatus.APPROVED, event.digest)
                 self.given = approval_of(event)
-                self.approved, self.driven = self.decided, False
+                self.approved, self.rejected, self.driven = self.decided, None, False
                 self.verified = {self.decided}
             case ExecutionStarted():
                 self._decide(PlanStatus.IN_PROGRESS, event.digest or self.decided)
@@ -354,7 +379,7 @@ class ApprovalState(Struct):
     def _take_back(self, digest: str | None) -> None:
         """Make a draft of it, whatever the text says."""
         self._decide(PlanStatus.DRAFT, None)
-        self.given, self.approved, self.driven = None, None, False
+        self.given, self.approved, self.rejected, self.driven = None, None, None, False
         self.verified.discard(digest)
         self.verified.discard(self.digest)
 

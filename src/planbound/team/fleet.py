@@ -19,12 +19,11 @@ from planbound.team.fleet_decision import (
     FleetState,
     asked_for,
     decide,
-    needs_approval,
 )
 from planbound.team.fleet_plans import FleetPlans, PlansNow
 from planbound.workspace.context import Context
 from planbound.workspace.locate import locate
-from planbound.workspace.readiness import FINISHED, PlanInfo
+from planbound.workspace.readiness import FINISHED, PlanInfo, needs_approval
 from planbound.workspace.root import plans_root
 
 _MOST_TRIES = 3

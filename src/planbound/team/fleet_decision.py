@@ -18,12 +18,13 @@ from planbound.workspace.readiness import (
     PlanInfo,
     Readiness,
     ScopeKind,
+    needs_approval,
     readiness,
+    why_not_ready,
 )
 
 _BEGUN = frozenset({PlanStatus.IN_PROGRESS, PlanStatus.FAILED})
 """Has a run that can go on."""
-_UNDECIDED = frozenset({PlanStatus.DRAFT, PlanStatus.VERIFIED, PlanStatus.CANCELLED})
 
 
 class FleetOutcome(enum.Enum):
@@ -75,11 +76,6 @@ def asked_for(plans: Mapping[str, PlanInfo]) -> tuple[str, ...]:
     )
 
 
-def needs_approval(plan: PlanInfo) -> bool:
-    """Say whether a person has to decide about a plan before it can run."""
-    return plan.status in _UNDECIDED and not plan.archived
-
-
 def decide(scene: FleetScene) -> FleetDecision:
     """Return which plans to start now, why others are not, and whether it is over."""
     reasons: dict[str, str] = {}
@@ -100,17 +96,13 @@ def decide(scene: FleetScene) -> FleetDecision:
 
 def _unable(scene: FleetScene, plan: PlanInfo) -> str | None:
     """Return why a plan cannot be run by a fleet, whatever the others do."""
-    slug = plan.slug
-    if plan.problem is not None:
-        return f"its file cannot be read: {plan.problem}"
-    if plan.archived or plan.staged:
-        return f"it is not worked on: `planbound activate {shlex.quote(slug)}`"
-    if plan.status in _UNDECIDED:
-        return f"waits for approval: `planbound approve {shlex.quote(slug)}`"
+    reason = "it is archived" if plan.archived else why_not_ready(plan)
+    if reason is not None:
+        return reason
     if plan.status in _BEGUN:
-        state = scene.team.get(slug)
+        state = scene.team.get(plan.slug)
         if state is None or state.binding is None:
-            resume = f"`planbound resume {shlex.quote(slug)}`"
+            resume = f"`planbound resume {shlex.quote(plan.slug)}`"
             return f"it was begun without a worktree: go on there with {resume}"
         return None
     return None if plan.status is PlanStatus.APPROVED else f"it is {plan.status.value}"
@@ -171,7 +163,7 @@ def _waits(scene: FleetScene, slug: str) -> str | None:
         elif name not in scene.asked:
             found.append(f"waits for `{name}` ({other.status.value}), which is not asked for")
         elif needs_approval(other):
-            found.append(f"waits for `{name}`, which waits for approval")
+            found.append(f"waits for `{name}`: {why_not_ready(other) or other.status.value}")
     return "; ".join(found) or None
 
 

@@ -18,7 +18,7 @@ from planbound.team.merge import MergeOrder, after_its_base, merge_order
 from planbound.workspace.configuration import Require
 from planbound.workspace.overview import PlanLine, PlanOverview, plan_infos
 from planbound.workspace.progress_file import last_line
-from planbound.workspace.readiness import FINISHED, FileStatus, PlanInfo
+from planbound.workspace.readiness import FINISHED, FileStatus, PlanInfo, why_not_ready
 from planbound.workspace.tree import Workspace
 
 # -- who does what: building, mergeable, idle, waiting for a person ------------------------------
@@ -45,13 +45,6 @@ class Standup(NamedTuple):
     waiting: tuple[StandupLine, ...]
 
 
-_NEXT: dict[PlanStatus | FileStatus, str] = {
-    PlanStatus.DRAFT: "to be verified",
-    PlanStatus.VERIFIED: "to be approved",
-    PlanStatus.APPROVED: "to be run",
-}
-
-
 def standup(plans: Iterable[PlanInfo], now: str, *, has_journal: bool = True) -> Standup:
     """Return the groups; without a journal nothing is known about idleness."""
     groups: dict[str, list[StandupLine]] = {name: [] for name in Standup._fields}
@@ -66,8 +59,6 @@ def _place(plan: PlanInfo, now: str, *, has_journal: bool) -> tuple[str, str]:
     """Return the group that tells most, and why it is that one."""
     if plan.problem is not None:
         return "waiting", f"its file cannot be read: {plan.problem}"
-    if plan.status is FileStatus.EMPTY:
-        return "idle", plan.unwritten or plan.status.value
     if plan.waiting is not None:
         return "waiting", ", ".join(plan.open_questions) or plan.waiting
     ended = None if plan.staged else _ended(plan)
@@ -75,9 +66,46 @@ def _place(plan: PlanInfo, now: str, *, has_journal: bool) -> tuple[str, str]:
         return ended
     quiet = _quiet(plan, now) if has_journal else None
     if quiet is None and not plan.staged and plan.status is PlanStatus.IN_PROGRESS:
-        return "building", plan.last_event or "no event"
-    about = "staged" if plan.staged else _NEXT.get(plan.status, plan.status.value)
-    return "idle", quiet or plan.unwritten or about
+        return "building", _happened(plan.last_event)
+    told = "; ".join(each for each in (why_not_ready(plan), quiet) if each is not None)
+    return "idle", told or (
+        "to be run" if plan.status is PlanStatus.APPROVED else plan.status.value
+    )
+
+
+_IN_WORDS = {
+    EventKind.EXECUTION_STARTED: "the run began",
+    EventKind.EXECUTION_PAUSED: "the run stopped",
+    EventKind.EXECUTION_CANCELLED: "the run is cancelled",
+    EventKind.TASK_STARTED: "a step is worked on",
+    EventKind.ATTEMPT_ENDED: "an attempt at a step is over",
+    EventKind.CONTRACT_STARTED: "a contract is judged",
+    EventKind.CONTRACT_EVALUATED: "a contract was judged",
+    EventKind.TASK_COMPLETED: "a step is done",
+    EventKind.TASK_FAILED: "a step failed",
+    EventKind.TASK_SKIPPED: "a step was skipped",
+    EventKind.TASK_BLOCKED: "a step is said to be blocked",
+    EventKind.TASK_REOPENED: "a step is open again",
+    EventKind.FAILURE_DETECTED: "something failed",
+    EventKind.FAILURE_CLASSIFIED: "something failed",
+    EventKind.RECOVERY_APPLIED: "a step is tried again",
+    EventKind.RECOVERY_ESCALATION: "a question was answered",
+    EventKind.BUDGET_RAISED: "the budget was raised",
+    EventKind.WAIVED: "somebody waived a pass",
+    EventKind.ATTESTED: "somebody attested",
+    EventKind.FINALIZATION_DEFERRED: "the agent waits for something of its own",
+    EventKind.FINALIZATION_REJECTED: "the agent said that it is done, and is not",
+    EventKind.LEASE_RELEASED: "its lease was taken away",
+    EventKind.WORKTREE_SPAWNED: "it got a worktree",
+    EventKind.PLAN_VERIFIED: "it was verified",
+}
+
+
+def _happened(event: str | None) -> str:
+    """Return what happened last to a plan that is worked on."""
+    if event is None:
+        return "no event yet"
+    return _IN_WORDS.get(EventKind(event)) or event.lower().replace("_", " ")
 
 
 def _ended(plan: PlanInfo) -> tuple[str, str] | None:

@@ -296,8 +296,16 @@ def _info(lines: Sequence[PlanLine], *, has_journal: bool, warnings: list[str]) 
         waiting=state.waiting if state else None,
         open_questions=state.questions.words if state else (),
         unwritten=_unwritten(plan) if plan else None,
+        rejected=_rejected(plan, state),
         problem=first.problem,
     )
+
+
+def _rejected(plan: Plan | None, state: PlanState | None) -> str | None:
+    if plan is None or state is None or state.approval.rejected is None:
+        return None
+    found = state.approval.rejection(digest(plan))
+    return found.words if found is not None else None
 
 
 def _is_blank(plan: Plan) -> bool:

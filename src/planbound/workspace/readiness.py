@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import enum
+import shlex
 from collections import deque
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from functools import cache
@@ -71,6 +72,8 @@ class PlanInfo(NamedTuple):
     """Why nobody could do it yet: it still has to be filled in."""
     open_questions: tuple[str, ...] = ()
     """All that a person is asked, where that is more than one thing."""
+    rejected: str | None = None
+    """Who said no to it as it is, and why, where nobody decided otherwise since."""
 
     @property
     def shown(self) -> PlanStatus | FileStatus:
@@ -118,6 +121,61 @@ class Readiness(NamedTuple):
     """The most of them that can work side by side, and beside what is in progress."""
     held_back: tuple[HeldBack, ...]
     warnings: tuple[str, ...]
+    undecided: tuple[HeldBack, ...] = ()
+    """Those that nobody holds back, and that have to be approved or activated first."""
+
+
+# -- why a plan cannot begin, whatever the others do ---------------------------------------------
+
+
+_UNDECIDED = frozenset({PlanStatus.DRAFT, PlanStatus.VERIFIED, PlanStatus.CANCELLED})
+_ASKED = {
+    "approval": "waits for approval: `planbound approve {0}`",
+    "clarification": "waits for the answer to a question about it: `planbound inbox`",
+}
+
+
+def needs_approval(plan: PlanInfo) -> bool:
+    """Say whether a person has to decide about a plan before it can run."""
+    return plan.status in _UNDECIDED and not plan.archived
+
+
+def why_unfit(plan: PlanInfo) -> str | None:
+    """Return why nobody can begin a plan before its file or somebody's mind is another."""
+    if plan.problem is not None:
+        return f"its file cannot be read: {plan.problem}"
+    if plan.status is FileStatus.CLAIMED:
+        return "its file says that it is done, and the journal knows nothing of it"
+    if plan.staged and (plan.started or plan.status in FINISHED):
+        now = plan.status.value
+        word = f"is {now} already" if plan.status in FINISHED else f"has started already ({now})"
+        return f"it {word}; a staged copy of it is left over"
+    if plan.status not in _UNDECIDED and plan.status is not FileStatus.EMPTY:
+        return None  # who approved it saw what it says
+    # Asked again, it is another decision.
+    return plan.unwritten or (plan.rejected if plan.waiting not in _ASKED else None)
+
+
+def why_not_ready(plan: PlanInfo) -> str | None:
+    """Return why a plan that has not begun cannot be run as it is, in the words of every view.
+
+    It is about this plan alone: whether another one is in its way is not asked.
+    """
+    unfit, slug = why_unfit(plan), shlex.quote(plan.slug)
+    if unfit is not None:
+        return unfit
+    if plan.staged:
+        return f"staged: `planbound activate {slug}`"
+    if not needs_approval(plan):
+        return None
+    if plan.waiting in _ASKED:
+        return _ASKED[plan.waiting].format(slug)
+    if plan.status is PlanStatus.CANCELLED:
+        return f"its run was cancelled: `planbound approve {slug}`"
+    return f"not approved yet: `planbound approve {slug}`"
+
+
+# -- which plans may begin -----------------------------------------------------------------------
 
 
 def why_unproved(holds: int, *, demanded: bool) -> str | None:
@@ -146,11 +204,13 @@ def readiness(plans: Iterable[PlanInfo]) -> Readiness:
             reasons[slug] = reason
     running = [known[slug] for slug in sorted(known) if known[slug].is_in_progress]
     chosen = _Selection(ready, running, reasons, warnings).choose()
+    undecided = ((slug, why_not_ready(known[slug])) for slug in chosen)
     return Readiness(
         ready=tuple(plan.slug for plan in ready),
         safe_together=tuple(chosen),
         held_back=tuple(HeldBack(slug, reasons[slug]) for slug in sorted(reasons)),
         warnings=tuple(warnings),
+        undecided=tuple(HeldBack(slug, why) for slug, why in undecided if why is not None),
     )
 
 
@@ -274,13 +334,10 @@ class _Graph:
 
     def unready(self, plan: PlanInfo) -> str | None:
         """Return why a plan cannot begin by itself; None where it can."""
-        if plan.problem is not None:
-            return f"its file cannot be read: {plan.problem}"
-        if plan.status in FINISHED:
-            return f"it is {plan.status.value} already; a staged copy of it is left over"
-        if plan.started:
-            return f"it has started already ({plan.status.value}); a staged copy of it is left over"
-        found = [] if plan.unwritten is None else [plan.unwritten]
+        unfit = why_unfit(plan)
+        if plan.problem is not None or plan.started or plan.status in FINISHED:
+            return unfit
+        found = [] if unfit is None else [unfit]
         cycle = self.cycles.get(plan.slug, [])
         if cycle:
             found.append(f"it waits for itself: {arrows(cycle)}")
