@@ -22,7 +22,7 @@ from planbound.cli.run import signals
 from planbound.cli.shape import JsonObject, Shapes
 from planbound.cli.terminal import Terminal
 from planbound.errors import ExitCode, NothingToDo, UsageError
-from planbound.journal.event import EventKind, RunOutcome, run_of
+from planbound.journal.event import EventKind, ExecutionPaused, RunOutcome, run_of
 from planbound.journal.record import Journal, Query, Record, encode
 from planbound.plan.model import Plan
 from planbound.run.people import run_state
@@ -254,9 +254,9 @@ def _since(journal: Journal, slug: str, state: RunState) -> Iterator[Record]:
 
 def _left(slug: str, state: RunState, terminal: Terminal) -> ExitCode:
     """Return what became of a run that nobody drives and that has not ended."""
-    if state.paused == "waiting" and state.questions:
+    if state.paused == ExecutionPaused.WAITING and state.questions:
         return ExitCode.WAITING
-    if state.paused is not None and state.paused != "waiting":
+    if state.paused is not None and state.paused != ExecutionPaused.WAITING:
         return ExitCode.INTERRUPTED
     terminal.note(f"nobody drives it now: `planbound resume {shlex.quote(slug)}`")
     return ExitCode.FAILED
