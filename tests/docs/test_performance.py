@@ -1,10 +1,14 @@
-"""The performance page has a row for each goal."""
+"""The performance page has a row for each goal, and one run of the benchmarks fills it."""
 
 from __future__ import annotations
 
+import json
 from collections import defaultdict
 from collections.abc import Mapping
+from pathlib import Path
 
+from benchmarks.__main__ import BENCHMARKS, measure
+from benchmarks.measure import read, record, write
 from benchmarks.row import Row
 from benchmarks.rows import sections
 from benchmarks.table import few, page
@@ -31,13 +35,12 @@ GOALS = {
     "resume after a kill, 4,999 of 5,000 settled": "500 ms",
 }
 FLOORS = ("python -c pass", "waits 1 bare", "waits 2 bare")
-NAMES = ("start", "hook", "manifest", "suite", "life", "step", "run", "fleet", "plan", "judge")
 
 
 def everything(value: float) -> dict[str, Mapping[str, float]]:
     """Numbers of all benchmarks, all the same, but for what others are held against."""
     floors = dict.fromkeys(FLOORS, 1.0) | {"step of 100": value / 2 if value > 1 else value}
-    return {name: defaultdict(lambda: value, floors) for name in NAMES}
+    return {name: defaultdict(lambda: value, floors) for name in BENCHMARKS}
 
 
 def aims(value: float) -> dict[str, Row]:
@@ -72,3 +75,52 @@ def test_what_was_not_measured_has_no_row() -> None:
     assert text.count("\n## ") == 1
     assert "| fold the events of 5,000 steps | 200.0 ms |" in text
     assert "nan" not in text
+
+
+def test_a_whole_run_begins_without_numbers_and_says_when_it_was(tmp_path: Path) -> None:
+    path = tmp_path / "results.json"
+    write({"start": {"old": 1.0}, "gone": {"old": 1.0}}, path)
+
+    def run(name: str) -> int:
+        record(name, {"new": 2.0}, path)
+        return 0
+
+    assert measure([], run, path) == []
+    results = read(path)
+    assert results.keys() == {*BENCHMARKS, "measured"}
+    assert results["start"] == {"new": 2.0}
+    assert f"All rows come from one run on {results['measured']['date']}" in page(results)
+
+
+def test_what_breaks_stops_nothing_and_is_told_at_the_end(tmp_path: Path) -> None:
+    path = tmp_path / "results.json"
+
+    def run(name: str) -> int:
+        if name != "hook":
+            record(name, {"new": 2.0}, path)
+        return int(name in {"start", "hook"})
+
+    assert measure([], run, path) == [
+        "start: a limit is broken",
+        "hook: ended with 1 before it had its numbers",
+    ]
+    assert read(path).keys() == {*BENCHMARKS, "measured"} - {"hook"}
+
+
+def test_a_part_keeps_the_numbers_of_the_others(tmp_path: Path) -> None:
+    path = tmp_path / "results.json"
+    old: dict[str, object] = {"measured": {"date": "2026-11-18", "cores": 2, "minutes": 20.0}}
+    write(old | {"start": {"old": 1.0}, "hook": {"old": 1.0}, "judge": {"old": 1.0}}, path)
+
+    def run(name: str) -> int:
+        if name == "judge":
+            return 2
+        record(name, {"new": 2.0}, path)
+        return 0
+
+    assert measure(["judge", "hook"], run, path) == [
+        "judge: ended with 2 before it had its numbers"
+    ]
+    results = json.loads(path.read_text())
+    assert results == {"start": {"old": 1.0}, "hook": {"new": 2.0}, "judge": {"old": 1.0}}
+    assert "These rows come from several runs." in page(results)
