@@ -21,6 +21,7 @@ _UV = ROOT / ".tools" / "bin" / "uv"
 _SETTINGS = {
     "PREFECT_LOGGING_LEVEL": "CRITICAL",
     "PREFECT_SERVER_ANALYTICS_ENABLED": "false",
+    "PREFECT_SERVER_EPHEMERAL_STARTUP_TIMEOUT_SECONDS": "120",
     "DO_NOT_TRACK": "1",
 }
 """Nobody's console is measured, and nothing is told to anybody."""

@@ -31,7 +31,7 @@ SECONDS = 1.0
 def main() -> int:
     """Measure, print, record; 1 where a limit is broken."""
     parser = argparse.ArgumentParser(description=__doc__)
-    parser.add_argument("--rounds", type=int, default=7)
+    parser.add_argument("--rounds", type=int, default=5)
     rounds = parser.parse_args().rounds
     gc.disable()  # as the program does
     texts = {size: plan_text(size).encode() for size in SIZES}

@@ -10,7 +10,7 @@ import sys
 import tempfile
 from collections.abc import Callable
 from pathlib import Path
-from typing import Self
+from typing import Any, Self
 
 from benchmarks.contest import stamp
 from benchmarks.process import Launch, broken, clean_environment, launch
@@ -68,7 +68,7 @@ def plan_text(steps: int, *, last: str = "coder", apart: bool = False) -> str:
 
 
 class Rig:
-    """A new workspace with a state home of its own and one approved plan, `bench`."""
+    """A new workspace with a state home of its own and an approved plan, `bench`."""
 
     def __init__(
         self,
@@ -92,13 +92,11 @@ class Rig:
             for name, script in commands.items()
         ]
         Path(self.root, "planbound.toml").write_text("".join(tables) + settings, encoding="utf-8")
-        Path(self.root, ".harness", "PLAN-bench.md").write_text(plan, encoding="utf-8")
         if fill is not None:
             fill(self.root)
         if is_repository:
             self._say("git", "init", "--quiet")
-        digest = json.loads(self._say(PROGRAM, "show", "bench", "--json").stdout)["digest"]
-        self._say(PROGRAM, "approve", "bench", "--digest", digest[:12], "--as", "bench")
+        self.approve("bench", plan)
 
     def __enter__(self) -> Self:
         return self
@@ -106,9 +104,20 @@ class Rig:
     def __exit__(self, *_: object) -> None:
         self._folder.cleanup()
 
-    def run(self, verb: str = "run", *options: str) -> Launch:
-        """Run or resume the plan to its end, measured."""
-        return launch([PROGRAM, verb, "bench", *options], self.root, self._environment)
+    def approve(self, name: str, plan: str) -> None:
+        """Write a plan and approve it."""
+        Path(self.root, ".harness", f"PLAN-{name}.md").write_text(plan, encoding="utf-8")
+        digest = json.loads(self._say(PROGRAM, "show", name, "--json").stdout)["digest"]
+        self._say(PROGRAM, "approve", name, "--digest", digest[:12], "--as", "bench")
+
+    def run(self, verb: str = "run", *options: str, plan: str = "bench") -> Launch:
+        """Run or resume a plan to its end, measured."""
+        return launch([PROGRAM, verb, plan, *options], self.root, self._environment)
+
+    def events(self, plan: str) -> list[dict[str, Any]]:
+        """Return what the journal tells of a plan."""
+        lines = self._say(PROGRAM, "log", plan, "--json").stdout.splitlines()
+        return [json.loads(line) for line in lines]
 
     def engine(self, steps: int) -> Launch:
         """Run the plan to its end with a cell that runs nothing, measured."""

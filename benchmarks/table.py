@@ -5,13 +5,15 @@
 
 from __future__ import annotations
 
-import json
 import re
 import sys
+from collections.abc import Mapping
 from pathlib import Path
-from typing import NamedTuple
+from typing import Any
 
-from benchmarks.measure import RESULTS
+from benchmarks.measure import read
+from benchmarks.row import Row
+from benchmarks.rows import sections
 
 ROOT = Path(__file__).parents[1]
 README = ROOT / "README.md"
@@ -25,267 +27,61 @@ _HEAD = """\
 # Performance
 
 This page shows how long Planbound takes, beside the same work without it.
-`make bench` measures everything side by side in one run on two cores, and writes this page and the
-short table of the README. Read the ratios, not the milliseconds: another machine has others.
-A *limit* is the most that the benchmark accepts.
+`make bench` measures everything, side by side, and writes this page and the short table of the
+README. Read the ratios, not the milliseconds: another machine has others. What is measured more
+than once is told by its median.
 
+{measured}
+
+A *goal* is what we aim at. A goal that is missed says why, and stays in the table. The time of a
+whole process is held against `python -c pass` in the same run, because Python itself starts sooner
+on one machine than on another. A *limit* is the most that the benchmark accepts.
 """
 
 
-class Row(NamedTuple):
-    """One line of the table."""
-
-    name: str
-    seconds: float
-    note: str = ""
-    short: str = ""
-    """What it is called in the README, which shows only some."""
-    spare: bool = False
-    """Whether the README shows it only in place of another that is not measured."""
+def page(results: Mapping[str, Any]) -> str:
+    """Return the page of the reference."""
+    text = _HEAD.format(measured=measured(results))
+    for heading, rows in sections(results).items():
+        text += f"\n## {heading}\n\n{table(rows)}"
+    return text
 
 
-def rows() -> list[Row]:
-    """Return everything that was measured."""
-    results = json.loads(RESULTS.read_text(encoding="utf-8"))
-    start, plan = results["start"], results["plan"]
-    tokenizer = plan["markdown-it-py 1000"]
-    floor, version, verify = "python -c pass", "planbound --version", "planbound verify (10 steps)"
-    found = [
-        Row("`python -c pass` (the floor)", start[floor], "", "`python -c pass` (the floor)"),
-        Row(
-            "`planbound --version`", start[version], _times(start, version), "`planbound --version`"
-        ),
-        Row(
-            "`planbound verify`, 10 steps, whole process",
-            start[verify],
-            _times(start, verify),
-            "`planbound verify`, a plan of 10 steps",
-        ),
-        Row("markdown-it-py alone, 1,000 steps", tokenizer),
-    ]
-    found += [
-        Row(f"`{name}`, a plan of 10 steps", start[name], _times(start, name))
-        for name in ("planbound list", "planbound status")
-        if name in start
-    ]
-    for kind in ("parse", "verify"):
-        for size in (10, 100, 1000, 5000):
-            seconds = plan[f"{kind} {size}"]
-            note, short = f"{seconds / size * 1e6:.0f} µs a step", ""
-            if size == 1000:
-                note += f", {seconds / tokenizer:.2f} x markdown-it-py alone"
-                short = "verify a plan of 1,000 steps, in process" if kind == "verify" else ""
-            found.append(Row(f"{kind}, {size:,} steps", seconds, note, short))
-    found += _hook_rows(results["hook"]) if "hook" in results else []
-    found += _manifest_rows(results["manifest"]) + _judge_rows(results["judge"])
-    found += _life_rows(results["life"]) if "life" in results else []
-    found += _suite_rows(results["suite"]) if "suite" in results else []
-    found += _run_rows(results["run"]) if "run" in results else []
-    found += _fleet_rows(results["fleet"]) if "fleet" in results else []
-    return found
+def measured(results: Mapping[str, Any]) -> str:
+    """Say when and where the numbers were measured."""
+    if (when := results.get("measured")) is None:
+        return "These rows come from several runs."
+    cores, minutes = when["cores"], when["minutes"]
+    return (
+        f"All rows come from one run on {when['date']}, on {cores} core{'s' * (cores > 1)}, "
+        f"which took {minutes:.0f} minutes."
+    )
 
 
-def table(found: list[Row]) -> str:
+def table(rows: list[Row]) -> str:
     """Return rows as a table of Markdown."""
-    lines = ["| what | median | |", "| --- | ---: | --- |"]
-    lines += [f"| {row.name} | {row.seconds * 1000:.1f} ms | {row.note} |" for row in found]
+    lines = ["| what | measured | beside others | goal |", "| --- | ---: | --- | --- |"]
+    lines += [f"| {row.name} | {row.shown} | {row.note} | {row.outcome} |" for row in rows]
     return "\n".join(lines) + "\n"
+
+
+def few(results: Mapping[str, Any]) -> list[Row]:
+    """Return the rows of the README, in their order."""
+    short = [row for rows in sections(results).values() for row in rows if row.short]
+    spare = [row for row in short if row.spare]
+    left_out = spare[max(0, _FEW - len(short) + len(spare)) :]
+    return [row._replace(name=row.short) for row in short if row not in left_out]
 
 
 def pages() -> dict[Path, str]:
     """Return both pages as they have to be."""
-    found = rows()
-    few = table([row._replace(name=row.short) for row in _shown(found)])
+    results = read()
+    short = table(few(results))
     readme = README.read_text(encoding="utf-8")
     return {
-        README: _TABLE.sub(lambda match: match[1] + few + match[2], readme),
-        PAGE: _HEAD + table(found),
+        README: _TABLE.sub(lambda match: match[1] + short + match[2], readme),
+        PAGE: page(results),
     }
-
-
-def _shown(found: list[Row]) -> list[Row]:
-    """Return the rows of the README, in their order."""
-    short = [row for row in found if row.short]
-    spare = [row for row in short if row.spare]
-    left_out = spare[max(0, _FEW - len(short) + len(spare)) :]
-    return [row for row in short if row not in left_out]
-
-
-def _hook_rows(found: dict[str, float]) -> list[Row]:
-    floor = found["python -c pass"]
-    return [
-        Row(
-            f"hook: {name}",
-            seconds,
-            _goal(found, name) or f"{(seconds - floor) * 1000:.0f} ms over the floor, limit 80",
-            "`planbound hook session-start`" if name.startswith("session-start") else "",
-        )
-        for name, seconds in found.items()
-        if name not in {"python -c pass", "limit"} and not name.startswith("goal: ")
-    ]
-
-
-def _manifest_rows(found: dict[str, float]) -> list[Row]:
-    rows = [
-        Row(
-            f"freeze a tree of {count:,} files",
-            found[f"manifest {count}"],
-            f"{found[f'manifest {count}'] / found[f'read and hash {count}']:.2f} x a bare loop",
-        )
-        for count in (10_000, 100_000)
-    ]
-    for count in (10_000, 100_000):
-        if (again := found.get(f"manifest again {count}")) is not None:
-            floor = found[f"walk and stat by descriptor {count}"]
-            note = f"{again / floor:.2f} x a bare walk that asks for their times"
-            goal = ", goal 250 ms" if count == 100_000 else ""
-            rows.append(Row(f"the same, unchanged, {count:,} files", again, note + goal))
-    return rows
-
-
-def _judge_rows(found: dict[str, float]) -> list[Row]:
-    bash = found["bash 100"]
-    rows = [Row("`bash -c true`", bash)]
-    for name, shown, limit in (
-        ("cell", "the same in a cell, by a launcher that is warm", 15),
-        ("cold cell", "the same in a cell, by a fresh interpreter", 40),
-    ):
-        if "cold cell 100" in found:  # before that, cells had no launcher
-            seconds = found[f"{name} 100"]
-            note = f"adds {(seconds - bash) * 1000:.0f} ms to `bash -c true`, limit {limit}"
-            rows.append(Row(shown, seconds, note))
-    for count, limit in ((100, 60), (10_000, 500), (100_000, 1500)):
-        if f"judge {count}" not in found:
-            continue
-        added = found[f"judge {count}"] - found[f"bash {count}"]
-        note = f"adds {added * 1000:.0f} ms to `bash -c true`, limit {limit}"
-        short = f"judge the contract `true`, {count:,} files"
-        seconds = found[f"judge {count}"]
-        rows.append(Row(f"the same judged, {count:,} files", seconds, note, short, count == 100))
-    tests = found["pytest"]
-    rows.append(Row("20 tests of pytest by themselves", tests))
-    for name, shown in (
-        ("pytest judged", "the same judged, at `E2`"),
-        ("pytest and a canary", "with a test that must fail, at `E3`"),
-        ("pytest, a canary, other values", "and with other expected values, as without settings"),
-    ):
-        rows.append(Row(shown, found[name], f"{found[name] / tests:.1f} x the tests"))
-    return rows
-
-
-def _life_rows(found: dict[str, float]) -> list[Row]:
-    bare, yes = found["bare"], "`planbound approve`, the yes after a look"
-    runs = f"{found['runs']:.0f} runs of the contract, goal 2"
-    whole = "look, yes and run of a plan with a suite of 2 s"
-    return [
-        Row("a suite of 2 s by itself", bare),
-        Row("`planbound approve`, the look", found["approve, a look"]),
-        Row(yes, found["approve, the yes"], "runs nothing again, goal 300 ms", yes),
-        Row(whole, found["whole"], f"{runs}, {found['whole'] / bare:.1f} x the suite"),
-    ]
-
-
-def _suite_rows(found: dict[str, float]) -> list[Row]:
-    rows = []
-    for suite, shown in (("waits", "waits half of its time"), ("computes", "only computes")):
-        for cores, limit in ((2, 1.15), (1, 1.5)):
-            name = f"{suite} {cores}"
-            if f"{name} bare" not in found:  # on a machine with fewer cores
-                continue
-            bare, on = found[f"{name} bare"], f"{cores} core{'s' * (cores > 1)}"
-            rows.append(Row(f"a suite that {shown}, by itself, {on}", bare))
-            for way, how in (
-                ("E2", "judged at `E2`"),
-                ("all", "judged with all evidence"),
-                ("all in turn", "the same with `jobs = 1`"),
-            ):
-                seconds = found[f"{name} {way}"]
-                goal = f", limit {limit}" if way == "all" else ""
-                is_shown = way == "all" and suite == "waits" and cores == 2
-                short = "a suite of 15 s judged with all evidence, two cores" if is_shown else ""
-                rows.append(Row(how, seconds, f"{seconds / bare:.2f} x the tests{goal}", short))
-    return rows
-
-
-def _run_rows(found: dict[str, float]) -> list[Row]:
-    plain = found["plain loop step"]
-    rows = [Row("a step of two processes, in a plain loop", plain)]
-    for name, key in (
-        ("`planbound run`, durable, in a cell", "planbound, inline"),
-        ("`planbound run` on DBOS, in a cell", "planbound, dbos"),
-        ("GNU make", "GNU make"),
-        ("LangGraph with its SQLite checkpointer", "LangGraph"),
-        ("DBOS on SQLite", "DBOS"),
-        ("Prefect", "Prefect"),
-    ):
-        if f"{key} step" in found:  # what could not be measured has no row
-            step = found[f"{key} step"]
-            note = f"adds {(step - plain) * 1000:.1f} ms to a plain loop"
-            if f"{key} start" in found:
-                note += f"; starts in {found[f'{key} start']:.2f} s"
-                note += f", {found[f'{key} megabytes']:.0f} MB"
-            short = "a step in `planbound run`, durable, in a cell"
-            rows.append(Row(f"the same in {name}", step, note, short if "inline" in key else ""))
-    steps = int(found.get("resume steps", 0))
-    first = "`planbound run` to the first agent"
-    resume = f"resume after a kill, {steps - 1:,} of {steps:,} settled"
-    own = "the engine's own part of a step, plan of"
-    most = f", {found['engine megabytes']:.0f} MB" if "engine megabytes" in found else ""
-    floor = (
-        f", {found['resume'] / found['resume floor']:.0f} x `python -c pass`"
-        if ("resume floor" in found)
-        else ""
-    )
-    for row, key, note, short in (
-        (f"{own} 100", "step of 100", "goal 2 ms", ""),
-        (f"{own} 1,000", "step of 1000", "goal 2 ms", ""),
-        (f"{own} 5,000", "step of 5000", f"goal 2 ms{most}", ""),
-        ("the same in a repository, which is kept safe", "step in a repository", "", ""),
-        (first, "planbound, inline start", "limit 250 ms", first),
-        (resume, "resume", f"goal 500 ms{floor}", resume),
-        ("8 steps of 1 s, together", "parallel", "limit 3 s", ""),
-    ):
-        if key in found:
-            rows.append(Row(row, found[key], note, short))
-    return rows
-
-
-def _fleet_rows(found: dict[str, float]) -> list[Row]:
-    plans, steps, jobs = (int(found[name]) for name in ("plans", "steps", "jobs"))
-    plain, fleet = found["xargs -P"], found["planbound fleet"]
-    rows = [
-        Row(f"{plans} times {steps} agents of 1 s in `xargs -P {jobs}`", plain),
-        Row(
-            f"the same {plans} plans in `planbound fleet --jobs {jobs}`, in worktrees and cells",
-            fleet,
-            f"{fleet / plain:.2f} x xargs",
-            f"{plans} plans of {steps} steps of 1 s in `planbound fleet --jobs {jobs}`",
-        ),
-    ]
-    for ours, theirs in (
-        ("planbound spawn", "git worktree add"),
-        ("planbound integrate", "git merge and contract"),
-    ):
-        seconds = found[ours]
-        note = f"adds {(seconds - found[theirs]) * 1000:.0f} ms to {theirs}"
-        name = f"`{ours}`, {int(found['files']):,} files"
-        short = name if "integrate" in ours else ""
-        rows.append(Row(name, seconds, note, short, spare=True))
-    return rows
-
-
-def _times(start: dict[str, float], name: str) -> str:
-    ratio = start[name] / start["python -c pass"]
-    limited = f"{ratio:.1f} x the floor, limit {start['limit'] * 1000:.0f} ms"
-    return _goal(start, name) or limited
-
-
-def _goal(found: dict[str, float], name: str) -> str:
-    """Return what a row says that has a goal: so many times the floor; empty where it has none."""
-    goal, floor = found.get(f"goal: {name}"), found["python -c pass"]
-    if goal is None:
-        return ""
-    return f"{found[name] / floor:.1f} x the floor, goal {goal / floor:.1f} x"
 
 
 def main(argv: list[str]) -> int:
