@@ -28,7 +28,9 @@ _LOOK = struct.Struct("=IQQQqq")
 UNKNOWN = bytes(_LOOK.size)
 """The look of what is read again in any case: nothing looks like that."""
 _FEW = 256
-"""So many files are read sooner than it is found out whether they need not be."""
+"""So many files are read sooner than it is found out whether they need not be, once or twice."""
+_OFTEN = 2
+"""Who has read a tree so often reads it again: a run does, at every step."""
 _WORTH = 50
 """One in so many files has to be new for what is known to be written anew."""
 _MAGIC = b"pbkn\x01"
@@ -111,6 +113,8 @@ class KnownFiles:
         self._highest = 0
         self._is_sure: bool | None = None
         self._unsaved = 0
+        self.readings = 0
+        """How often the whole tree was read here."""
         self.folders: dict[bytes, KnownFolder] = {}
         self.last: Manifest | None = None
         """The manifest of the last scan."""
@@ -139,6 +143,7 @@ class KnownFiles:
         if self._now().offset < self._highest - SET_BACK:
             return  # set back while it was read
         self.folders, self.last = folders, manifest
+        self.readings += 1
         self._unsaved += read
         is_worth_it = self._unsaved * _WORTH > len(manifest.entries)
         if self.file is not None and self._is_sure and is_worth_it:
@@ -193,7 +198,7 @@ class TreeReading:
         self._root = root
         self._device = device
         self._before = before
-        self._few = 0 if known.folders else _FEW
+        self._few = 0 if known.folders or known.readings >= _OFTEN else _FEW
         self._read = 0
         self._folders: dict[bytes, KnownFolder] = {}
 
