@@ -163,7 +163,7 @@ def test_without_what_is_known_everything_is_opened(bench: Bench) -> None:
     assert len(names) == COUNT + 2
 
 
-def test_of_a_small_tree_nothing_is_known(tmp_path: Path) -> None:
+def test_a_small_tree_is_known_to_who_reads_it_often_and_is_not_kept(tmp_path: Path) -> None:
     (tmp_path / "tree").mkdir()
     (tmp_path / "state").mkdir()
     (tmp_path / "tree/a").write_bytes(b"a")
@@ -172,6 +172,9 @@ def test_of_a_small_tree_nothing_is_known(tmp_path: Path) -> None:
     for _ in range(3):
         bench.scan()
         assert bench.opened == ["a"]
+    for _ in range(2):
+        bench.scan()
+        assert bench.opened == []
     assert os.listdir(tmp_path / "state") == []
 
 

@@ -145,7 +145,7 @@ class KnownFiles:
         self.folders, self.last = folders, manifest
         self.readings += 1
         self._unsaved += read
-        is_worth_it = self._unsaved * _WORTH > len(manifest.entries)
+        is_worth_it = self._unsaved * _WORTH > len(manifest.entries) > _FEW
         if self.file is not None and self._is_sure and is_worth_it:
             # Whoever cannot keep it reads everything again.
             with contextlib.suppress(OSError):
