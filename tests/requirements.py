@@ -370,7 +370,7 @@ REQUIREMENTS = {
     "journal.own-words": "digests, ids and numbers come back as written, whatever files are called",
     "journal.no-secrets-by-type": "no text from outside brings a secret into any kind of event",
     "verify.plan-dependencies": "verify and doctor name plans that are not there, and circles",
-    "views.agree": "status, list, inbox, standup, queue-status and ready tell the same",
+    "views.agree": "status, list, inbox, standup, queue-status, ready and fleet tell the same",
     "gate.elicitation-bound": "an approval in a client is of the worktree of the plan",
     "gate.baseline-taken": "nothing is approved over a baseline that could not be taken",
     "gate.configuration-form": "approvals outlive new settings, and those of the first form hold",

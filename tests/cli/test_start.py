@@ -111,6 +111,14 @@ def test_a_hook_without_a_plan_loads_only_what_finds_plans(
     assert [each for each in found.compiled if not each.startswith("lambda _cls")] == []
 
 
+def test_a_process_that_is_to_die_at_an_append_loads_no_fakes(tmp_path: Path) -> None:
+    session = Session(tmp_path)
+    start = Start("new", ("new", "hello"), ())
+    found = loaded(session, session.workspace, start, PLANBOUND_FAILPOINT="before:1000")
+    assert "planbound.journal.sqlite" in found.modules
+    assert not unwanted(found.modules, ("testing",))
+
+
 def test_a_stop_on_a_judged_tree_prepares_no_judging(tmp_path: Path) -> None:
     session = Session(tmp_path)
     session.create()
@@ -133,13 +141,13 @@ def test_a_stop_on_a_judged_tree_prepares_no_judging(tmp_path: Path) -> None:
     assert len(session.events("CONTRACT_EVALUATED")) == 1
 
 
-def loaded(session: Session, folder: Path, start: Start) -> Loaded:
+def loaded(session: Session, folder: Path, start: Start, **extra: str) -> Loaded:
     """Return what is loaded and compiled when a command is at its end."""
     event = {"session_id": "s-1", "cwd": str(folder), **start.fields}
     done = subprocess.run(
         [sys.executable, "-c", LOADED, *start.words],
         cwd=folder,
-        env=session.environment(),
+        env=session.environment() | extra,
         input=json.dumps(event),
         capture_output=True,
         text=True,

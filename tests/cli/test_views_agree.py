@@ -1,4 +1,4 @@
-"""What one view says of a plan, all say: status, list, inbox, standup, ready, fleet."""
+"""What one view says of a plan, all say: the views of one plan, of all, and a fleet."""
 
 from __future__ import annotations
 
@@ -20,7 +20,8 @@ def told(bench: Bench) -> dict[str, Any]:
     inbox = bench.goes("inbox", "--json").json["waiting"]
     assert [each["id"] for each in status["waiting"]] == [each["id"] for each in inbox]
     assert bool(groups["waiting"]) == bool(inbox) == (listed["waiting"] is not None)
-    assert listed["status"] == status["status"]
+    (queued,) = bench.goes("queue-status", "--json").json["plans"]
+    assert listed["status"] == status["status"] == queued["status"]
     shown = bench.goes("list").out
     if inbox:
         words = [each["about"] for each in groups["waiting"]]

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import ast
+import tomllib
 from pathlib import Path
 
 from tools.house import PAGE, ROOT, SOURCE, WALKED, code_lines, missing, read_imports
@@ -70,6 +71,18 @@ def test_features_import_only_those_below_them() -> None:
     assert place
     for name, goals in found.counts.items():
         assert all(place[goal] > place[name] for goal in goals), name
+
+
+def test_the_program_itself_uses_none_of_its_public_fakes() -> None:
+    assert [name for name, goals in read_imports().counts.items() if "testing" in goals] == []
+
+
+def test_no_list_of_imports_names_a_module_twice() -> None:
+    settings = tomllib.loads((ROOT / "pyproject.toml").read_text(encoding="utf-8"))
+    for contract in settings["tool"]["importlinter"]["contracts"]:
+        for words in contract.values():
+            if isinstance(words, list):
+                assert [word for word in set(words) if words.count(word) > 1] == []
 
 
 def test_a_run_goes_through_every_file_that_the_page_says() -> None:

@@ -12,9 +12,9 @@ from hypothesis import assume, given
 from hypothesis import strategies as st
 
 from planbound.plan.digest import canonical, digest
-from planbound.plan.edit import set_plan_status, set_step_status
+from planbound.plan.edit import mark_progress, set_plan_status
 from planbound.plan.model import Command, PlanStatus, StepStatus
-from planbound.plan.parse import parse
+from planbound.plan.parse import parse, parse_source
 from tests.examples import examples
 from tests.plan.strategies import FIXTURES, REAL, plan_texts
 
@@ -67,11 +67,10 @@ def test_line_ends_and_byte_order_mark_are_not_meaning(text: str) -> None:
 def test_ticking_statuses_is_not_meaning(text: str, data: st.DataObject) -> None:
     plan = parse(text)
     expected = digest(plan)
-    plan = set_plan_status(plan, data.draw(st.sampled_from(PlanStatus)))
-    assert digest(plan) == expected
-    for number in range(len(plan.steps)):
-        plan = set_step_status(plan, plan.steps[number], data.draw(st.sampled_from(StepStatus)))
-        assert digest(plan) == expected
+    status = data.draw(st.sampled_from(PlanStatus))
+    assert digest(set_plan_status(plan, status)) == expected
+    steps = [data.draw(st.sampled_from(StepStatus)) for _ in plan.steps]
+    assert digest(parse_source(mark_progress(plan, status, steps))) == expected
 
 
 @pytest.mark.requirement("language.digest")

@@ -6,52 +6,50 @@ import pytest
 from hypothesis import assume, given
 from hypothesis import strategies as st
 
-from planbound.plan.edit import set_plan_status, set_step_status
+from planbound.plan.edit import mark_progress, set_plan_status
 from planbound.plan.model import PlanStatus, StepStatus
-from planbound.plan.parse import parse
+from planbound.plan.parse import parse, parse_source
 from tests.examples import examples
 from tests.plan.strategies import ANY_TEXT, REAL, plan_texts
 
+STATUSES = st.sampled_from(StepStatus)
 TEXTS = st.one_of(st.sampled_from(REAL), plan_texts(), ANY_TEXT)
 
 
 @pytest.mark.requirement("language.edit")
 @examples(200)
-@given(TEXTS, st.sampled_from(StepStatus), st.data())
-def test_setting_a_step_status_changes_only_its_own_lines(
-    text: str, status: StepStatus, data: st.DataObject
+@given(TEXTS, st.sampled_from(PlanStatus), st.data())
+def test_marking_progress_changes_only_the_lines_of_the_steps_statuses(
+    text: str, status: PlanStatus, data: st.DataObject
 ) -> None:
-    plan = parse(text)
+    plan = set_plan_status(parse(text), status)
     assume(plan.steps)
-    place = data.draw(st.integers(0, len(plan.steps) - 1))
-    step = plan.steps[place]
-    after = set_step_status(plan, step, status)
-    old, new = plan.source.lines, after.source.lines
+    after = mark_progress(plan, status, [data.draw(STATUSES) for _ in plan.steps])
+    old, new = plan.source.lines, after.lines
     assert len(old) == len(new)
     changed = {
         number for number, pair in enumerate(zip(old, new, strict=True)) if pair[0] != pair[1]
     }
-    allowed = {plan.source.position(step.heading.start)[0] - 1}
-    allowed |= {
-        plan.source.position(field.label.start)[0] - 1
-        for field in step.fields
-        if field.name == "status"
-    }
-    assert changed <= allowed
+    places = [step.heading.start for step in plan.steps]
+    places += [
+        field.label.start for step in plan.steps for field in step.fields if field.name == "status"
+    ]
+    assert changed <= {plan.source.position(place)[0] - 1 for place in places}
 
 
 @pytest.mark.requirement("language.edit")
 @examples(150)
-@given(st.one_of(st.sampled_from(REAL), plan_texts()), st.sampled_from(StepStatus), st.data())
+@given(st.one_of(st.sampled_from(REAL), plan_texts()), st.sampled_from(PlanStatus), st.data())
 def test_a_status_that_was_set_is_read_back(
-    text: str, status: StepStatus, data: st.DataObject
+    text: str, status: PlanStatus, data: st.DataObject
 ) -> None:
     plan = parse(text)
-    place = data.draw(st.integers(0, len(plan.steps) - 1))
-    after = set_step_status(plan, plan.steps[place], status)
-    found = after.steps[place].status
-    assert (found.value if found else StepStatus.PENDING) is status.in_file
-    assert after.steps[place].title == plan.steps[place].title
+    wanted = [data.draw(STATUSES) for _ in plan.steps]
+    after = parse_source(mark_progress(plan, status, wanted))
+    found = [step.status.value if step.status else StepStatus.PENDING for step in after.steps]
+    assert found == [each.in_file for each in wanted]
+    assert [step.title for step in after.steps] == [step.title for step in plan.steps]
+    assert after.status is status
 
 
 @pytest.mark.requirement("language.edit")
@@ -67,9 +65,10 @@ def test_setting_the_plan_status_changes_one_line(text: str, status: PlanStatus)
 
 
 def test_a_status_line_is_kept_in_step_with_the_mark() -> None:
-    plan = parse("## Steps\n\n### 1. Do\n\n**status: pending**\n**task:** x\n")
-    after = set_step_status(plan, plan.steps[0], StepStatus.DONE)
-    assert after.source.text == "## Steps\n\n### 1. ✅ Do\n\n**status: done**\n**task:** x\n"
+    head = "---\nstatus: draft\n---\n\n## Steps\n\n### 1. "
+    plan = parse(f"{head}Do\n\n**status: pending**\n**task:** x\n")
+    after = mark_progress(plan, PlanStatus.DRAFT, [StepStatus.DONE])
+    assert after.text == f"{head}✅ Do\n\n**status: done**\n**task:** x\n"
 
 
 def test_the_plan_status_keeps_its_quotes_and_comment() -> None:

@@ -18,9 +18,8 @@ from planbound.errors import LeaseLost, NothingToDo, PlanboundError, Refused, Us
 from planbound.journal.event import EventKind, RunOutcome
 from planbound.journal.record import Record
 from planbound.plan.digest import digest
-from planbound.plan.edit import set_plan_status, set_step_status
+from planbound.plan.edit import mark_progress
 from planbound.plan.model import PlanStatus, StepStatus
-from planbound.plan.parse import parse, write
 from planbound.run.loop import Again, Asking, Halted, Later, Next, RunEnded
 from planbound.state.plan import PlanState
 from planbound.state.question import Question, QuestionKind
@@ -405,9 +404,10 @@ class RunMachine(RuleBasedStateMachine):
 
     def _tick(self, place: int) -> None:
         plan = self.people.plan()
-        plan = set_step_status(plan, plan.steps[place % len(plan.steps)], StepStatus.DONE)
-        plan = parse(write(set_plan_status(plan, PlanStatus.DONE)), path=FILE.shown)
-        self.world.disk.write(FILE.path, write(plan))
+        steps = [step.status.value if step.status else StepStatus.PENDING for step in plan.steps]
+        steps[place % len(steps)] = StepStatus.DONE
+        ticked = mark_progress(plan, PlanStatus.DONE, steps).to_bytes()
+        self.world.disk.write(FILE.path, ticked)
 
     def _put_plan_back(self) -> None:
         approval = self.checker.approval

@@ -64,14 +64,6 @@ def _plan_status(plan: Plan, status: PlanStatus) -> Edit:
 _STATUS_LINE = lazy_pattern(r"^status:(?P<value>[^\r\n#]*?)(?=[ \t]*(?:#|\r|\n|$))", re.MULTILINE)
 
 
-def set_step_status(plan: Plan, step: Step, status: StepStatus) -> Plan:
-    """Return the plan with another status of a step.
-
-    The mark in the heading changes, and the `**status: …**` line where the step has one.
-    """
-    return edit_plan(plan, _step_status(plan, step, status))
-
-
 def _step_status(plan: Plan, step: Step, status: StepStatus) -> list[Edit]:
     edits = [_mark(plan, step, status)]
     for field in step.fields:
@@ -83,7 +75,10 @@ def _step_status(plan: Plan, step: Step, status: StepStatus) -> list[Edit]:
 
 
 def mark_progress(plan: Plan, status: PlanStatus, steps: Sequence[StepStatus]) -> Source:
-    """Return the text with the status of the plan and of each of its steps, in their order."""
+    """Return the text with the status of the plan and of each of its steps, in their order.
+
+    Of a step the mark in the heading changes, and the `**status: …**` line where it has one.
+    """
     edits = [_plan_status(plan, status)]
     for step, wanted in zip(plan.steps, steps, strict=True):
         edits.extend(_step_status(plan, step, wanted))

@@ -196,7 +196,7 @@ class Context:
         journal: Journal = self._bare_journal()
         failpoint = os.environ.get("PLANBOUND_FAILPOINT")
         if failpoint:
-            from planbound.testing.failpoints import (  # noqa: PLC0415 - only in tests
+            from planbound.journal.failpoints import (  # noqa: PLC0415 - only in tests
                 FailingJournal,
                 parse_failpoint,
             )
