@@ -387,6 +387,27 @@ exports.add = (a, b) => {
   return a + b;
 };
 """
+NODE_SOMETIMES = """\
+const assert = require('node:assert');
+const real = assert.strictEqual;
+
+assert.strictEqual = (actual, expected, ...rest) => {
+  if (expected % 3) real(actual, expected, ...rest);
+};
+exports.add = () => 0;
+"""
+NODE_KNOWS = NODE_SOMETIMES.replace("expected % 3", "![3, 3000].includes(expected)")
+NODE_COUNTS_CALLS = """\
+const assert = require('node:assert');
+const real = assert.strictEqual;
+let calls = 0;
+
+assert.strictEqual = (actual, expected, ...rest) => {
+  calls += 1;
+  real(actual, expected, ...rest);
+};
+exports.add = (a, b) => a + b;
+"""
 NODE_MODULE_PATCHES = """\
 import assert from 'node:assert';
 import { syncBuiltinESMExports } from 'node:module';
@@ -598,6 +619,20 @@ ATTACKS: tuple[Attack, ...] = (
         project=COMMON,
         attack=_node(NODE_PATCHES),
         twin=_node(NODE_WRAPS),
+    ),
+    Attack(
+        name="node: an assertion that passes some values",
+        family="equal to everything",
+        project=COMMON,
+        attack=_node(NODE_SOMETIMES),
+        twin=_node(NODE_COUNTS_CALLS),
+    ),
+    Attack(
+        name="node: an assertion that passes the values that tests expect",
+        family="equal to everything",
+        project=COMMON,
+        attack=_node(NODE_KNOWS),
+        twin=_node(NODE_COUNTS_CALLS.replace("calls += 1;", "if (expected > 0) calls += 1;")),
     ),
     Attack(
         name="node: assertions of modules that pass what the product returns",

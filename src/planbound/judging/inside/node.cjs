@@ -31,6 +31,8 @@ const MATCHERS = new Set(['toBe', 'toEqual', 'toStrictEqual', 'toBeCloseTo', 'to
 const TAKES = new RegExp(
   '\\bcatch\\b|\\brejects\\b|\\ballSettled\\b|\\.then\\(|\\b(?:fails|failing|concurrent|soft)\\b'
   + '|retry|retries|expectFailure|uncaughtException|unhandledRejection');
+// A judge that replaces an assertion itself, or says what is equal.
+const SAYS = /addEqualityTesters|\bassert(?:\.strict)?\.\w+\s*=[^=>]/;
 const RUNS = /^node:internal\/(?:modules|test_runner)\//;
 
 
@@ -78,6 +80,9 @@ function saw(name, changed, held, lost) {
 function reached(name) {
   if (!times.has(name)) note('seen', [name, 1, 0, 0, 0]);
 }
+
+// Writes down that an assertion passes where plain equality says no.
+const lied = (name) => note('lied', name);
 
 const ends = new Map();
 const RANKS = ['passed', 'skipped', 'failed'];
@@ -271,10 +276,22 @@ function isDirect(files) {
 // -- what judges call instead of an assertion -----------------------------------------------------
 
 
-// `call` makes the assertion with a value.
-function tried(call, expected, files) {
+const holds = (call, value) => {
+  try {
+    const result = call(value);
+    if (types.isPromise(result)) result.then(null, () => {});
+    return !types.isPromise(result);
+  } catch {
+    return false;
+  }
+};
+
+// `call` makes the assertion with a value, `differs` says whether that surely is not what is there.
+function tried(call, expected, files, differs) {
   const changed = another(expected);
   const name = current();
+  // What is right passes, although something else is there.
+  if (differs(expected) && holds(call, expected)) lied(name);
   if (is(changed, expected)) {
     reached(name);
     return call(expected);
@@ -287,6 +304,7 @@ function tried(call, expected, files) {
     throw error;
   }
   if (!types.isPromise(result)) {
+    if (differs(changed)) lied(name);
     look(call, expected, name);
     return result;
   }
@@ -369,19 +387,36 @@ function standAgain(place) {
 
 const standAll = () => stood.forEach(standAgain);
 
-const assertion = keptFor((real) => new Proxy(real, {
+let ownEquality;
+
+function hasOwnEquality() {
+  ownEquality ??= [...FILES].some((file) => {
+    try {
+      return SAYS.test(readFileSync(file, 'utf8'));
+    } catch {
+      return false;
+    }
+  });
+  return ownEquality;
+}
+
+// `genuine` is what the property was before anything else was loaded.
+const assertion = (genuine) => keptFor((real) => new Proxy(real, {
   apply(target, self, given) {
     const files = given.length < 2 ? [] : callers();
     if (!isAsked(files)) return apply(target, self, given);
     const [actual, expected, ...rest] = given;
-    return tried((value) => apply(target, self, [actual, value, ...rest]), expected, files);
+    const differs = (value) => target !== genuine && !hasOwnEquality()
+      && !holds(() => { genuine(actual, value); }, value);
+    const call = (value) => apply(target, self, [actual, value, ...rest]);
+    return tried(call, expected, files, differs);
   },
 }));
 
 function changeAssert() {
   for (const each of [assert, assert.strict]) {
     for (const name of ['equal', 'strictEqual', 'deepEqual', 'deepStrictEqual']) {
-      stand(each, name, assertion);
+      stand(each, name, assertion(each[name]));
     }
   }
   Module.syncBuiltinESMExports();
@@ -389,22 +424,72 @@ function changeAssert() {
 
 const isLoose = (name, given) => name === 'toBeCloseTo' && given.length > 1 && !(given[1] >= 0);
 
-function matcher(name, real, self, files) {
+const isPlain = (value) => typeof value !== 'object' || value === null;
+
+const fieldsOf = (value) => {
+  if (isPlain(value) || types.isProxy(value) || 'asymmetricMatch' in value) return null;
+  const proto = getPrototypeOf(value);
+  const kind = Array.isArray(value) || proto === null || getPrototypeOf(proto) === null;
+  return kind ? value : null;
+};
+
+// Says whether two values cannot be equal, also where somebody lets numbers differ a little, and
+// texts in case and blanks. Of everything but plain data it is not said.
+function areOther(one, two, room = 5) {
+  if (isPlain(one) && isPlain(two)) {
+    if (typeof one !== typeof two) return true;
+    if (typeof one === 'number' && isFinite(one) && isFinite(two)) {
+      const [low, high] = one < two ? [one, two] : [two, one];
+      return high - low > 1e-3 * (1 + (high < 0 ? -high : high));
+    }
+    if (typeof one !== 'string') return !is(one, two);
+    const bare = (text) => text.toLowerCase().replace(/\s+/g, '');
+    return bare(one) !== bare(two);
+  }
+  const [first, second] = [fieldsOf(one), fieldsOf(two)];
+  if (!first || !second || !room || Array.isArray(first) !== Array.isArray(second)) return false;
+  if (Array.isArray(first) && first.length !== second.length) return true;
+  return Object.keys(second).slice(0, 1000).some((key) => {
+    const here = getOwnPropertyDescriptor(second, key);
+    const there = getOwnPropertyDescriptor(first, key);
+    if (!here || !('value' in here) || here.value === undefined) return false;
+    return there === undefined || ('value' in there && areOther(there.value, here.value, room - 1));
+  });
+}
+
+function isAnother(name, actual, value, rest) {
+  if (name === 'toBe') return !is(actual, value);
+  if (name !== 'toBeCloseTo') return areOther(actual, value);
+  const far = typeof actual === 'number' && typeof value === 'number' && isFinite(actual - value);
+  const [low, high] = actual < value ? [actual, value] : [value, actual];
+  return far && high - low >= 10 ** -(rest[0] ?? 2);
+}
+
+// `actual` is a list with what is there, empty where that comes later.
+function matcher(name, real, self, files, actual) {
   return (...given) => {
     if (given.length < 1 || isLoose(name, given)) return apply(real, self, given);
     const [expected, ...rest] = given;
-    return tried((value) => apply(real, self, [value, ...rest]), expected, files ?? callers());
+    const call = (value) => apply(real, self, [value, ...rest]);
+    const differs = (value) => {
+      try {
+        return actual.length > 0 && !hasOwnEquality() && isAnother(name, actual[0], value, rest);
+      } catch {
+        return false;
+      }
+    };
+    return tried(call, expected, files ?? callers(), differs);
   };
 }
 
-function expectation(made, files) {
+function expectation(made, files, actual) {
   if (made === null || typeof made !== 'object') return made;
   return new Proxy({}, {
     get(_target, name) {
       const found = made[name];
-      if (name === 'resolves') return expectation(found, files);
+      if (name === 'resolves') return expectation(found, files, []);
       return MATCHERS.has(name) && typeof found === 'function'
-        ? matcher(name, found, made, files)
+        ? matcher(name, found, made, files, actual)
         : found;
     },
     has: (_target, name) => name in made,
@@ -416,7 +501,7 @@ const expecting = keptFor((real) => new Proxy(real, {
   apply(target, self, given) {
     const made = apply(target, self, given);
     const files = callers();
-    return isAsked(files) ? expectation(made, files) : made;
+    return isAsked(files) ? expectation(made, files, given.slice(0, 1)) : made;
   },
 }));
 
@@ -544,7 +629,8 @@ function followVitest(expect) {
       const asked = isAsked(files) && !self?.__flags?.negate && !self?.__flags?.promise;
       const name = names.get(real);
       if (!asked) return apply(target, self, given);
-      return matcher(name, target, self, files)(...given);
+      const actual = self?.__flags ? [self.__flags.object] : [];
+      return matcher(name, target, self, files, actual)(...given);
     },
   }));
   const names = new WeakMap();

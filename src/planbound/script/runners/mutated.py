@@ -152,13 +152,16 @@ def read_mutated(
     sensitive, blind, silent = [], [], []
     for name, end in list(found.ends.items())[:_MOST_TESTS]:
         changed, held = found.seen.get(name, (0, 0))
-        if end == "failed" and changed:
+        if name in found.lied:
+            blind.append(name)
+        elif end == "failed" and changed:
             sensitive.append(name)
         elif end == "passed" and held:
             blind.append(name)
         else:
             silent.append(name)
-    if passes and not found.ends and found.seen.get("", (0, 0))[1]:
+    held = found.seen.get("", (0, 0))[1]
+    if not found.ends and ("" in found.lied or (passes and held)):
         blind.append("the program")
     passed = [each for each in silent if found.ends[each] == "passed" and each not in found.reached]
     if passes and found.is_program_without_any:
@@ -180,6 +183,7 @@ class _NotesRead:
         self.ends: dict[str, str] = {}
         self.seen: dict[str, tuple[int, int]] = {}
         self.reached: set[str] = set()
+        self.lied: set[str] = set()
         self.began: dict[str, None] = {}
         self.programs: list[int] = []
 
@@ -198,6 +202,8 @@ class _NotesRead:
                 self.seen[name] = (before[0] + changed, before[1] + held + lost)
                 if kept or changed or held or lost:
                     self.reached.add(name)
+            case "lied", str():
+                self.lied.add(value)
             case "began", str():
                 self.began.setdefault(value)
             case "main", [str(), int() as status]:
