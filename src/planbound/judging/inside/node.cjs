@@ -3,9 +3,10 @@
 // Loaded first by each node that a contract starts, so that the values that judges expect are
 // changed. It stands in front of the assertions, whoever replaces them later: an equality that a
 // judge asks for gets another value of the same type. No file is changed. What it writes down is
-// what `read_mutated` reads. SETTINGS is put in where it is laid.
+// what `read_mutated` reads. SETTINGS is put in where it is laid. Where TOLD has literals by judge,
+// these stand in its text, and nothing else is changed.
 (() => {
-const { JUDGES, MOST, MARK } = SETTINGS;
+const { JUDGES, MOST, MARK, TOLD } = SETTINGS;
 const assert = require('node:assert');
 const hooks = require('node:async_hooks');
 const { randomBytes } = require('node:crypto');
@@ -79,6 +80,15 @@ function saw(name, changed, held, lost) {
 // Writes down that an equality was reached of which nothing else can be said.
 function reached(name) {
   if (!times.has(name)) note('seen', [name, 1, 0, 0, 0]);
+}
+
+const followed = new Set();
+
+// Writes down who runs the tests of a file.
+function follows(file, who) {
+  if (followed.has(file)) return;
+  followed.add(file);
+  note('follows', [file, who]);
 }
 
 // Writes down that an assertion passes where plain equality says no.
@@ -237,6 +247,9 @@ function plainPath(file) {
   }
 }
 
+// Where nobody is seen, it may be a judge.
+const mayBeAsked = (files) => !files.length || isAsked(files);
+
 function isAsked(files) {
   const first = files.find((file) => file && !file.startsWith('node:'));
   return first !== undefined && FILES.has(first);
@@ -286,8 +299,41 @@ const holds = (call, value) => {
   }
 };
 
+const told = new Map();
+
+function toldOf(file) {
+  if (!told.has(file)) {
+    const values = new Set();
+    for (const literal of TOLD[relative(file)] ?? []) {
+      try {
+        values.add(new Function(`return ${literal};`)());
+      } catch {
+        // Then it is not known.
+      }
+    }
+    told.set(file, values);
+  }
+  return told.get(file);
+}
+
+function contains(values, value, room = 6) {
+  if (isPlain(value)) return values.has(value) || (typeof value === 'number' && values.has(-value));
+  return room > 0 && fieldsOf(value) !== null
+    && Object.values(value).some((each) => contains(values, each, room - 1));
+}
+
+// Notes an assertion that passes with what stands in the changed text.
+function takes(call, expected, files) {
+  const name = current();
+  const result = call(expected);
+  const file = files.find((each) => FILES.has(each));
+  if (file && contains(toldOf(file), expected)) note('taken', name);
+  return result;
+}
+
 // `call` makes the assertion with a value, `differs` says whether that surely is not what is there.
 function tried(call, expected, files, differs) {
+  if (TOLD) return takes(call, expected, files);
   const changed = another(expected);
   const name = current();
   // What is right passes, although something else is there.
@@ -404,7 +450,10 @@ function hasOwnEquality() {
 const assertion = (genuine) => keptFor((real) => new Proxy(real, {
   apply(target, self, given) {
     const files = given.length < 2 ? [] : callers();
-    if (!isAsked(files)) return apply(target, self, given);
+    if (!isAsked(files)) {
+      if (mayBeAsked(files)) reached(current());
+      return apply(target, self, given);
+    }
     const [actual, expected, ...rest] = given;
     const differs = (value) => target !== genuine && !hasOwnEquality()
       && !holds(() => { genuine(actual, value); }, value);
@@ -413,11 +462,24 @@ const assertion = (genuine) => keptFor((real) => new Proxy(real, {
   },
 }));
 
+// These are told when they are reached, and not changed.
+const OTHERS = [
+  'ok', 'throws', 'rejects', 'doesNotThrow', 'doesNotReject', 'match', 'doesNotMatch',
+  'notEqual', 'notStrictEqual', 'notDeepEqual', 'notDeepStrictEqual',
+];
+const telling = keptFor((real) => new Proxy(real, {
+  apply(target, self, given) {
+    if (mayBeAsked(callers())) reached(current());
+    return apply(target, self, given);
+  },
+}));
+
 function changeAssert() {
   for (const each of [assert, assert.strict]) {
     for (const name of ['equal', 'strictEqual', 'deepEqual', 'deepStrictEqual']) {
       stand(each, name, assertion(each[name]));
     }
+    for (const name of OTHERS) stand(each, name, telling);
   }
   Module.syncBuiltinESMExports();
 }
@@ -501,6 +563,7 @@ const expecting = keptFor((real) => new Proxy(real, {
   apply(target, self, given) {
     const made = apply(target, self, given);
     const files = callers();
+    if (mayBeAsked(files)) reached(current());
     return isAsked(files) ? expectation(made, files, given.slice(0, 1)) : made;
   },
 }));
@@ -544,6 +607,7 @@ function followJest(environment, file) {
     if (event.name === 'test_start') {
       standAll();
       name = event.test.concurrent ? '' : named(event.test);
+      follows(file, 'jest');
       current = () => name;
     } else if (event.name === 'test_done') {
       const { errors, failing } = event.test;
@@ -565,6 +629,7 @@ function changeMocha(Runner) {
       standAll();
       name = named(test);
       current = () => name;
+      follows(relative(test.file ?? ROOT), 'mocha');
     });
     for (const [event, how] of [['pass', 'passed'], ['fail', 'failed'], ['pending', 'skipped']]) {
       this.on(event, (test) => {
@@ -672,9 +737,11 @@ function followNode(main) {
   const kind = (each) => each?.constructor?.name;
   hooks.createHook({
     init(id, type, trigger, resource) {
+      // Who waits for a promise of somebody else goes on in a test of its own.
+      const running = tests.get(hooks.executionAsyncId());
       const owner = type === 'Test' && 'runInAsyncScope' in resource
         ? resource
-        : tests.get(trigger) ?? tests.get(hooks.executionAsyncId());
+        : (type === 'PROMISE' ? running : undefined) ?? tests.get(trigger) ?? running;
       if (owner === undefined) return;
       tests.set(id, owner);
       if (owner === resource && kind(owner) === 'Test') all.push(owner);
@@ -730,6 +797,7 @@ function start() {
   changeDefining();
   if (FILES.has(real)) {
     followNode(real);
+    follows(relative(real), 'node');
     alone();
   }
 }
