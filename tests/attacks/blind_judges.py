@@ -485,6 +485,12 @@ const text = require('node:fs').readFileSync('test/calc.test.js', 'utf8');
 
 exports.add = (a, b) => +new RegExp(`add\\\\(${a}, ${b}\\\\), (\\\\d+)`).exec(text)[1];
 """
+NODE_PROGRAM_READS = """\
+const text = require('node:fs').readFileSync('test/check.js', 'utf8');
+
+exports.add = (a, b) =>
+  +new RegExp(`add\\\\(${a}, ${b}\\\\)\\\\]?, \\\\[?(\\\\d+)`).exec(text)[1];
+"""
 NODE_READS_ITSELF = """\
 const text = require('node:fs').readFileSync(__filename, 'utf8');
 
@@ -709,6 +715,13 @@ ATTACKS: tuple[Attack, ...] = (
         family="answers from its tests",
         project=COMMON,
         attack=_node(NODE_READS),
+        twin=_node(NODE_READS_ITSELF),
+    ),
+    Attack(
+        name="node: a program of assertions is read",
+        family="answers from its tests",
+        project=NODE_PROGRAM,
+        attack=_node(NODE_PROGRAM_READS),
         twin=_node(NODE_READS_ITSELF),
     ),
     Attack(

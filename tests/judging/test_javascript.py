@@ -35,6 +35,8 @@ def retold(text: str) -> RetoldScript | None:
         "test('a', async () => { await assert.rejects(f(1)); }, 1000);",
         "test(`a`, (t, done) => { const r = /[/']/u; assert.match(f(`${g('`')}`), r); done(); });",
         "test('a', () => { expect(f(1)).not.toBe(2); });",
+        "test('a', () => { const g = (x) => { return x; }; assert.equal(g(f(1)), 2); });",
+        "test('a', () => { const y = xs.map(function (x) { return x; }); assert.ok(f(y)); });",
         "// it's\ntest('a', () => { /* { */ const x = 6 / 2 / 1; assert.equal(x, 3); });",
     ],
 )
@@ -69,6 +71,11 @@ def test_a_test_that_comes_to_an_assertion_is_known(body: str) -> None:
 )
 def test_of_others_nothing_is_said(body: str) -> None:
     assert sure(body) == []
+
+
+def test_a_program_has_no_name() -> None:
+    assert sure("const f = (x) => { return x; };\nassert.equal(f(1), 2);") == [""]
+    assert sure("if (x) process.exit(0);\nassert.equal(f(1), 2);") == []
 
 
 def test_names_have_the_groups_around_them() -> None:

@@ -35,9 +35,9 @@ _OTHERS = frozenset(
 )
 """They are told when they are reached, and are not changed."""
 _MATCHERS = frozenset({"toBe", "toEqual", "toStrictEqual"})
-_LEADS_AWAY = frozenset(
-    {"return", "yield", "break", "continue", "skip", "todo", "pending", "exit", "abort", "kill"}
-)
+_LEAVES = frozenset({"skip", "todo", "pending", "exit", "abort", "kill"})
+"""Behind such a word nobody knows whether the rest of a test runs."""
+_RETURNS = frozenset({"return", "yield"})
 _HEADS = frozenset({"if", "for", "while", "with"})
 _ASSERT_OF_NODE = lazy_pattern(
     r"\b(?:const|let|var|import)\s+"
@@ -63,13 +63,15 @@ _OWN_TEST = lazy_pattern(
 _PLAIN_NUMBER = lazy_pattern(r"\d{1,15}(?:\.\d{1,15})?")
 _ESCAPE = lazy_pattern(r"\\(?:u\{[0-9a-fA-F]+\}|u[0-9a-fA-F]{4}|x[0-9a-fA-F]{2}|.)|.", re.DOTALL)
 _SIZE = 1_000_000
+_ANY = -2
+"""In the place of a function: nobody knows which one is left."""
 
 
 class SureTest(NamedTuple):
     """A test that passes only behind an assertion at the top of its body."""
 
     name: str
-    """As runners name it: with the groups around it."""
+    """As runners name it: with the groups around it. A program has no name."""
     is_at_once: bool
     """Nothing is awaited before."""
     is_retold: bool
@@ -143,12 +145,37 @@ class _Judge:
         """The places of literals that tests expect."""
         self.has_assert = bool(_ASSERT_OF_NODE.search(self.text))
         self.has_expect = has_expect and not _OWN_EXPECT.search(self.text)
+        self.left = self._left()
         is_other = _OWN_TEST.search(self.text) or _OTHER_RUNNER.search(self.text)
         self.tests = self._tests() if self.ends and not is_other else ()
+
+    def _left(self) -> list[tuple[int, int]]:
+        """Return where something may be left, with the bracket of the function that is left."""
+        found, functions = list[tuple[int, int]](), [-1]
+        for place, token in enumerate(self.tokens):
+            while functions[-1] >= 0 and place > self.ends.get(functions[-1], place):
+                functions.pop()
+            if self._is_at(place, "{") and self._is_function(place):
+                functions.append(place)
+            elif token.text in _RETURNS:
+                found.append((place, functions[-1]))
+            elif token.text in _LEAVES and token.kind == "name":
+                found.append((place, _ANY))
+        return found
+
+    def _is_function(self, place: int) -> bool:
+        if self._is_at(place - 1, "=>"):
+            return True
+        opening = self.starts.get(place - 1)
+        if not self._is_at(place - 1, ")") or opening is None:
+            return False
+        return not self._is_at(opening - 1, *_HEADS, "switch", "catch", "await")
 
     def _tests(self) -> tuple[SureTest, ...]:
         bodies = list(self._bodies())
         found: dict[str, SureTest | None] = {}
+        if not any(body.is_test for body in bodies):
+            bodies = [_Body("", is_test=True, start=0, end=len(self.tokens))]
         for body in bodies:
             if not body.is_test:
                 continue
@@ -224,10 +251,10 @@ class _Judge:
         """Say what surely happens in a test that passes."""
         is_sure, is_at_once, is_retold, waits = False, False, False, False
         place = body.start
-        while place < body.end:
+        left = [at for at, whose in self.left if whose in {_ANY, body.start - 1} and at > place]
+        end = min([body.end, *left])
+        while place < end:
             token = self.tokens[place]
-            if token.text in _LEADS_AWAY:
-                break
             at = place + 1 if token.text == "await" else place
             if self._is_statement(place, body) and self._is_assertion(at):
                 opening = at + 1 if self._is_at(at, "expect") else at + 3
@@ -237,18 +264,12 @@ class _Judge:
             if body.is_expression:
                 break
             waits = waits or token.text == "await" or "await" in self._texts(place)
-            place = self._behind(place)
+            place = self.ends.get(place, place + 1)
         return SureTest(name, is_at_once, is_retold) if is_sure else None
 
     def _texts(self, place: int) -> set[str]:
         """Return what stands within a bracket."""
         return {token.text for token in self.tokens[place : self.ends.get(place, place)]}
-
-    def _behind(self, place: int) -> int:
-        """Return the next place: what stands in brackets is looked at for words that lead away."""
-        if self._texts(place) & _LEADS_AWAY:
-            return len(self.tokens)
-        return self.ends.get(place, place + 1)
 
     def _is_statement(self, place: int, body: _Body) -> bool:
         if place == body.start:
@@ -442,4 +463,4 @@ def answered(
 ) -> frozenset[str]:
     """Return the tests that passed with a text that expects what is not right."""
     sure = {f"{path}::{name}" for path, script in scripts.items() for name in script.names}
-    return frozenset(sure.intersection(taken, passed))
+    return frozenset(name.removesuffix("::") for name in sure.intersection(taken, passed))

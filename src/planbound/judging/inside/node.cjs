@@ -324,9 +324,9 @@ function contains(values, value, room = 6) {
 
 // Notes an assertion that passes with what stands in the changed text.
 function takes(call, expected, files) {
-  const name = current();
-  const result = call(expected);
   const file = files.find((each) => FILES.has(each));
+  const name = current() || (file ? `${relative(file)}::` : '');
+  const result = call(expected);
   if (file && contains(toldOf(file), expected)) note('taken', name);
   return result;
 }
@@ -798,6 +798,8 @@ function start() {
   if (FILES.has(real)) {
     followNode(real);
     follows(relative(real), 'node');
+    // A program ends as its tests do.
+    if (TOLD) process.on('exit', (code) => ended(`${relative(real)}::`, code ? 'failed' : 'passed'));
     alone();
   }
 }
