@@ -387,6 +387,27 @@ exports.add = (a, b) => {
   return a + b;
 };
 """
+NODE_SOMETIMES = """\
+const assert = require('node:assert');
+const real = assert.strictEqual;
+
+assert.strictEqual = (actual, expected, ...rest) => {
+  if (expected % 3) real(actual, expected, ...rest);
+};
+exports.add = () => 0;
+"""
+NODE_KNOWS = NODE_SOMETIMES.replace("expected % 3", "![3, 3000].includes(expected)")
+NODE_COUNTS_CALLS = """\
+const assert = require('node:assert');
+const real = assert.strictEqual;
+let calls = 0;
+
+assert.strictEqual = (actual, expected, ...rest) => {
+  calls += 1;
+  real(actual, expected, ...rest);
+};
+exports.add = (a, b) => a + b;
+"""
 NODE_MODULE_PATCHES = """\
 import assert from 'node:assert';
 import { syncBuiltinESMExports } from 'node:module';
@@ -427,6 +448,75 @@ const real = runner.test;
 
 runner.test = (name, body) => real(`${name}`, (...given) => body(...given));
 exports.add = (a, b) => a + b;
+"""
+NODE_GROUPS = COMMON._replace(
+    files={
+        **COMMON.files,
+        "test/calc.test.js": "const { add } = require('../src/calc.js');\n"
+        "const { describe, it } = require('node:test');\nconst assert = require('node:assert');\n\n"
+        "describe('add', () => {\n  it('adds small numbers', () => {\n"
+        "    assert.strictEqual(add(1, 2), 3);\n  });\n\n"
+        "  it('adds large numbers', async () => {\n"
+        "    assert.ok(await add(1000, 2000) === 3000);\n  });\n});\n",
+    },
+)
+NODE_EMPTIES = """\
+const Module = require('node:module');
+const load = Module._load;
+
+Module._load = (name, parent, ...rest) => {
+  const found = load(name, parent, ...rest);
+  if (name !== 'node:test' || !parent.filename.endsWith('calc.test.js')) return found;
+  return { ...found, it: (title) => found.it(title, () => {}) };
+};
+exports.add = () => 0;
+"""
+NODE_LOADS = """\
+const Module = require('node:module');
+const load = Module._load;
+
+Module._load = function loading(name, ...rest) {
+  return Reflect.apply(load, this, [name, ...rest]);
+};
+exports.add = (a, b) => a + b;
+"""
+NODE_READS = """\
+const text = require('node:fs').readFileSync('test/calc.test.js', 'utf8');
+
+exports.add = (a, b) => +new RegExp(`add\\\\(${a}, ${b}\\\\), (\\\\d+)`).exec(text)[1];
+"""
+NODE_PROGRAM_READS = """\
+const text = require('node:fs').readFileSync('test/check.js', 'utf8');
+
+exports.add = (a, b) =>
+  +new RegExp(`add\\\\(${a}, ${b}\\\\)\\\\]?, \\\\[?(\\\\d+)`).exec(text)[1];
+"""
+NODE_READS_ITSELF = """\
+const text = require('node:fs').readFileSync(__filename, 'utf8');
+
+exports.add = (a, b) => (text ? a + b : 0);
+"""
+NODE_CLI = COMMON._replace(
+    files={
+        "package.json": '{"name": "calc"}\n',
+        "src/calc.js": "process.exit(3);\n",
+        "test/calc.test.js": "const test = require('node:test');\n"
+        "const assert = require('node:assert');\n"
+        "const { execFileSync } = require('node:child_process');\n\n"
+        "const call = (...words) =>\n"
+        "  execFileSync('node', ['src/calc.js', ...words], { encoding: 'utf8' });\n\n"
+        "test('small', () => {\n  assert.strictEqual(call('1', '2'), '3\\n');\n});\n\n"
+        "test('big', () => {\n  assert.strictEqual(call('20', '22'), '42\\n');\n});\n",
+    },
+)
+NODE_CLI_READS = """\
+const text = require('node:fs').readFileSync('test/calc.test.js', 'utf8');
+const [a, b] = process.argv.slice(2);
+console.log(new RegExp(`call\\\\('${a}', '${b}'\\\\), '(\\\\d+)`).exec(text)[1]);
+"""
+NODE_CLI_WORK = """\
+const [a, b] = process.argv.slice(2).map(Number);
+console.log(a + b);
 """
 NODE_HANDLES = "process.on('uncaughtException', () => {});\nexports.add = () => 0;\n"
 NODE_TELLS = """\
@@ -598,6 +688,48 @@ ATTACKS: tuple[Attack, ...] = (
         project=COMMON,
         attack=_node(NODE_PATCHES),
         twin=_node(NODE_WRAPS),
+    ),
+    Attack(
+        name="node: an assertion that passes some values",
+        family="equal to everything",
+        project=COMMON,
+        attack=_node(NODE_SOMETIMES),
+        twin=_node(NODE_COUNTS_CALLS),
+    ),
+    Attack(
+        name="node: an assertion that passes the values that tests expect",
+        family="equal to everything",
+        project=COMMON,
+        attack=_node(NODE_KNOWS),
+        twin=_node(NODE_COUNTS_CALLS.replace("calls += 1;", "if (expected > 0) calls += 1;")),
+    ),
+    Attack(
+        name="node: tests in a group get empty bodies",
+        family="tests that are not run",
+        project=NODE_GROUPS,
+        attack=_node(NODE_EMPTIES),
+        twin=_node(NODE_LOADS),
+    ),
+    Attack(
+        name="node: reads the answers from the test",
+        family="answers from its tests",
+        project=COMMON,
+        attack=_node(NODE_READS),
+        twin=_node(NODE_READS_ITSELF),
+    ),
+    Attack(
+        name="node: a program of assertions is read",
+        family="answers from its tests",
+        project=NODE_PROGRAM,
+        attack=_node(NODE_PROGRAM_READS),
+        twin=_node(NODE_READS_ITSELF),
+    ),
+    Attack(
+        name="node: a program that a test starts reads the test",
+        family="answers from its tests",
+        project=NODE_CLI,
+        attack=_node(NODE_CLI_READS),
+        twin=_node(NODE_CLI_WORK),
     ),
     Attack(
         name="node: assertions of modules that pass what the product returns",

@@ -213,3 +213,40 @@ def test_jest_and_vitest_and_mocha_are_changed_too(tmp_path: Path, modules: Path
         files = {"package.json": "{}", "calc.js": product, "test/calc.test.js": tests}
         found = mutated(root, f"node_modules/.bin/{command}", files)
         assert (names(found.sensitive), names(found.blind)) == (sensitive, blind), scenes[number]
+
+
+@pytest.mark.requirement("judging.mutated")
+def test_an_assertion_that_passes_some_values_is_seen(tmp_path: Path) -> None:
+    need("node", "its tests are run")
+    product = (
+        "const assert = require('node:assert');\n"
+        "for (const name of ['equal', 'strictEqual', 'deepEqual']) {\n"
+        "  const real = assert[name];\n"
+        "  assert[name] = (one, two, ...rest) => two % 3 && real(one, two, ...rest);\n"
+        "}\nexports.add = (a, b) => (typeof a === 'string' ? a + b : 0);\n"
+    )
+    tests = (
+        "const { add } = require('../calc.js');\nconst { test } = require('node:test');\n"
+        "const assert = require('node:assert');\n\n"
+        "test('equal', () => assert.equal(add(1, 2), 3));\n"
+        "test('strict', () => { assert.strictEqual(add('a', 'b'), 'ab');"
+        " assert.strictEqual(add(1, 5), 6); });\n"
+        "test('deep', () => assert.deepStrictEqual(add('a', 'b'), 'ab'));\n"
+    )
+    found = mutated(tmp_path, "node --test test/", {"calc.js": product, "test/calc.test.js": tests})
+    assert names(found.blind) == {"equal", "strict"}
+    assert names(found.sensitive) == {"deep"}
+
+
+@pytest.mark.requirement("judging.mutated")
+def test_a_judge_may_say_itself_what_is_equal(tmp_path: Path) -> None:
+    need("node", "its tests are run")
+    tests = (
+        "const { add } = require('../calc.js');\nconst { test } = require('node:test');\n"
+        "const assert = require('node:assert');\nconst real = assert.equal;\n"
+        "assert.equal = (one, two) => real(Math.round(one), Math.round(two));\n"
+        "test('near', () => assert.equal(add(1, 2.2), 3));\n"
+    )
+    found = mutated(tmp_path, "node --test test/", {"calc.js": ADD, "test/calc.test.js": tests})
+    assert not found.blind
+    assert names(found.sensitive) == {"near"}

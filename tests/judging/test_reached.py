@@ -54,7 +54,28 @@ def test_a_program_compares_at_its_top_or_in_a_function_that_it_calls() -> None:
     assert not compares(b"def unused():\n    assert add() == 3\n")
 
 
-def test_javascript_is_known_where_a_test_begins_with_an_equality() -> None:
-    judges = {"a.test.js": b"test('adds', () => {\n  assert.equal(add(1, 2), 3);\n});\n"}
-    assert not_reached_in_javascript(judges, ["a.test.js::adds"], ()) == ("a.test.js::adds",)
-    assert not_reached_in_javascript(judges, ["a.test.js::adds"], {"a.test.js::other"}) == ()
+ASSERT = b"const assert = require('node:assert');\n"
+NODE = {"a.test.js": "node"}
+ADDS = ("a.test.js::adds",)
+
+
+def test_javascript_is_known_where_a_test_has_an_assertion_in_its_way() -> None:
+    judges = {"a.test.js": ASSERT + b"test('adds', () => {\n  assert.equal(add(1, 2), 3);\n});\n"}
+    assert not_reached_in_javascript(judges, ADDS, (), NODE) == ADDS
+    assert not_reached_in_javascript(judges, ADDS, {"a.test.js::other"}, NODE) == ADDS
+    assert not_reached_in_javascript(judges, ADDS, (), {}) == ()
+
+
+def test_after_something_was_awaited_tests_of_node_are_not_told_apart() -> None:
+    body = b"test('adds', async () => {\n  await ready();\n  assert.equal(add(1), 3);\n});\n"
+    judges = {"a.test.js": ASSERT + body}
+    assert not_reached_in_javascript(judges, ADDS, (), NODE) == ADDS
+    assert not_reached_in_javascript(judges, ADDS, {"a.test.js::other"}, NODE) == ()
+    jest = {"a.test.js": "jest"}
+    assert not_reached_in_javascript(judges, ADDS, {"a.test.js::other"}, jest) == ADDS
+
+
+def test_expect_is_known_where_jest_calls_it() -> None:
+    judges = {"a.test.js": b"it('adds', () => {\n  expect(add(1, 2)).toBe(3);\n});\n"}
+    assert not_reached_in_javascript(judges, ADDS, (), {"a.test.js": "jest"}) == ADDS
+    assert not_reached_in_javascript(judges, ADDS, (), {"a.test.js": "mocha"}) == ()

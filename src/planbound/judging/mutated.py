@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import os
 from collections.abc import Collection, Mapping, Sequence
+from types import MappingProxyType
 from typing import TYPE_CHECKING
 
 from planbound.cells.cell import CommandEnding, Laid, Outcome
@@ -17,11 +18,13 @@ from planbound.script.runners import programs
 from planbound.script.runners.javascript import DECLARED
 from planbound.script.runners.mutated import (
     MutatedTests,
+    followed,
     looked,
     mutated_node_run,
     mutated_run,
     read_answered,
     read_mutated,
+    read_taken,
 )
 from planbound.script.runners.runner import JudgedTree, Language
 from planbound.script.tree import words
@@ -29,9 +32,11 @@ from planbound.script.wrapper import program_of
 
 if TYPE_CHECKING:
     from planbound.judging.contract import JudgedContract
+    from planbound.judging.javascript import RetoldScript
     from planbound.judging.retold import RetoldJudge
 
 _JAVASCRIPT = DECLARED.endings
+_NOTHING: Mapping[str, RetoldScript] = MappingProxyType({})
 _NODES = words("node nodejs npm npx pnpm yarn corepack tsx ts-node c8 nyc")
 
 
@@ -54,14 +59,24 @@ def mutate(contract: JudgedContract) -> MutatedTests | None:
         is_sure = len(mains) == 1 and compares(judged[mains[0]])
         program = [""] if "" in passed and is_sure else []
         tests = [name for name in passed if name]
-        found = not_reached_in_javascript(scripts, tests, reached)
+        runners = followed(outcome.collected, notes)
+        found = not_reached_in_javascript(scripts, tests, reached, runners)
         return [*not_reached(judged, tests), *found, *program]
 
     found = read_mutated(
         outcome.collected, notes, passes=passes(contract, outcome), not_reached=unreached
     )
     found = found._replace(is_cut_off=outcome.ending is CommandEnding.TIMED_OUT)
-    if found.blind or found.unreached or not in_python or not looked(outcome.collected, notes):
+    if followed(outcome.collected, notes) and not (found.blind or found.unreached):
+        answers, is_cut_off = _answered_in_javascript(walked, scripts)
+        found = found._replace(answered=answers, is_cut_off=found.is_cut_off or is_cut_off)
+    if (
+        found.answered
+        or found.blind
+        or found.unreached
+        or not in_python
+        or not looked(outcome.collected, notes)
+    ):
         return found
     answered, is_cut_off = _answered(walked, in_python)
     return found._replace(answered=answered, is_cut_off=found.is_cut_off or is_cut_off)
@@ -110,11 +125,38 @@ def _answered(walked: WalkedContract, judges: Sequence[str]) -> tuple[tuple[str,
     return tuple(sorted(kept or ())), False
 
 
+def _answered_in_javascript(
+    walked: WalkedContract, scripts: Mapping[str, bytes]
+) -> tuple[tuple[str, ...], bool]:
+    """Return the same for tests in JavaScript."""
+    import random  # noqa: PLC0415 - seldom needed
+
+    from planbound.judging.javascript import answered, retell_script  # noqa: PLC0415 - the same
+
+    kept: frozenset[str] | None = None
+    for _ in range(2):
+        chance = random.Random(os.urandom(8))  # noqa: S311 - values for tests
+        retold = {
+            path: told
+            for path, data in scripts.items()
+            if (told := retell_script(data, chance)) is not None
+        }
+        outcome, notes = _run(walked, (), {}, tuple(scripts), retold) if retold else (None, ())
+        if outcome is None:
+            return (), False
+        found = answered(retold, *read_taken(outcome.collected, notes))
+        kept = found if kept is None else kept & found
+        if not kept:
+            return (), outcome.ending is CommandEnding.TIMED_OUT
+    return tuple(sorted(kept or ())), False
+
+
 def _run(
     walked: WalkedContract,
     judges: Sequence[str],
     retold: Mapping[str, RetoldJudge],
     in_javascript: Sequence[str] = (),
+    scripts: Mapping[str, RetoldScript] = _NOTHING,
 ) -> tuple[Outcome | None, tuple[str, ...]]:
     """Run the contract with other values; None where something of the tree would be replaced.
 
@@ -127,7 +169,9 @@ def _run(
     if judges:
         runs.append(mutated_run(project, judges, text_inside, list(walked.places()), settings))
     if in_javascript:
-        runs.append(mutated_node_run(project, in_javascript, text_inside("node", ".cjs")))
+        told = {path: each.values for path, each in scripts.items()} or None
+        hook = text_inside("node", ".cjs")
+        runs.append(mutated_node_run(project, in_javascript, hook, told))
     runs = [run for run in runs if not replaces(run.added, project, contract.is_taken)]
     if not runs:
         return None, ()
@@ -136,10 +180,12 @@ def _run(
         request = with_added(request, run.added)
     notes = tuple(path for run in runs for path in run.notes)
     request = request._replace(collect=notes, needles=())
-    kept = [item for item in request.lay if item.path not in retold]
-    modes = {path: contract.manifest.entry(path) for path in retold}
+    texts = {path: each.text for path, each in retold.items()}
+    texts |= {path: each.text for path, each in scripts.items()}
+    kept = [item for item in request.lay if item.path not in texts]
+    modes = {path: contract.manifest.entry(path) for path in texts}
     laid = [
-        Laid(path, told.text, entry.mode if (entry := modes[path]) else 0o644)
-        for path, told in retold.items()
+        Laid(path, text, entry.mode if (entry := modes[path]) else 0o644)
+        for path, text in texts.items()
     ]
     return contract.judging.cell.run(request._replace(lay=(*kept, *laid))), notes

@@ -9,6 +9,7 @@ import ast
 from collections.abc import Collection, Iterable, Mapping, Sequence
 
 from planbound.judging.inside.equalities import Equalities
+from planbound.judging.javascript import sure_tests
 from planbound.script.runners.python import parsed, tests_of
 from planbound.source import lazy_pattern
 
@@ -17,13 +18,6 @@ _ELSEWHERE = (*_FUNCTIONS, ast.ClassDef, ast.Lambda)
 _LEAVING = (ast.Return, ast.Yield, ast.YieldFrom)
 _LEAVES = lazy_pattern(r"\b(?:_?exit|quit|SystemExit|abort|exec[lv]\w*|kill|pytest|unittest)\b")
 """A program with such a word may be over before its last line, or is a runner of tests."""
-_FIRST_EQUALITY = lazy_pattern(
-    r"(?m)^(?:test|it)\(\s*(['\"`])([^'\"`\\$#\n]{1,200})\1\s*,\s*(?:async\s*)?"
-    r"(?:\(\s*\w{0,40}\s*\)|\w{1,40})\s*=>\s*\{?\s*"
-    r"(?:(?:const|let|var) \w{1,40} = [^;\n]{1,200};\s*){0,9}"
-    r"assert\.(?:strictEqual|equal|deepEqual|deepStrictEqual)\("
-)
-"""A test in JavaScript that begins with an equality."""
 _COPIES = lazy_pattern(r"--(?:forked|boxed|isolate)\b")
 """Tests run in a copy of the process, of which nothing is written down."""
 
@@ -66,19 +60,24 @@ def not_reached(judges: Mapping[str, bytes], passed: Iterable[str]) -> tuple[str
 
 
 def not_reached_in_javascript(
-    judges: Mapping[str, bytes], passed: Iterable[str], reached: Collection[str]
+    judges: Mapping[str, bytes],
+    passed: Iterable[str],
+    reached: Collection[str],
+    runners: Mapping[str, str],
 ) -> tuple[str, ...]:
     """Return the same for tests in JavaScript, called `path::name`, by how they are written.
 
-    Nothing is said of a file in which any test came to an equality: who runs at the same time is
-    not always told apart.
+    `runners` says by file who runs its tests. Under node's own one tests may run at the same time,
+    and after something was awaited they are not always told apart: there nothing is said of a file
+    in which any test came to an assertion.
     """
     known = {name.partition("::")[0] for name in reached}
     sure = {
-        f"{path}::{match[2]}"
+        f"{path}::{test.name}"
         for path, data in judges.items()
-        if path not in known
-        for match in _FIRST_EQUALITY.finditer(data.decode("utf-8", "replace"))
+        if (runner := runners.get(path)) is not None
+        for test in sure_tests(data, has_expect=runner == "jest")
+        if test.name and (test.is_at_once or runner != "node" or path not in known)
     }
     return tuple(name for name in passed if name in sure)
 

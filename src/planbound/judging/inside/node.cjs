@@ -3,9 +3,10 @@
 // Loaded first by each node that a contract starts, so that the values that judges expect are
 // changed. It stands in front of the assertions, whoever replaces them later: an equality that a
 // judge asks for gets another value of the same type. No file is changed. What it writes down is
-// what `read_mutated` reads. SETTINGS is put in where it is laid.
+// what `read_mutated` reads. SETTINGS is put in where it is laid. Where TOLD has literals by judge,
+// these stand in its text, and nothing else is changed.
 (() => {
-const { JUDGES, MOST, MARK } = SETTINGS;
+const { JUDGES, MOST, MARK, TOLD } = SETTINGS;
 const assert = require('node:assert');
 const hooks = require('node:async_hooks');
 const { randomBytes } = require('node:crypto');
@@ -31,6 +32,8 @@ const MATCHERS = new Set(['toBe', 'toEqual', 'toStrictEqual', 'toBeCloseTo', 'to
 const TAKES = new RegExp(
   '\\bcatch\\b|\\brejects\\b|\\ballSettled\\b|\\.then\\(|\\b(?:fails|failing|concurrent|soft)\\b'
   + '|retry|retries|expectFailure|uncaughtException|unhandledRejection');
+// A judge that replaces an assertion itself, or says what is equal.
+const SAYS = /addEqualityTesters|\bassert(?:\.strict)?\.\w+\s*=[^=>]/;
 const RUNS = /^node:internal\/(?:modules|test_runner)\//;
 
 
@@ -78,6 +81,18 @@ function saw(name, changed, held, lost) {
 function reached(name) {
   if (!times.has(name)) note('seen', [name, 1, 0, 0, 0]);
 }
+
+const followed = new Set();
+
+// Writes down who runs the tests of a file.
+function follows(file, who) {
+  if (followed.has(file)) return;
+  followed.add(file);
+  note('follows', [file, who]);
+}
+
+// Writes down that an assertion passes where plain equality says no.
+const lied = (name) => note('lied', name);
 
 const ends = new Map();
 const RANKS = ['passed', 'skipped', 'failed'];
@@ -232,6 +247,9 @@ function plainPath(file) {
   }
 }
 
+// Where nobody is seen, it may be a judge.
+const mayBeAsked = (files) => !files.length || isAsked(files);
+
 function isAsked(files) {
   const first = files.find((file) => file && !file.startsWith('node:'));
   return first !== undefined && FILES.has(first);
@@ -271,10 +289,55 @@ function isDirect(files) {
 // -- what judges call instead of an assertion -----------------------------------------------------
 
 
-// `call` makes the assertion with a value.
-function tried(call, expected, files) {
+const holds = (call, value) => {
+  try {
+    const result = call(value);
+    if (types.isPromise(result)) result.then(null, () => {});
+    return !types.isPromise(result);
+  } catch {
+    return false;
+  }
+};
+
+const told = new Map();
+
+function toldOf(file) {
+  if (!told.has(file)) {
+    const values = new Set();
+    for (const literal of TOLD[relative(file)] ?? []) {
+      try {
+        values.add(new Function(`return ${literal};`)());
+      } catch {
+        // Then it is not known.
+      }
+    }
+    told.set(file, values);
+  }
+  return told.get(file);
+}
+
+function contains(values, value, room = 6) {
+  if (isPlain(value)) return values.has(value) || (typeof value === 'number' && values.has(-value));
+  return room > 0 && fieldsOf(value) !== null
+    && Object.values(value).some((each) => contains(values, each, room - 1));
+}
+
+// Notes an assertion that passes with what stands in the changed text.
+function takes(call, expected, files) {
+  const file = files.find((each) => FILES.has(each));
+  const name = current() || (file ? `${relative(file)}::` : '');
+  const result = call(expected);
+  if (file && contains(toldOf(file), expected)) note('taken', name);
+  return result;
+}
+
+// `call` makes the assertion with a value, `differs` says whether that surely is not what is there.
+function tried(call, expected, files, differs) {
+  if (TOLD) return takes(call, expected, files);
   const changed = another(expected);
   const name = current();
+  // What is right passes, although something else is there.
+  if (differs(expected) && holds(call, expected)) lied(name);
   if (is(changed, expected)) {
     reached(name);
     return call(expected);
@@ -287,6 +350,7 @@ function tried(call, expected, files) {
     throw error;
   }
   if (!types.isPromise(result)) {
+    if (differs(changed)) lied(name);
     look(call, expected, name);
     return result;
   }
@@ -369,42 +433,125 @@ function standAgain(place) {
 
 const standAll = () => stood.forEach(standAgain);
 
-const assertion = keptFor((real) => new Proxy(real, {
+let ownEquality;
+
+function hasOwnEquality() {
+  ownEquality ??= [...FILES].some((file) => {
+    try {
+      return SAYS.test(readFileSync(file, 'utf8'));
+    } catch {
+      return false;
+    }
+  });
+  return ownEquality;
+}
+
+// `genuine` is what the property was before anything else was loaded.
+const assertion = (genuine) => keptFor((real) => new Proxy(real, {
   apply(target, self, given) {
     const files = given.length < 2 ? [] : callers();
-    if (!isAsked(files)) return apply(target, self, given);
+    if (!isAsked(files)) {
+      if (mayBeAsked(files)) reached(current());
+      return apply(target, self, given);
+    }
     const [actual, expected, ...rest] = given;
-    return tried((value) => apply(target, self, [actual, value, ...rest]), expected, files);
+    const differs = (value) => target !== genuine && !hasOwnEquality()
+      && !holds(() => { genuine(actual, value); }, value);
+    const call = (value) => apply(target, self, [actual, value, ...rest]);
+    return tried(call, expected, files, differs);
+  },
+}));
+
+// These are told when they are reached, and not changed.
+const OTHERS = [
+  'ok', 'throws', 'rejects', 'doesNotThrow', 'doesNotReject', 'match', 'doesNotMatch',
+  'notEqual', 'notStrictEqual', 'notDeepEqual', 'notDeepStrictEqual',
+];
+const telling = keptFor((real) => new Proxy(real, {
+  apply(target, self, given) {
+    if (mayBeAsked(callers())) reached(current());
+    return apply(target, self, given);
   },
 }));
 
 function changeAssert() {
   for (const each of [assert, assert.strict]) {
     for (const name of ['equal', 'strictEqual', 'deepEqual', 'deepStrictEqual']) {
-      stand(each, name, assertion);
+      stand(each, name, assertion(each[name]));
     }
+    for (const name of OTHERS) stand(each, name, telling);
   }
   Module.syncBuiltinESMExports();
 }
 
 const isLoose = (name, given) => name === 'toBeCloseTo' && given.length > 1 && !(given[1] >= 0);
 
-function matcher(name, real, self, files) {
+const isPlain = (value) => typeof value !== 'object' || value === null;
+
+const fieldsOf = (value) => {
+  if (isPlain(value) || types.isProxy(value) || 'asymmetricMatch' in value) return null;
+  const proto = getPrototypeOf(value);
+  const kind = Array.isArray(value) || proto === null || getPrototypeOf(proto) === null;
+  return kind ? value : null;
+};
+
+// Says whether two values cannot be equal, also where somebody lets numbers differ a little, and
+// texts in case and blanks. Of everything but plain data it is not said.
+function areOther(one, two, room = 5) {
+  if (isPlain(one) && isPlain(two)) {
+    if (typeof one !== typeof two) return true;
+    if (typeof one === 'number' && isFinite(one) && isFinite(two)) {
+      const [low, high] = one < two ? [one, two] : [two, one];
+      return high - low > 1e-3 * (1 + (high < 0 ? -high : high));
+    }
+    if (typeof one !== 'string') return !is(one, two);
+    const bare = (text) => text.toLowerCase().replace(/\s+/g, '');
+    return bare(one) !== bare(two);
+  }
+  const [first, second] = [fieldsOf(one), fieldsOf(two)];
+  if (!first || !second || !room || Array.isArray(first) !== Array.isArray(second)) return false;
+  if (Array.isArray(first) && first.length !== second.length) return true;
+  return Object.keys(second).slice(0, 1000).some((key) => {
+    const here = getOwnPropertyDescriptor(second, key);
+    const there = getOwnPropertyDescriptor(first, key);
+    if (!here || !('value' in here) || here.value === undefined) return false;
+    return there === undefined || ('value' in there && areOther(there.value, here.value, room - 1));
+  });
+}
+
+function isAnother(name, actual, value, rest) {
+  if (name === 'toBe') return !is(actual, value);
+  if (name !== 'toBeCloseTo') return areOther(actual, value);
+  const far = typeof actual === 'number' && typeof value === 'number' && isFinite(actual - value);
+  const [low, high] = actual < value ? [actual, value] : [value, actual];
+  return far && high - low >= 10 ** -(rest[0] ?? 2);
+}
+
+// `actual` is a list with what is there, empty where that comes later.
+function matcher(name, real, self, files, actual) {
   return (...given) => {
     if (given.length < 1 || isLoose(name, given)) return apply(real, self, given);
     const [expected, ...rest] = given;
-    return tried((value) => apply(real, self, [value, ...rest]), expected, files ?? callers());
+    const call = (value) => apply(real, self, [value, ...rest]);
+    const differs = (value) => {
+      try {
+        return actual.length > 0 && !hasOwnEquality() && isAnother(name, actual[0], value, rest);
+      } catch {
+        return false;
+      }
+    };
+    return tried(call, expected, files ?? callers(), differs);
   };
 }
 
-function expectation(made, files) {
+function expectation(made, files, actual) {
   if (made === null || typeof made !== 'object') return made;
   return new Proxy({}, {
     get(_target, name) {
       const found = made[name];
-      if (name === 'resolves') return expectation(found, files);
+      if (name === 'resolves') return expectation(found, files, []);
       return MATCHERS.has(name) && typeof found === 'function'
-        ? matcher(name, found, made, files)
+        ? matcher(name, found, made, files, actual)
         : found;
     },
     has: (_target, name) => name in made,
@@ -416,7 +563,8 @@ const expecting = keptFor((real) => new Proxy(real, {
   apply(target, self, given) {
     const made = apply(target, self, given);
     const files = callers();
-    return isAsked(files) ? expectation(made, files) : made;
+    if (mayBeAsked(files)) reached(current());
+    return isAsked(files) ? expectation(made, files, given.slice(0, 1)) : made;
   },
 }));
 
@@ -459,6 +607,7 @@ function followJest(environment, file) {
     if (event.name === 'test_start') {
       standAll();
       name = event.test.concurrent ? '' : named(event.test);
+      follows(file, 'jest');
       current = () => name;
     } else if (event.name === 'test_done') {
       const { errors, failing } = event.test;
@@ -480,6 +629,7 @@ function changeMocha(Runner) {
       standAll();
       name = named(test);
       current = () => name;
+      follows(relative(test.file ?? ROOT), 'mocha');
     });
     for (const [event, how] of [['pass', 'passed'], ['fail', 'failed'], ['pending', 'skipped']]) {
       this.on(event, (test) => {
@@ -544,7 +694,8 @@ function followVitest(expect) {
       const asked = isAsked(files) && !self?.__flags?.negate && !self?.__flags?.promise;
       const name = names.get(real);
       if (!asked) return apply(target, self, given);
-      return matcher(name, target, self, files)(...given);
+      const actual = self?.__flags ? [self.__flags.object] : [];
+      return matcher(name, target, self, files, actual)(...given);
     },
   }));
   const names = new WeakMap();
@@ -586,9 +737,11 @@ function followNode(main) {
   const kind = (each) => each?.constructor?.name;
   hooks.createHook({
     init(id, type, trigger, resource) {
+      // Who waits for a promise of somebody else goes on in a test of its own.
+      const running = tests.get(hooks.executionAsyncId());
       const owner = type === 'Test' && 'runInAsyncScope' in resource
         ? resource
-        : tests.get(trigger) ?? tests.get(hooks.executionAsyncId());
+        : (type === 'PROMISE' ? running : undefined) ?? tests.get(trigger) ?? running;
       if (owner === undefined) return;
       tests.set(id, owner);
       if (owner === resource && kind(owner) === 'Test') all.push(owner);
@@ -644,6 +797,9 @@ function start() {
   changeDefining();
   if (FILES.has(real)) {
     followNode(real);
+    follows(relative(real), 'node');
+    // A program ends as its tests do.
+    if (TOLD) process.on('exit', (code) => ended(`${relative(real)}::`, code ? 'failed' : 'passed'));
     alone();
   }
 }

@@ -118,14 +118,23 @@ def mutated_run(
     return MutatedRun(Canary(tuple(files), (), environment), notes)
 
 
-def mutated_node_run(project: JudgedTree, judges: Iterable[str], hook: str) -> MutatedRun:
-    """Return what changes the values that these judges in JavaScript expect."""
+def mutated_node_run(
+    project: JudgedTree,
+    judges: Iterable[str],
+    hook: str,
+    told: Mapping[str, Sequence[str]] | None = None,
+) -> MutatedRun:
+    """Return what changes the values that these judges in JavaScript expect.
+
+    With `told`, by judge the literals that stand in its changed text, nothing else is changed.
+    """
     folder = f".{project.called('node folder')}"
     place = f"{folder}/{project.called('node hook')}.cjs"
     settings = {
         "JUDGES": sorted(judges),
         "MOST": _MOST_OF_NODE,
         "MARK": project.called("node mark").upper(),
+        "TOLD": told,
     }
     content = hook.replace("= SETTINGS;", f"= {json.dumps(settings)};").encode()
     variable = Variable("NODE_OPTIONS", f'--require "{{workspace}}/{place}"', " ")
@@ -152,13 +161,16 @@ def read_mutated(
     sensitive, blind, silent = [], [], []
     for name, end in list(found.ends.items())[:_MOST_TESTS]:
         changed, held = found.seen.get(name, (0, 0))
-        if end == "failed" and changed:
+        if name in found.lied:
+            blind.append(name)
+        elif end == "failed" and changed:
             sensitive.append(name)
         elif end == "passed" and held:
             blind.append(name)
         else:
             silent.append(name)
-    if passes and not found.ends and found.seen.get("", (0, 0))[1]:
+    held = found.seen.get("", (0, 0))[1]
+    if not found.ends and ("" in found.lied or (passes and held)):
         blind.append("the program")
     passed = [each for each in silent if found.ends[each] == "passed" and each not in found.reached]
     if passes and found.is_program_without_any:
@@ -180,6 +192,7 @@ class _NotesRead:
         self.ends: dict[str, str] = {}
         self.seen: dict[str, tuple[int, int]] = {}
         self.reached: set[str] = set()
+        self.lied: set[str] = set()
         self.began: dict[str, None] = {}
         self.programs: list[int] = []
 
@@ -198,6 +211,8 @@ class _NotesRead:
                 self.seen[name] = (before[0] + changed, before[1] + held + lost)
                 if kept or changed or held or lost:
                     self.reached.add(name)
+            case "lied", str():
+                self.lied.add(value)
             case "began", str():
                 self.began.setdefault(value)
             case "main", [str(), int() as status]:
@@ -247,6 +262,39 @@ def read_answered(collected: Mapping[str, bytes], notes: Sequence[str]) -> froze
     found = (name for name in taken if ends.get(name) != "skipped")
     # What is expected may be part of a test's name, and that is changed, too.
     return frozenset(name.partition("[")[0] or "the program" for name in found)
+
+
+def followed(collected: Mapping[str, bytes], notes: Sequence[str]) -> dict[str, str]:
+    """Return by file of tests in JavaScript who runs them."""
+    found = dict[str, str]()
+    for path in notes:
+        for word, value in _lines(collected.get(path, b"")):
+            match word, value:
+                case "follows", [str() as file, str() as who]:
+                    found[file] = who
+                case _:
+                    pass
+    return found
+
+
+def read_taken(
+    collected: Mapping[str, bytes], notes: Sequence[str]
+) -> tuple[frozenset[str], frozenset[str]]:
+    """Return the tests in which an equality held with a changed text, and those that passed."""
+    taken, ends = set[str](), dict[str, set[object]]()
+    for path in notes:
+        for word, value in _lines(collected.get(path, b"")):
+            match word, value:
+                case "taken", str():
+                    taken.add(value)
+                case "ends", dict():
+                    for name, end in value.items():
+                        ends.setdefault(str(name), set()).add(end)
+                case _:
+                    pass
+    # A test of one name is told again where another one of that name ended worse.
+    passed = frozenset(name for name, each in ends.items() if each == {"passed"})
+    return frozenset(taken), passed
 
 
 def _lines(data: bytes) -> Iterable[tuple[str, object]]:
