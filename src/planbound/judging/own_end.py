@@ -11,6 +11,7 @@ from collections.abc import Iterator
 from typing import TYPE_CHECKING
 
 from planbound.cells.cell import Laid, Request
+from planbound.judging.corroborate import not_seen_to_fail
 from planbound.judging.verdict import CanaryRun
 from planbound.script import Call, Script
 from planbound.script.runners.runner import joined
@@ -60,7 +61,7 @@ def shell_end(walked: WalkedContract) -> tuple[CanaryRun, str]:
         at, is_sure = _end_of(script)
         request = _continued(walked, script, at, is_contract=number == 0)
         if request is None or not is_sure:
-            unseen = unseen or _name(walked, script)
+            unseen = unseen or not_seen_to_fail(_name(walked, script))
         if request is None:
             continue
         ran = CanaryRun.OVER
@@ -91,6 +92,9 @@ def other_ends(walked: WalkedContract) -> Iterator[tuple[str, bool]]:
 
 def is_continued(walked: WalkedContract, path: str) -> bool:
     """Say whether it is seen that a program came to its end: all of it was run by then."""
+    if _ending(path) not in _SCRIPTS:
+        # Code under test can change what `die` and `==` mean there, and nobody tries other values.
+        return False
     text = (walked.project.read(path) or b"").decode("utf-8", "replace")
     is_told = not _waits(path, text) or _LAST_CALL.search(text) is not None
     return is_told and _has_tail(walked, path)

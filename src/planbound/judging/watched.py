@@ -17,10 +17,11 @@ from typing import TYPE_CHECKING
 from planbound.cells.cell import Laid, Outcome, Request
 from planbound.journal.event import VerdictKind
 from planbound.judging.canary import canary_for, replaces
-from planbound.judging.corroborate import Corroboration, as_laid, with_added
+from planbound.judging.corroborate import Corroboration, as_laid, not_seen_to_fail, with_added
 from planbound.judging.meaning import is_test_file, meaning
 from planbound.judging.own_end import is_continued, other_ends, shell_end, taking_in, unsure_end
 from planbound.judging.reference import judges_of
+from planbound.judging.untried import inline_text, reads_program, untried
 from planbound.judging.verdict import CanaryRun
 from planbound.plan.model import ExitCodeIs
 from planbound.script import Call, Script
@@ -223,10 +224,21 @@ class WalkedContract:
         return ""
 
     @cached_property
+    def untried(self) -> str:
+        """Why nobody knows whether all that judges can fail; empty: it can be seen."""
+        return untried(self)
+
+    @cached_property
+    def has_inline(self) -> bool:
+        """Whether a Python runs a program that is no file."""
+        pythons = [call for call in self.calls if call.program in _PYTHONS]
+        return any(inline_text(call) is not None or reads_program(call) for call in pythons)
+
+    @cached_property
     def is_single(self) -> bool:
         """Whether one call of a runner is all that judges: a failure in it is one of everything."""
-        inline = any(call.program in _PYTHONS and call.has("-c") for call in self.calls)
-        more = self.mains or inline or self.foreign_mains or self.unwatched or taking_in(self)
+        more = self.mains or self.untried or self.foreign_mains or self.unwatched
+        more = more or self.has_inline or taking_in(self)
         return len(self.runner_calls) == 1 and not more
 
     @cached_property
@@ -401,12 +413,13 @@ def unseen_program(contract: JudgedContract) -> str:
 
 
 def expected_unseen(contract: JudgedContract) -> str:
-    """Return what judges besides others, and will not be seen to fail; empty: there is nothing."""
+    """Return why it will not be seen that all that judges can fail; empty: it will be."""
     walked = WalkedContract(contract)
     if walked.is_single:
         return ""
     twice = next((name for name in walked.others if walked.others.count(name) > 1), "")
-    return walked.unwatched or twice or unsure_end(walked)
+    name = walked.unwatched or twice or unsure_end(walked)
+    return not_seen_to_fail(name) if name else walked.untried
 
 
 def text_inside(name: str, ending: str = ".py") -> str:
