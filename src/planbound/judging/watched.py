@@ -28,9 +28,17 @@ from planbound.script import Call, Script
 from planbound.script.project import ProjectTree
 from planbound.script.runners import BY_NAME, missing_tests, programs, runner_of
 from planbound.script.runners.runner import JudgedTree, Language, ReportedTest, Summary, joined
-from planbound.script.runners.watched import Watch, WatchedProcess, read_notes, watch_for
+from planbound.script.runners.watched import (
+    MOST_PROCESSES,
+    Watch,
+    WatchedProcess,
+    mark_of,
+    marked_program,
+    read_notes,
+    watch_for,
+)
 from planbound.script.status import deciding_calls
-from planbound.script.tree import Word, below, words
+from planbound.script.tree import Redirect, Word, below, words
 from planbound.script.walk import (
     Entered,
     Executed,
@@ -75,6 +83,7 @@ _STARTS = lazy_pattern(r"\b(?:subprocess|system|popen|spawn\w*|exec[lv]\w*|fork|
 _CLEARED = lazy_pattern(
     r"\benv\s+(?:-[a-z]*i|-(?=\s)|--ignore)|\b(?:sudo|doas)\s|\bunset\s+PYTHONPATH"
 )
+_CODE_OPTION = lazy_pattern(r"-[A-Za-z]*c")
 _HERE = lazy_pattern(r"\A(?:\$PWD|\$\{PWD\}|\$\(pwd\)|`pwd`)(?:/|\Z)")
 
 
@@ -237,9 +246,9 @@ class WalkedContract:
     @cached_property
     def is_single(self) -> bool:
         """Whether one call of a runner is all that judges: a failure in it is one of everything."""
-        more = self.mains or self.untried or self.foreign_mains or self.unwatched
-        more = more or self.has_inline or taking_in(self)
-        return len(self.runner_calls) == 1 and not more
+        more = self.mains or self.foreign_mains or self.unwatched or self.untried
+        is_more = bool(more) or self.has_inline or taking_in(self)
+        return len(self.runner_calls) == 1 and not is_more
 
     @cached_property
     def foreign_mains(self) -> tuple[str, ...]:
@@ -438,6 +447,7 @@ class _PythonRuns:
     def __init__(self, walked: WalkedContract) -> None:
         self.walked = walked
         self.contract = walked.contract
+        self.project = walked.project
         self.cases: list[ReportedTest] = []
         self.best = CanaryRun.NONE
 
@@ -451,6 +461,9 @@ class _PythonRuns:
             outcome = self.contract.judging.cell.run(self._request(watch))
             processes = read_notes(outcome.collected, watch.notes)
             found = self._doubt(watch, outcome, processes, shown)
+            if found is None and len(processes) >= MOST_PROCESSES:
+                why = f"more than {MOST_PROCESSES} processes of Python ran: not all were watched"
+                found = Corroboration(CanaryRun.UNCLEAR, unseen=why)
             if found is not None or len(processes) <= shown or self.walked.pythons == 1:
                 break
             if passes(self.contract, outcome):
@@ -467,6 +480,7 @@ class _PythonRuns:
         return Corroboration(
             canary=self.best if found is None else found.canary,
             why="" if found is None else found.why,
+            unseen="" if found is None else found.unseen,
             summary=Summary("python", passed=len(passed)) if passed else None,
             counted=len(passed) if self.cases else None,
             missing=tuple(test for test in required if test in missing),
@@ -482,12 +496,16 @@ class _PythonRuns:
         processes = read_notes(outcome.collected, watch.notes)
         if why := self._cut(processes, is_green=passes(self.contract, outcome)):
             return Corroboration(CanaryRun.CUT, why=why)
+        if len(processes) >= MOST_PROCESSES:
+            why = f"more than {MOST_PROCESSES} processes of Python ran: not all were watched"
+            return Corroboration(CanaryRun.UNCLEAR, unseen=why)
         self.best = CanaryRun.OVER
         return None
 
     def _watch(self, skip: int) -> Watch | None:
         tree = self.walked.project
-        project = JudgedTree(tree.paths, tree.read, os.urandom(8).hex())
+        project = self.project = JudgedTree(tree.paths, tree.read, os.urandom(8).hex())
+        judges = {path: tree.read(path) or b"" for path in self.walked.judges}
         watch = watch_for(
             project,
             noted=text_inside("noted"),
@@ -495,26 +513,39 @@ class _PythonRuns:
             skip=skip,
             tail=not self.walked.has_runner,
             mains=self.walked.mains,
-            judges=self.walked.judges,
+            judges=judges | {path: self._marked(path).content for path in self.walked.mains},
+            stdin=self._marks_input(),
         )
         return None if replaces(watch.canary, project, self.contract.is_taken) else watch
 
+    def _marks_input(self) -> bool:
+        """Say whether every program that Python reads from its input gets the mark."""
+        fed = [call for call in self.walked.calls if reads_program(call)]
+        own = {call.start for call, _end in _here_documents(self.contract.script)}
+        calls = [call for call in fed if call.program in _PYTHONS]
+        return bool(calls) and all(
+            (call in self.contract.script.calls and call.start in own)
+            or any(_target(each) in self.walked.mains for each in call.redirects)
+            for call in calls
+        )
+
     def _request(self, watch: Watch) -> Request:
         request = with_added(self.contract.request, watch.canary)
-        marked = [self._marked(path, watch.mark) for path in self.walked.mains]
+        marked = [self._marked(path) for path in self.walked.mains]
         *start, text = request.command
         if text == self.contract.command.text:
-            text = _marked_text(self.contract.script, watch.mark)
+            text = _marked_text(self.contract.script, mark_of(self.project))
         paths = {item.path for item in marked}
         kept = [item for item in request.lay if item.path not in paths]
         return request._replace(
             command=(*start, text), lay=(*kept, *marked), collect=watch.notes, needles=()
         )
 
-    def _marked(self, path: str, mark: str) -> Laid:
+    def _marked(self, path: str) -> Laid:
         content = self.walked.project.read(path) or b""
         entry = self.contract.manifest.entry(path)
-        return Laid(path, content + f"\n{mark}\n".encode(), entry.mode if entry else 0o644)
+        mode = entry.mode if entry else 0o644
+        return Laid(path, marked_program(content, self.project), mode)
 
     def _doubt(
         self,
@@ -601,12 +632,14 @@ def passes(contract: JudgedContract, outcome: Outcome) -> bool:
 
 
 def _marked_text(script: Script, mark: str) -> str:
-    """Return a command whose `python -c` programs say when they come to their end."""
+    """Return a command whose programs in Python say when they come to their end."""
+    changes = [(end, f"{mark}\n") for _call, end in _here_documents(script)]
+    for word in _programs_in(script):
+        line = mark.replace('"', "'") if word.text[0] == '"' else mark
+        changes.append((word.end - 1, f"\n{line}\n"))
     text = script.text
-    for word in sorted(_programs_in(script), key=lambda each: each.start, reverse=True):
-        quote = word.text[0]
-        line = mark.replace('"', "'") if quote == '"' else mark
-        text = f"{text[: word.end - 1]}\n{line}\n{quote}{text[word.end :]}"
+    for at, added in sorted(changes, reverse=True):
+        text = f"{text[:at]}{added}{text[at:]}"
     return text
 
 
@@ -618,5 +651,22 @@ def _programs_in(script: Script) -> Iterator[Word]:
         for option, word in pairwise(call.arguments):
             is_plain = word.text[:1] in {"'", '"'} and word.text[-1:] == word.text[0]
             at_its_place = script.text[word.start : word.end] == word.text
-            if option.value == "-c" and is_plain and at_its_place and len(word.text) > 1:
+            is_code = _CODE_OPTION.fullmatch(option.value or "") is not None
+            if is_code and is_plain and at_its_place and len(word.text) > 1:
                 yield word
+
+
+def _here_documents(script: Script) -> Iterator[tuple[Call, int]]:
+    """Yield the calls of Python that read their program from a here-document, and its end."""
+    for call in script.calls:
+        if call.program not in _PYTHONS or not reads_program(call):
+            continue
+        if any(each.operator in {"<<", "<<-"} for each in call.redirects):
+            behind = [end for start, end in script.heredocs if start > call.start]
+            if behind and script.text[behind[0] - 1 : behind[0]] == "\n":
+                yield call, behind[0]
+
+
+def _target(redirect: Redirect) -> str:
+    path = (redirect.target.value or "").removeprefix("./")
+    return joined(redirect.directory or "", path) if redirect.operator == "<" else ""
