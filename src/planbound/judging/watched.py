@@ -341,9 +341,9 @@ def corroborate_watched(
 ) -> Corroboration:
     """Return what a contract shows in which whatever runs is made to fail."""
     walked = WalkedContract(contract)
-    end, unseen = shell_end(walked)
+    end, why, unseen = shell_end(walked)
     if end is CanaryRun.CUT:
-        return Corroboration(end, why="what the contract takes in ended its shell")
+        return Corroboration(end, why=why)
     for path, arrives in other_ends(walked):
         if not arrives:
             return Corroboration(CanaryRun.CUT, why=f"`{path}` was ended before its own end")
