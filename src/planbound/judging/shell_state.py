@@ -109,41 +109,53 @@ def changes(
 
     At its end, which is None, there is also what the script itself has changed meanwhile.
     """
-    if not (since is None and any(call.program == "set" for call in script.calls)):
-        lost = "e" in before.letters and "e" not in after.letters
-        if lost or "pipefail" in before.options - after.options:
-            yield "what ends it at a failure was turned off"
-    for option in sorted((after.options - before.options) & {"extdebug", "nocasematch", "noexec"}):
-        if option not in script.text:
-            yield f"`{option}` was turned on"
+    yield from _switched(before, after, script, is_end=since is None)
     for name in sorted((after.fixed - before.fixed) & script.functions):
         if since is not None or "readonly" not in script.text:
             yield f"`{name}` can no longer be defined"
-    aliases = "expand_aliases" in after.options
     for name, meaning in before.meanings.items():
-        other = after.meanings.get(name, "")
-        is_alias = other.startswith("is aliased") and not aliases
-        is_own = since is None and _defines(script, name, again=meaning.startswith("is a function"))
-        if meaning and "not found" not in meaning and meaning != other and not is_alias | is_own:
+        if _is_other(name, meaning, after, script, is_end=since is None):
             yield f"`{name}` means something else"
+    assigned = _assigned(script, 0)
     for name, text in after.traps.items():
         is_new = name in _ENDING and before.traps.get(name) != text
         if is_new and not _is_own_trap(script, text):
-            if _is_harmless(text, after.functions, _assigned(script, 0), ()):
-                continue
-            yield f"a trap of {name} was set"
+            if not _is_harmless(text, after.functions, assigned, ()):
+                yield f"a trap of {name} was set"
     for name in sorted(_assigned(script, since)) if since is not None else ():
         was, now = before.variables.get(name, ""), after.variables.get(name, "")
         if _TYPED & set(now) - set(was):
             yield f"`{name}` was made a variable of another kind"
 
 
+def _switched(
+    before: ShellState, after: ShellState, script: Script, *, is_end: bool
+) -> Iterator[str]:
+    """Yield the options that keep a shell from ending, or from telling things apart."""
+    if not (is_end and any(call.program == "set" for call in script.calls)):
+        lost = "e" in before.letters and "e" not in after.letters
+        if lost or "pipefail" in before.options - after.options:
+            yield "what ends it at a failure was turned off"
+    for option in sorted((after.options - before.options) & {"extdebug", "nocasematch", "noexec"}):
+        if option not in script.text:
+            yield f"`{option}` was turned on"
+
+
+def _is_other(name: str, was: str, after: ShellState, script: Script, *, is_end: bool) -> bool:
+    """Say whether a name that meant something means something else that nobody gave it there."""
+    now = after.meanings.get(name, "")
+    if not was or "not found" in was or was == now:
+        return False
+    if now.startswith("is aliased") and "expand_aliases" not in after.options:
+        return False
+    return not (is_end and _defines(script, name, again=was.startswith("is a function")))
+
+
 def _defines(script: Script, name: str, *, again: bool) -> bool:
     """Say whether the script itself says what a name means: at all, or more than once."""
-    found = re.findall(
-        rf"(?m)(?:^|[\s;{{]){re.escape(name)}\s*\(\)|function\s+{name}\b", script.text
-    )
-    return name in script.functions and len(found) > again
+    plain = re.escape(name)
+    pattern = rf"(?m)(?:^|[\s;{{]){plain}\s*\(\)|function\s+{plain}(?!\w)"
+    return name in script.functions and len(re.findall(pattern, script.text)) > again
 
 
 def _is_own_trap(script: Script, text: str) -> bool:
