@@ -118,10 +118,10 @@ def changes(
             yield f"`{name}` means something else"
     assigned = _assigned(script, 0)
     for name, text in after.traps.items():
-        is_new = name in _ENDING and before.traps.get(name) != text
-        if is_new and not _is_own_trap(script, text):
-            if not _is_harmless(text, after.functions, assigned, ()):
-                yield f"a trap of {name} was set"
+        if name not in _ENDING or before.traps.get(name) == text or _is_own_trap(script, text):
+            continue
+        if not _is_harmless(text, after.functions, assigned, ()):
+            yield f"a trap of {name} was set"
     for name in sorted(_assigned(script, since)) if since is not None else ():
         was, now = before.variables.get(name, ""), after.variables.get(name, "")
         if _TYPED & set(now) - set(was):

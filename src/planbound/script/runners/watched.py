@@ -228,6 +228,7 @@ def file_marks(path, digest):
         with open(path, "rb") as file:
             text, changed = file.read(), os.fstat(file.fileno()).st_ctime_ns
     except OSError:
+        MARKS[path] = frozenset() if digest is not None else bare_marks(path)
         return MARKS[path]
     if digest is not None:
         import hashlib
@@ -238,6 +239,25 @@ def file_marks(path, digest):
     if known:
         MARKS[path] = compiled(text, path)
     return MARKS[path]
+
+
+def bare_marks(path):
+    """What is installed without its source: the name in it is that of the source."""
+    import marshal
+
+    found, name = set(), os.path.basename(path) + "c"
+    for module in list(sys.modules.values()):
+        place = getattr(module, "__file__", None)
+        if not isinstance(place, str) or os.path.basename(place) != name:
+            continue
+        try:
+            with open(place, "rb") as file:
+                data, changed = file.read(), os.fstat(file.fileno()).st_ctime_ns
+            if changed <= LAID:
+                found.update(marks_of(marshal.loads(data[16:])))
+        except (OSError, ValueError, EOFError, TypeError):
+            pass
+    return frozenset(found)
 
 
 def frozen_marks(name):
@@ -415,7 +435,7 @@ def how_it_ended(main):
             STATE["left"] = [found, last]
             return "left" if marked or not is_caught() else "over"
         STATE["left"][0] = ""
-        if STATE["told"] or not marked:
+        if STATE["told"] or STATE["reported"] or not marked:
             return "over"
         return "left" if STATE["status"] in (None, 0) else "raised"
     if STATE["reported"] or not marked:
