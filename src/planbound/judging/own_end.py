@@ -13,6 +13,7 @@ from typing import TYPE_CHECKING, NamedTuple
 from planbound.cells.cell import Laid, Request
 from planbound.judging.corroborate import not_seen_to_fail, with_added
 from planbound.judging.shell_state import ShellState, changes, look, read_state
+from planbound.judging.untried import HARMLESS
 from planbound.judging.verdict import CanaryRun
 from planbound.plan.model import ExitCodeIs
 from planbound.script import Call, Script
@@ -27,7 +28,9 @@ from planbound.script.tree import (
     Statement,
     StatementList,
     Subshell,
+    words,
 )
+from planbound.script.wrapper import SHELLS
 from planbound.source import lazy_pattern
 
 if TYPE_CHECKING:
@@ -35,6 +38,9 @@ if TYPE_CHECKING:
 
 _TAKES_IN = frozenset({".", "source", "eval"})
 _LEAVES = frozenset({"exit", "exec"})
+_KNOWN = HARMLESS | _TAKES_IN | SHELLS | words("python node git make jq curl tar find npm docker")
+_MOST = 30
+"""So often a shell is looked at while it goes on."""
 _SCRIPTS = ("js", "cjs", "mjs")
 _TAILS = {
     # When nothing is left to do: code that waits for something is over only then.
@@ -85,6 +91,7 @@ def shell_end(walked: WalkedContract) -> ShellEnd:
         request = _continued(walked, script, looks, is_contract=number == 0)
         if request is None or not is_sure:
             unseen = unseen or not_seen_to_fail(name)
+        unseen = unseen or _kept_result(script)
         if request is None:
             continue
         ran = CanaryRun.OVER
@@ -107,6 +114,16 @@ class _Looks:
         self.variable = name.upper()
         self.at = at
         self.taken = [each for each in map(self._around, _taken(script)) if each is not None]
+        last = max((end for _start, end in self.taken), default=at)
+        ends = {
+            item.end
+            for call in _called(script)
+            for item in script.block.items
+            if item.start <= call.start < item.end and not isinstance(item, Background)
+        }
+        # Looking takes the status of the last command away, and at the end it is done anyway.
+        is_told = "$?" in script.text or "<<" in script.text
+        self.called = [] if is_told else sorted(end for end in ends if last < end < at)[:_MOST]
 
     def _around(self, call: Call) -> tuple[int, int] | None:
         """Return where the statement begins and ends in which a call stands."""
@@ -127,16 +144,18 @@ class _Looks:
         for number, (start, end) in enumerate(self.taken):
             before, after = (look(called, f"{self.variable}{number}{each}") for each in "ba")
             added += [(start, 1, f"{before}; "), (end, 0, f"; {after}")]
+        for number, end in enumerate(self.called):
+            added.append((end, 0, f"; {look(called, f'{self.variable}{number}c')}"))
         last = look(called, f"{self.variable}e")
         added.append((self.at, 2, f"\n{last}\n{tail}"))
-        for at, _order, words in sorted(added, reverse=True):
-            text = f"{text[:at]}{words}{text[at:]}"
+        for at, _order, inserted in sorted(added, reverse=True):
+            text = f"{text[:at]}{inserted}{text[at:]}"
         return text
 
     @property
     def names(self) -> list[str]:
         pairs = (f"{number}{each}" for number in range(len(self.taken)) for each in "ba")
-        return [*pairs, "e"]
+        return [*pairs, *self._later]
 
     def added(self) -> Canary:
         """Return the folder for what is written down, and the variables that name its files."""
@@ -149,6 +168,10 @@ class _Looks:
     def paths(self) -> tuple[str, ...]:
         return tuple(f"{self.folder}/{name}" for name in self.names)
 
+    @property
+    def _later(self) -> list[str]:
+        return [*(f"{number}c" for number in range(len(self.called))), "e"]
+
     def _state(self, collected: Mapping[str, bytes], name: str) -> ShellState | None:
         return read_state(collected.get(f"{self.folder}/{name}", b""))
 
@@ -156,10 +179,10 @@ class _Looks:
         """Yield what of its shell was changed by what a script takes in."""
         for number, (start, _end) in enumerate(self.taken):
             before = self._state(collected, f"{number}b")
-            for name in (f"{number}a", "e"):
+            for name in (f"{number}a", *self._later):
                 after = self._state(collected, name)
                 if before is not None and after is not None:
-                    since = None if name == "e" else start
+                    since = start if name[-1] == "a" else None
                     yield from changes(before, after, self.script, since)
                 elif before is not None and f"{self.folder}/{name}" in collected:
                     yield "it no longer says what it is like"
@@ -168,9 +191,30 @@ class _Looks:
         """Say whether the shell was looked at wherever it took something in."""
         found = {name for name in self.names if f"{self.folder}/{name}" in collected}
         # What stands in a branch need not be met.
-        return all(
-            f"{number}a" in found for number in range(len(self.taken)) if f"{number}b" in found
-        )
+        begun = [number for number in range(len(self.taken)) if f"{number}b" in found]
+        return all(f"{number}a" in found for number in begun) and (not begun or "e" in found)
+
+
+def _called(script: Script) -> Iterator[Call]:
+    """Yield the calls that may be functions of the product, run in the shell itself."""
+    for call in script.calls:
+        is_known = call.program in _KNOWN or call.program in script.functions
+        if call.word is not None and not call.nested and not is_known:
+            yield call
+
+
+def _kept_result(script: Script) -> str:
+    """Return why a result that a script keeps in a variable says little; empty: it does not."""
+    keeps = any(
+        call.program == "exit" and call.arguments and call.arguments[0].value is None
+        for call in script.calls
+    )
+    if not keeps:
+        return ""
+    called = next((call.name for call in _called(script) if "/" not in (call.name or "")), "")
+    if called == "":
+        return ""
+    return f"`{called or 'what a variable holds'}` is run in the shell that keeps the result"
 
 
 def _blocks(item: Statement) -> Iterator[StatementList]:
@@ -255,10 +299,14 @@ def taking_in(walked: WalkedContract) -> bool:
 
 
 def unsure_end(walked: WalkedContract) -> str:
-    """Return a script of which nobody can say where it ends; empty: there is none."""
+    """Return why nobody can say of some script that it comes to its end; empty: all do."""
     for script in walked.scripts:
-        if _takes_in(walked, script) and not _end_of(script)[1]:
-            return _name(walked, script)
+        if not _takes_in(walked, script):
+            continue
+        if not _end_of(script)[1]:
+            return not_seen_to_fail(_name(walked, script))
+        if why := _kept_result(script):
+            return why
     return ""
 
 

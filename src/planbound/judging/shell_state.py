@@ -53,7 +53,7 @@ def look(names: Collection[str], place: str) -> str:
         f'command echo "== meanings"; for __n in {asked}; do command echo "== of"; '
         f'command echo "$__n"; ! command -V "$__n"; done; command echo "== variables"; '
         f'! command declare -p; command echo "== functions"; ! command declare -f; '
-        f'command echo "== end"; }} >| "${place}" 2>/dev/null)'
+        f'command echo "== end"; }} >| "${place}" 2>/dev/null; exit 1)'
     )
 
 
@@ -132,7 +132,11 @@ def _switched(
     before: ShellState, after: ShellState, script: Script, *, is_end: bool
 ) -> Iterator[str]:
     """Yield the options that keep a shell from ending, or from telling things apart."""
-    if not (is_end and any(call.program == "set" for call in script.calls)):
+    weakens = any(
+        call.program == "set" and any(value[:1] == "+" for value in call.values())
+        for call in script.calls
+    )
+    if not (is_end and weakens):
         lost = "e" in before.letters and "e" not in after.letters
         if lost or "pipefail" in before.options - after.options:
             yield "what ends it at a failure was turned off"

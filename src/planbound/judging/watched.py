@@ -427,8 +427,8 @@ def expected_unseen(contract: JudgedContract) -> str:
     if walked.is_single:
         return ""
     twice = next((name for name in walked.others if walked.others.count(name) > 1), "")
-    name = walked.unwatched or twice or unsure_end(walked)
-    return not_seen_to_fail(name) if name else walked.untried
+    name = walked.unwatched or twice
+    return not_seen_to_fail(name) if name else unsure_end(walked) or walked.untried
 
 
 def text_inside(name: str, ending: str = ".py") -> str:
