@@ -61,9 +61,14 @@ class Corroboration(NamedTuple):
     why: str = ""
     """What was seen, where the contract is in doubt because of it."""
     unseen: str = ""
-    """What judges besides, and nobody saw fail or come to its own end."""
+    """Why not all that judges was seen to fail; empty: all was."""
     mutated: MutatedTests | None = None
     """What became of the tests with other expected values; None: that was not tried."""
+
+
+def not_seen_to_fail(name: str) -> str:
+    """Return why nobody can say of a program that it can fail."""
+    return f"nobody saw that `{name}` can fail"
 
 
 # -- run a contract once more with failing tests added, and look at every test's own result ------

@@ -7,14 +7,30 @@ never came there: what was taken in ended it.
 from __future__ import annotations
 
 import os
-from collections.abc import Iterator
-from typing import TYPE_CHECKING
+from collections.abc import Iterator, Mapping
+from typing import TYPE_CHECKING, NamedTuple
 
 from planbound.cells.cell import Laid, Request
+from planbound.judging.corroborate import not_seen_to_fail, with_added
+from planbound.judging.shell_state import ShellState, changes, look, read_state
+from planbound.judging.untried import HARMLESS
 from planbound.judging.verdict import CanaryRun
+from planbound.plan.model import ExitCodeIs
 from planbound.script import Call, Script
-from planbound.script.runners.runner import joined
-from planbound.script.tree import Function
+from planbound.script.runners.runner import Canary, Variable, joined
+from planbound.script.tree import (
+    Background,
+    Branches,
+    Chain,
+    Function,
+    Loop,
+    Pipeline,
+    Statement,
+    StatementList,
+    Subshell,
+    words,
+)
+from planbound.script.wrapper import SHELLS
 from planbound.source import lazy_pattern
 
 if TYPE_CHECKING:
@@ -22,7 +38,9 @@ if TYPE_CHECKING:
 
 _TAKES_IN = frozenset({".", "source", "eval"})
 _LEAVES = frozenset({"exit", "exec"})
-_TAIL = "\nexit 97\n"
+_KNOWN = HARMLESS | _TAKES_IN | SHELLS | words("python node git make jq curl tar find npm docker")
+_MOST = 30
+"""So often a shell is looked at while it goes on."""
 _SCRIPTS = ("js", "cjs", "mjs")
 _TAILS = {
     # When nothing is left to do: code that waits for something is over only then.
@@ -48,8 +66,18 @@ _KEPT = r"\1globalThis.{name} = \2"
 _AFTER = ";Promise.resolve(globalThis.{name}).then(() => process.exit(97), () => {{}});\n"
 
 
-def shell_end(walked: WalkedContract) -> tuple[CanaryRun, str]:
-    """Return whether shells come to their own end, and which of them nobody saw there."""
+class ShellEnd(NamedTuple):
+    """What became of the shells that take in code of the product."""
+
+    canary: CanaryRun
+    why: str = ""
+    """What was seen, where that code changed or ended its shell."""
+    unseen: str = ""
+    """Why nobody knows of some shell whether it came to its own end."""
+
+
+def shell_end(walked: WalkedContract) -> ShellEnd:
+    """Return whether shells come to their own end, being what they were."""
     from planbound.judging.watched import passes  # noqa: PLC0415 - it asks for these runs
 
     contract = walked.contract
@@ -57,16 +85,154 @@ def shell_end(walked: WalkedContract) -> tuple[CanaryRun, str]:
     for number, script in enumerate(walked.scripts):
         if not _takes_in(walked, script):
             continue
+        name = _name(walked, script)
         at, is_sure = _end_of(script)
-        request = _continued(walked, script, at, is_contract=number == 0)
+        looks = _Looks(script, walked.project.called("shell"), at)
+        request = _continued(walked, script, looks, is_contract=number == 0)
         if request is None or not is_sure:
-            unseen = unseen or _name(walked, script)
+            unseen = unseen or not_seen_to_fail(name)
+        unseen = unseen or _kept_result(script)
         if request is None:
             continue
         ran = CanaryRun.OVER
-        if passes(contract, contract.judging.cell.run(request)):
-            return CanaryRun.CUT, ""
-    return ran, unseen
+        outcome = contract.judging.cell.run(request)
+        if why := next(looks.seen(outcome.collected), ""):
+            return ShellEnd(CanaryRun.CUT, f"what `{name}` takes in changed its shell: {why}")
+        if passes(contract, outcome):
+            return ShellEnd(CanaryRun.CUT, "what the contract takes in ended its shell")
+        if not looks.is_whole(outcome.collected):
+            unseen = unseen or f"nobody saw what became of the shell of `{name}`"
+    return ShellEnd(ran, unseen=unseen)
+
+
+class _Looks:
+    """The places of a script at which its shell is looked at."""
+
+    def __init__(self, script: Script, name: str, at: int) -> None:
+        self.script = script
+        self.folder = f".{name}"
+        self.variable = name.upper()
+        self.at = at
+        self.taken = [each for each in map(self._around, _taken(script)) if each is not None]
+        last = max((end for _start, end in self.taken), default=at)
+        ends = {
+            item.end
+            for call in _called(script)
+            for item in script.block.items
+            if item.start <= call.start < item.end and not isinstance(item, Background)
+        }
+        # Looking takes the status of the last command away, and at the end it is done anyway.
+        is_told = "$?" in script.text or "<<" in script.text
+        self.called = [] if is_told else sorted(end for end in ends if last < end < at)[:_MOST]
+
+    def _around(self, call: Call) -> tuple[int, int] | None:
+        """Return where the statement begins and ends in which a call stands."""
+        found = [
+            (item.start, item.end)
+            for block in _blocks(self.script.block)
+            for item in block.items
+            if item.start <= call.start < item.end and not isinstance(item, Background)
+        ]
+        start, end = min(found, key=lambda each: each[1] - each[0], default=(0, 0))
+        # A here-document ends behind its statement.
+        return (start, end) if end and "<<" not in self.script.text[start:end] else None
+
+    def changed(self, text: str, tail: str) -> str:
+        """Return the script with looks at its shell, and a failure at its end."""
+        called = {call.program for call in self.script.calls} | self.script.functions
+        added: list[tuple[int, int, str]] = []
+        for number, (start, end) in enumerate(self.taken):
+            before, after = (look(called, f"{self.variable}{number}{each}") for each in "ba")
+            added += [(start, 1, f"{before}; "), (end, 0, f"; {after}")]
+        for number, end in enumerate(self.called):
+            added.append((end, 0, f"; {look(called, f'{self.variable}{number}c')}"))
+        last = look(called, f"{self.variable}e")
+        added.append((self.at, 2, f"\n{last}\n{tail}"))
+        for at, _order, inserted in sorted(added, reverse=True):
+            text = f"{text[:at]}{inserted}{text[at:]}"
+        return text
+
+    @property
+    def names(self) -> list[str]:
+        pairs = (f"{number}{each}" for number in range(len(self.taken)) for each in "ba")
+        return [*pairs, *self._later]
+
+    def added(self) -> Canary:
+        """Return the folder for what is written down, and the variables that name its files."""
+        variables = (
+            Variable(f"{self.variable}{name}", f"{{workspace}}/{self.folder}/{name}")
+            for name in self.names
+        )
+        return Canary(((f"{self.folder}/here", b""),), (), tuple(variables))
+
+    def paths(self) -> tuple[str, ...]:
+        return tuple(f"{self.folder}/{name}" for name in self.names)
+
+    @property
+    def _later(self) -> list[str]:
+        return [*(f"{number}c" for number in range(len(self.called))), "e"]
+
+    def _state(self, collected: Mapping[str, bytes], name: str) -> ShellState | None:
+        return read_state(collected.get(f"{self.folder}/{name}", b""))
+
+    def seen(self, collected: Mapping[str, bytes]) -> Iterator[str]:
+        """Yield what of its shell was changed by what a script takes in."""
+        for number, (start, _end) in enumerate(self.taken):
+            before = self._state(collected, f"{number}b")
+            for name in (f"{number}a", *self._later):
+                after = self._state(collected, name)
+                if before is not None and after is not None:
+                    since = start if name[-1] == "a" else None
+                    yield from changes(before, after, self.script, since)
+                elif before is not None and f"{self.folder}/{name}" in collected:
+                    yield "it no longer says what it is like"
+
+    def is_whole(self, collected: Mapping[str, bytes]) -> bool:
+        """Say whether the shell was looked at wherever it took something in."""
+        found = {name for name in self.names if f"{self.folder}/{name}" in collected}
+        # What stands in a branch need not be met.
+        begun = [number for number in range(len(self.taken)) if f"{number}b" in found]
+        return all(f"{number}a" in found for number in begun) and (not begun or "e" in found)
+
+
+def _called(script: Script) -> Iterator[Call]:
+    """Yield the calls that may be functions of the product, run in the shell itself."""
+    for call in script.calls:
+        is_known = call.program in _KNOWN or call.program in script.functions
+        if call.word is not None and not call.nested and not is_known:
+            yield call
+
+
+def _kept_result(script: Script) -> str:
+    """Return why a result that a script keeps in a variable says little; empty: it does not."""
+    keeps = any(
+        call.program == "exit" and call.arguments and call.arguments[0].value is None
+        for call in script.calls
+    )
+    if not keeps:
+        return ""
+    called = next((call.name for call in _called(script) if "/" not in (call.name or "")), "")
+    if called == "":
+        return ""
+    return f"`{called or 'what a variable holds'}` is run in the shell that keeps the result"
+
+
+def _blocks(item: Statement) -> Iterator[StatementList]:
+    match item:
+        case StatementList():
+            yield item
+            for each in item.items:
+                yield from _blocks(each)
+        case Chain() | Pipeline():
+            for each in item.items:
+                yield from _blocks(each)
+        case Subshell() | Loop() | Function():
+            yield from _blocks(item.body)
+        case Branches():
+            for each in item.bodies:
+                yield from _blocks(each)
+        case _:
+            pass
 
 
 # -- programs in other languages -----------------------------------------------------------------
@@ -91,6 +257,9 @@ def other_ends(walked: WalkedContract) -> Iterator[tuple[str, bool]]:
 
 def is_continued(walked: WalkedContract, path: str) -> bool:
     """Say whether it is seen that a program came to its end: all of it was run by then."""
+    if _ending(path) not in _SCRIPTS:
+        # Code under test can change what `die` and `==` mean there, and nobody tries other values.
+        return False
     text = (walked.project.read(path) or b"").decode("utf-8", "replace")
     is_told = not _waits(path, text) or _LAST_CALL.search(text) is not None
     return is_told and _has_tail(walked, path)
@@ -130,10 +299,14 @@ def taking_in(walked: WalkedContract) -> bool:
 
 
 def unsure_end(walked: WalkedContract) -> str:
-    """Return a script of which nobody can say where it ends; empty: there is none."""
+    """Return why nobody can say of some script that it comes to its end; empty: all do."""
     for script in walked.scripts:
-        if _takes_in(walked, script) and not _end_of(script)[1]:
-            return _name(walked, script)
+        if not _takes_in(walked, script):
+            continue
+        if not _end_of(script)[1]:
+            return not_seen_to_fail(_name(walked, script))
+        if why := _kept_result(script):
+            return why
     return ""
 
 
@@ -201,23 +374,32 @@ def _holds(walked: WalkedContract, path: str, script: Script) -> bool:
 
 
 def _continued(
-    walked: WalkedContract, script: Script, at: int, *, is_contract: bool
+    walked: WalkedContract, script: Script, looks: _Looks, *, is_contract: bool
 ) -> Request | None:
-    """Return a run in which a script ends with a failure at a place of its text."""
-    request = walked.contract.request
+    """Return a run in which a script ends with a failure, and its shell is looked at."""
+    request = with_added(walked.contract.request, looks.added())._replace(collect=looks.paths())
+    tail = _tail(walked, script)
     if is_contract:
         *start, text = request.command
         if text != walked.contract.command.text or script.text != text:
             return None
-        return request._replace(command=(*start, f"{text[:at]}{_TAIL}{text[at:]}"))
+        return request._replace(command=(*start, looks.changed(text, tail)))
     for path in walked.files:
         if not _holds(walked, path, script):
             continue
         whole = (walked.project.read(path) or b"").decode("utf-8", "replace")
-        place = whole.index(script.text) + at
         entry = walked.contract.manifest.entry(path)
-        changed = f"{whole[:place]}{_TAIL}{whole[place:]}".encode()
+        changed = whole.replace(script.text, looks.changed(script.text, tail), 1).encode()
         laid = Laid(path, changed, entry.mode if entry else 0o755)
         kept = [item for item in request.lay if item.path != path]
         return request._replace(lay=(*kept, laid))
     return None
+
+
+def _tail(walked: WalkedContract, script: Script) -> str:
+    """Return a failure as the script's own is: by its code, and by `-e` where that is set."""
+    codes = {item.code for item in walked.contract.expectations if isinstance(item, ExitCodeIs)}
+    given = [call.values()[:1] for call in script.calls if call.program == "exit"]
+    own = [int(each[0]) for each in given if each and each[0].isdigit()]
+    code = next((each for each in (*own, 1) if each and each not in codes), 97)
+    return f"\n(exit {code})\nexit {code}\n"

@@ -19,6 +19,7 @@ from planbound.judging.corroborate import (
     NamedRun,
     count_named,
     kept,
+    not_seen_to_fail,
     run_named,
     with_added,
 )
@@ -267,7 +268,14 @@ class ContractRuns:
         return rules.mutate and not self.contract.setting.observing
 
     def seen_to_fail(self, heard: Heard) -> Corroboration:
-        """Return what the runs show with failing tests added."""
+        """Return what the runs show with failing tests added, and what they do not show."""
+        found = self._seen_to_fail(heard)
+        wanted = self.contract.judging.configuration.judging.canary
+        if not wanted or self.contract.wants_failures or self.contract.by_name:
+            return found
+        return found._replace(unseen=found.unseen or WalkedContract(self.contract).untried)
+
+    def _seen_to_fail(self, heard: Heard) -> Corroboration:
         wanted = self.contract.judging.configuration.judging.canary
         # One more failing test says nothing where tests are to fail.
         if not wanted or self.contract.wants_failures:
@@ -286,7 +294,7 @@ class ContractRuns:
         if walked.others and not walked.is_single:
             return self._with_each(walked, seen, heard, held_out_tests)
         if walked.unwatched and not walked.is_single:
-            seen = seen._replace(unseen=seen.unseen or walked.unwatched)
+            seen = seen._replace(unseen=seen.unseen or not_seen_to_fail(walked.unwatched))
         if seen.canary is CanaryRun.NONE and runner is not None and heard.summary:
             # The runner spoke: it ran, wherever it was called.
             return self._with_canary(runner, heard, held_out_tests, anywhere=True) or seen
@@ -301,11 +309,13 @@ class ContractRuns:
     ) -> Corroboration:
         """Return what is seen where several programs judge: of each one that it can fail."""
         parts = [seen] if walked.pythons or seen.canary is not CanaryRun.NONE else []
-        unseen = seen.unseen or walked.unwatched
+        unseen = seen.unseen
+        if walked.unwatched:
+            unseen = unseen or not_seen_to_fail(walked.unwatched)
         for name in dict.fromkeys(walked.others):
             found = self._with_canary(name, heard, held_out_tests, anywhere=True)
             if found is None:
-                unseen = unseen or name
+                unseen = unseen or not_seen_to_fail(name)
             else:
                 parts.append(found._replace(missing=()))
         whole = combined(parts) if parts else Corroboration()

@@ -169,7 +169,7 @@ class EvidenceGrounds(NamedTuple):
     unseen: str = ""
     """A program that runs code of the tree, and could be ended by it unseen."""
     unseen_part: str = ""
-    """What judges besides others, and was not seen to fail or to come to its own end."""
+    """Why not all that judges was seen to fail or to come to its own end; empty: all was."""
     untried: str = ""
     """Why nobody knows whether tests notice other values, where they should have been tried."""
     held_out: bool = False
@@ -209,7 +209,7 @@ def _missing_for_corroboration(grounds: EvidenceGrounds) -> tuple[str, ...]:
     if grounds.untried:
         missing.append(grounds.untried)
     if grounds.unseen_part:
-        missing.append(f"nobody saw that `{grounds.unseen_part}` can fail")
+        missing.append(grounds.unseen_part)
     if grounds.runner is not None:
         if grounds.summary is None or not grounds.summary.passed:
             missing.append(f"no summary of {grounds.runner} shows a test that passed")

@@ -17,10 +17,11 @@ from typing import TYPE_CHECKING
 from planbound.cells.cell import Laid, Outcome, Request
 from planbound.journal.event import VerdictKind
 from planbound.judging.canary import canary_for, replaces
-from planbound.judging.corroborate import Corroboration, with_added
+from planbound.judging.corroborate import Corroboration, not_seen_to_fail, with_added
 from planbound.judging.meaning import is_test_file, meaning
 from planbound.judging.own_end import is_continued, other_ends, shell_end, taking_in, unsure_end
 from planbound.judging.reference import judges_of
+from planbound.judging.untried import inline_text, reads_program, untried
 from planbound.judging.verdict import CanaryRun
 from planbound.plan.model import ExitCodeIs
 from planbound.script import Call, Script
@@ -34,9 +35,17 @@ from planbound.script.runners.runner import (
     Summary,
     joined,
 )
-from planbound.script.runners.watched import Watch, WatchedProcess, read_notes, watch_for
+from planbound.script.runners.watched import (
+    MOST_PROCESSES,
+    Watch,
+    WatchedProcess,
+    mark_of,
+    marked_program,
+    read_notes,
+    watch_for,
+)
 from planbound.script.status import deciding_calls
-from planbound.script.tree import Word, below, words
+from planbound.script.tree import Redirect, Word, below, words
 from planbound.script.walk import (
     Entered,
     Executed,
@@ -81,6 +90,7 @@ _STARTS = lazy_pattern(r"\b(?:subprocess|system|popen|spawn\w*|exec[lv]\w*|fork|
 _CLEARED = lazy_pattern(
     r"\benv\s+(?:-[a-z]*i|-(?=\s)|--ignore)|\b(?:sudo|doas)\s|\bunset\s+PYTHONPATH"
 )
+_CODE_OPTION = lazy_pattern(r"-[A-Za-z]*c")
 _HERE = lazy_pattern(r"\A(?:\$PWD|\$\{PWD\}|\$\(pwd\)|`pwd`)(?:/|\Z)")
 
 
@@ -230,11 +240,22 @@ class WalkedContract:
         return ""
 
     @cached_property
+    def untried(self) -> str:
+        """Why nobody knows whether all that judges can fail; empty: it can be seen."""
+        return untried(self)
+
+    @cached_property
+    def has_inline(self) -> bool:
+        """Whether a Python runs a program that is no file."""
+        pythons = [call for call in self.calls if call.program in _PYTHONS]
+        return any(inline_text(call) is not None or reads_program(call) for call in pythons)
+
+    @cached_property
     def is_single(self) -> bool:
         """Whether one call of a runner is all that judges: a failure in it is one of everything."""
-        inline = any(call.program in _PYTHONS and call.has("-c") for call in self.calls)
-        more = self.mains or inline or self.foreign_mains or self.unwatched or taking_in(self)
-        return len(self.runner_calls) == 1 and not more
+        more = self.mains or self.foreign_mains or self.unwatched or self.untried
+        is_more = bool(more) or self.has_inline or taking_in(self)
+        return len(self.runner_calls) == 1 and not is_more
 
     @cached_property
     def foreign_mains(self) -> tuple[str, ...]:
@@ -327,9 +348,9 @@ def corroborate_watched(
 ) -> Corroboration:
     """Return what a contract shows in which whatever runs is made to fail."""
     walked = WalkedContract(contract)
-    end, unseen = shell_end(walked)
+    end, why, unseen = shell_end(walked)
     if end is CanaryRun.CUT:
-        return Corroboration(end, why="what the contract takes in ended its shell")
+        return Corroboration(end, why=why)
     for path, arrives in other_ends(walked):
         if not arrives:
             return Corroboration(CanaryRun.CUT, why=f"`{path}` was ended before its own end")
@@ -408,12 +429,13 @@ def unseen_program(contract: JudgedContract) -> str:
 
 
 def expected_unseen(contract: JudgedContract) -> str:
-    """Return what judges besides others, and will not be seen to fail; empty: there is nothing."""
+    """Return why it will not be seen that all that judges can fail; empty: it will be."""
     walked = WalkedContract(contract)
     if walked.is_single:
         return ""
     twice = next((name for name in walked.others if walked.others.count(name) > 1), "")
-    return walked.unwatched or twice or unsure_end(walked)
+    name = walked.unwatched or twice
+    return not_seen_to_fail(name) if name else unsure_end(walked) or walked.untried
 
 
 def text_inside(name: str, ending: str = ".py") -> str:
@@ -432,6 +454,7 @@ class _PythonRuns:
     def __init__(self, walked: WalkedContract) -> None:
         self.walked = walked
         self.contract = walked.contract
+        self.project = walked.project
         self.cases: list[ReportedTest] = []
         self.best = CanaryRun.NONE
 
@@ -445,6 +468,9 @@ class _PythonRuns:
             outcome = self.contract.judging.cell.run(self._request(watch))
             processes = read_notes(outcome.collected, watch.notes)
             found = self._doubt(watch, outcome, processes, shown)
+            if found is None and len(processes) >= MOST_PROCESSES:
+                why = f"more than {MOST_PROCESSES} processes of Python ran: not all were watched"
+                found = Corroboration(CanaryRun.UNCLEAR, unseen=why)
             if found is not None or len(processes) <= shown or self.walked.pythons == 1:
                 break
             if passes(self.contract, outcome):
@@ -461,6 +487,7 @@ class _PythonRuns:
         return Corroboration(
             canary=self.best if found is None else found.canary,
             why="" if found is None else found.why,
+            unseen="" if found is None else found.unseen,
             summary=Summary("python", passed=len(passed)) if passed else None,
             counted=len(passed) if self.cases else None,
             missing=tuple(test for test in required if test in missing),
@@ -476,12 +503,16 @@ class _PythonRuns:
         processes = read_notes(outcome.collected, watch.notes)
         if why := self._cut(processes, is_green=passes(self.contract, outcome)):
             return Corroboration(CanaryRun.CUT, why=why)
+        if len(processes) >= MOST_PROCESSES:
+            why = f"more than {MOST_PROCESSES} processes of Python ran: not all were watched"
+            return Corroboration(CanaryRun.UNCLEAR, unseen=why)
         self.best = CanaryRun.OVER
         return None
 
     def _watch(self, skip: int) -> Watch | None:
         tree = self.walked.project
-        project = JudgedTree(tree.paths, tree.read, os.urandom(8).hex())
+        project = self.project = JudgedTree(tree.paths, tree.read, os.urandom(8).hex())
+        judges = {path: tree.read(path) or b"" for path in self.walked.judges}
         watch = watch_for(
             project,
             noted=text_inside("noted"),
@@ -489,26 +520,39 @@ class _PythonRuns:
             skip=skip,
             tail=not self.walked.has_runner,
             mains=self.walked.mains,
-            judges=self.walked.judges,
+            judges=judges | {path: self._marked(path).content for path in self.walked.mains},
+            stdin=self._marks_input(),
         )
         return None if replaces(watch.canary, project, self.contract.is_taken) else watch
 
+    def _marks_input(self) -> bool:
+        """Say whether every program that Python reads from its input gets the mark."""
+        fed = [call for call in self.walked.calls if reads_program(call)]
+        own = {call.start for call, _end in _here_documents(self.contract.script)}
+        calls = [call for call in fed if call.program in _PYTHONS]
+        return bool(calls) and all(
+            (call in self.contract.script.calls and call.start in own)
+            or any(_target(each) in self.walked.mains for each in call.redirects)
+            for call in calls
+        )
+
     def _request(self, watch: Watch) -> Request:
         request = with_added(self.contract.request, watch.canary)
-        marked = [self._marked(path, watch.mark) for path in self.walked.mains]
+        marked = [self._marked(path) for path in self.walked.mains]
         *start, text = request.command
         if text == self.contract.command.text:
-            text = _marked_text(self.contract.script, watch.mark)
+            text = _marked_text(self.contract.script, mark_of(self.project))
         paths = {item.path for item in marked}
         kept = [item for item in request.lay if item.path not in paths]
         return request._replace(
             command=(*start, text), lay=(*kept, *marked), collect=watch.notes, needles=()
         )
 
-    def _marked(self, path: str, mark: str) -> Laid:
+    def _marked(self, path: str) -> Laid:
         content = self.walked.project.read(path) or b""
         entry = self.contract.manifest.entry(path)
-        return Laid(path, content + f"\n{mark}\n".encode(), entry.mode if entry else 0o644)
+        mode = entry.mode if entry else 0o644
+        return Laid(path, marked_program(content, self.project), mode)
 
     def _doubt(
         self,
@@ -600,12 +644,14 @@ def passes(contract: JudgedContract, outcome: Outcome) -> bool:
 
 
 def _marked_text(script: Script, mark: str) -> str:
-    """Return a command whose `python -c` programs say when they come to their end."""
+    """Return a command whose programs in Python say when they come to their end."""
+    changes = [(end, f"{mark}\n") for _call, end in _here_documents(script)]
+    for word in _programs_in(script):
+        line = mark.replace('"', "'") if word.text[0] == '"' else mark
+        changes.append((word.end - 1, f"\n{line}\n"))
     text = script.text
-    for word in sorted(_programs_in(script), key=lambda each: each.start, reverse=True):
-        quote = word.text[0]
-        line = mark.replace('"', "'") if quote == '"' else mark
-        text = f"{text[: word.end - 1]}\n{line}\n{quote}{text[word.end :]}"
+    for at, added in sorted(changes, reverse=True):
+        text = f"{text[:at]}{added}{text[at:]}"
     return text
 
 
@@ -617,5 +663,22 @@ def _programs_in(script: Script) -> Iterator[Word]:
         for option, word in pairwise(call.arguments):
             is_plain = word.text[:1] in {"'", '"'} and word.text[-1:] == word.text[0]
             at_its_place = script.text[word.start : word.end] == word.text
-            if option.value == "-c" and is_plain and at_its_place and len(word.text) > 1:
+            is_code = _CODE_OPTION.fullmatch(option.value or "") is not None
+            if is_code and is_plain and at_its_place and len(word.text) > 1:
                 yield word
+
+
+def _here_documents(script: Script) -> Iterator[tuple[Call, int]]:
+    """Yield the calls of Python that read their program from a here-document, and its end."""
+    for call in script.calls:
+        if call.program not in _PYTHONS or not reads_program(call):
+            continue
+        if any(each.operator in {"<<", "<<-"} for each in call.redirects):
+            behind = [end for start, end in script.heredocs if start > call.start]
+            if behind and script.text[behind[0] - 1 : behind[0]] == "\n":
+                yield call, behind[0]
+
+
+def _target(redirect: Redirect) -> str:
+    path = (redirect.target.value or "").removeprefix("./")
+    return joined(redirect.directory or "", path) if redirect.operator == "<" else ""

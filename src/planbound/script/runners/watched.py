@@ -9,8 +9,11 @@ fail at its own end. Whether a failure arrives at the contract is then seen, and
 
 from __future__ import annotations
 
+import ast
+import hashlib
 import json
-from collections.abc import Collection, Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
+from types import MappingProxyType
 from typing import NamedTuple
 
 from planbound.script.runners.assertions import of_cases
@@ -24,14 +27,31 @@ from planbound.script.runners.runner import (
     read_junit,
 )
 
-MOST_PROCESSES = 12
+MOST_PROCESSES = 64
 """So many processes of Python are written down."""
-_MOST_FOLDERS = 20
+_MOST_OF_PRODUCT = 24
+"""So many of them may be programs of the product: there is room left for those that judge."""
+_NO_JUDGES: Mapping[str, bytes] = MappingProxyType({})
+_EXITS = frozenset({"sys.exit", "os._exit", "exit", "quit"})
 
 _HOOK = '''\
 import atexit
 import os
 import sys
+
+
+
+def called():
+    """Return how the process was started; nobody can have changed it yet."""
+    found = getattr(sys, "orig_argv", None)
+    if not found:
+        try:
+            with open("/proc/self/cmdline", "rb") as file:
+                found = [os.fsdecode(word) for word in file.read().split(b"\\0")[:-1]]
+        except OSError:
+            found = []
+    return [str(word) for word in found] or [sys.executable or "python"]
+
 
 FOLDER = os.path.dirname(os.path.abspath(__file__))
 ROOT = os.path.normpath(os.path.join(FOLDER, *[os.pardir] * {depth}))
@@ -43,10 +63,17 @@ NAMES = {names}
 VALUES = {values}
 MORE = {more}
 MAINS = {mains}
-JUDGES = set({judges})
+JUDGES = {judges}
 VARIABLE = "{hook}".upper()
 PARENT = os.environ.get(VARIABLE)
+OF_PRODUCT = VARIABLE + "_PRODUCT"
 FAILED = 97
+WORDS = called()
+HERE = os.getcwd()
+# What is installed is older than what was laid for this run.
+LAID = os.stat(os.path.abspath(__file__)).st_ctime_ns
+STDIN = {stdin}
+MARKS = {{}}
 NUMBER = None
 STATE = {{
     "reached": False,
@@ -54,6 +81,10 @@ STATE = {{
     "hard": False,
     "raised": False,
     "over": False,
+    "passed": False,
+    "told": False,
+    "chain": [],
+    "status": None,
     "program": None,
     "reported": False,
     "others": False,
@@ -66,7 +97,7 @@ WORKERS = ("import sys;exec(eval(", "from multiprocessing.", "from loky", "from 
 
 
 def take():
-    for number in range({most}):
+    for number in range({most_of_product} if is_of_product() else {most}):
         path = os.path.join(NOTES, str(number))
         try:
             opened = os.open(path, os.O_CREAT | os.O_EXCL | os.O_WRONLY, 0o666)
@@ -119,7 +150,151 @@ def report(cases):
 
 
 def reached():
+    """The last line of a program: only its own text can say so."""
+    frame = sys._getframe(1)
+    if frame.f_globals.get("__name__") == "__main__" and not owner(frame.f_code):
+        arrived()
+
+
+def arrived():
     STATE["reached"] = True
+    if not STATE["passed"] and fails_here():
+        # As the program itself would: whoever keeps its failure keeps this one, too.
+        STATE["told"] = True
+        note("failed")
+        raise SystemExit(FAILED)
+
+
+def passed():
+    """An exit of the program was called, and the program went on."""
+    if os.getpid() == PID:
+        STATE["passed"] = True
+
+
+def fails_here():
+    return TAIL and adds() and not STATE["reported"] and not STATE["told"] and is_judging(program())
+
+
+def owner(code):
+    """Return whose code it is; empty: its program's, a judge's, or installed.
+
+    The name of a file is told by whoever compiles a text: it has to be in there.
+    """
+    name = code.co_filename
+    if name.startswith("<frozen "):
+        return "" if mark(code) in frozen_marks(name[8:-1]) else "code of no file"
+    if name == "<stdin>" and STATE["program"] is None and inline(WORDS) is None:
+        return ""
+    if name == "<string>" and inline(WORDS) is not None:
+        return "" if mark(code) in inline_marks() else "code of no file"
+    if name.startswith("<"):
+        return "code of no file"
+    path = os.path.normpath(os.path.join(HERE, name))
+    place = os.path.relpath(path, ROOT)
+    installed = sys.prefix != ROOT and path.startswith(sys.prefix + os.sep)
+    if path.startswith(ROOT + os.sep) and not installed and not is_added(path):
+        if place not in JUDGES:
+            return "" if place == program() else place
+        known = mark(code) in file_marks(path, JUDGES[place])
+    else:
+        known = mark(code) in file_marks(path, None)
+    return "" if known else "code of no file"
+
+
+def mark(code):
+    return code.co_name, code.co_firstlineno, code.co_code, code.co_names, code.co_varnames
+
+
+def marks_of(code):
+    yield mark(code)
+    for each in code.co_consts:
+        if isinstance(each, type(code)):
+            for found in marks_of(each):
+                yield found
+
+
+def compiled(text, path):
+    try:
+        return frozenset(marks_of(compile(text, path, "exec", dont_inherit=True)))
+    except (SyntaxError, ValueError):
+        return frozenset()
+
+
+def file_marks(path, digest):
+    if path in MARKS:
+        return MARKS[path]
+    MARKS[path] = frozenset()
+    try:
+        with open(path, "rb") as file:
+            text, changed = file.read(), os.fstat(file.fileno()).st_ctime_ns
+    except OSError:
+        MARKS[path] = frozenset() if digest is not None else bare_marks(path)
+        return MARKS[path]
+    if digest is not None:
+        import hashlib
+
+        known = hashlib.sha256(text).hexdigest() == digest
+    else:
+        known = changed <= LAID or is_added(path)
+    if known:
+        MARKS[path] = compiled(text, path)
+    return MARKS[path]
+
+
+def bare_marks(path):
+    """What is installed without its source: the name in it is that of the source."""
+    import marshal
+
+    found, name = set(), os.path.basename(path) + "c"
+    for module in list(sys.modules.values()):
+        place = getattr(module, "__file__", None)
+        if not isinstance(place, str) or os.path.basename(place) != name:
+            continue
+        try:
+            with open(place, "rb") as file:
+                data, changed = file.read(), os.fstat(file.fileno()).st_ctime_ns
+            if changed <= LAID:
+                found.update(marks_of(marshal.loads(data[16:])))
+        except (OSError, ValueError, EOFError, TypeError):
+            pass
+    return frozenset(found)
+
+
+def frozen_marks(name):
+    if name not in MARKS:
+        MARKS[name] = frozenset()
+        inner = {{
+            "importlib._bootstrap": "_frozen_importlib",
+            "importlib._bootstrap_external": "_frozen_importlib_external",
+        }}.get(name, name)
+        try:
+            import _imp
+
+            MARKS[name] = frozenset(marks_of(_imp.get_frozen_object(inner)))
+        except (ImportError, AttributeError):
+            pass
+    return MARKS[name]
+
+
+def inline(words):
+    """Return the program behind -c; None where there is none."""
+    words = list(words)[1:]
+    while words and words[0][:1] == "-" and words[0][:2] not in ("-", "--", "-m"):
+        word = words.pop(0)
+        if word in ("-W", "-X"):
+            words = words[1:]
+        elif "c" in word:
+            return word.partition("c")[2] or (words[0] if words else "")
+    return None
+
+
+def inline_marks():
+    if "-c" not in MARKS:
+        import textwrap
+
+        text = inline(WORDS)
+        MARKS["-c"] = compiled(text, "<string>") | compiled(textwrap.dedent(text), "<string>")
+    return MARKS["-c"]
 
 
 def places_of(frame):
@@ -143,30 +318,40 @@ def place_of(frame):
 
 def foreign(frame):
     """Return whose code ends the process, where that is neither its program nor a judge."""
-    places, main = list(places_of(frame)), sys.modules.get("__main__")
-    for place in places:
-        if place not in JUDGES and place != program():
-            return place
     while frame is not None:
-        if main is not None and frame.f_globals is vars(main):
-            return ""
+        found = owner(frame.f_code)
+        if found:
+            return found
         frame = frame.f_back
-    return "" if places else "code of no file"
+    return ""
 
 
 def is_added(path):
     return os.path.basename(path) in ("{hook}.py", "{plugin}.py", "sitecustomize.py")
 
 
-def left(frame):
+def left(frame, status):
     """Who wants to end the process, and whether nothing would have come after it anyway."""
-    last, main, place = False, sys.modules.get("__main__"), place_of(frame)
+    last, main, place, chain = False, sys.modules.get("__main__"), place_of(frame), []
     while frame is not None:
+        chain.append(frame.f_code)
         is_main = main is not None and frame.f_globals is vars(main)
         if is_main and frame.f_code.co_name == "<module>":
             last = at_its_end(frame)
         frame = frame.f_back
-    STATE["left"] = [place, last]
+    STATE["left"], STATE["chain"], STATE["status"] = [place, last], chain, status
+    if status in (None, 0) and TAIL and adds() and not strangers():
+        if place in MAINS and fails_here():
+            # As the program itself would.
+            STATE["told"] = True
+            note("failed")
+            return FAILED
+    return status
+
+
+def strangers():
+    """Return whose code ended the program last, where that is nobody who may."""
+    return next(filter(None, map(owner, STATE["chain"])), "")
 
 
 def at_its_end(frame):
@@ -179,12 +364,35 @@ def at_its_end(frame):
 
 def named_program(words):
     """Return the file that the process was told to run; None where that is not said."""
+    if inline(words) is not None:
+        return None
     words = list(words)[1:]
-    while words and words[0][:1] == "-" and words[0] != "-" and words[0][:2] not in ("-c", "-m"):
+    while words and words[0][:1] == "-" and words[0] != "-" and not is_module(words[0]):
         words = words[2:] if words[0] in ("-W", "-X") else words[1:]
-    if not words or words[0][:1] == "-":
+    if not words or words[0][:1] == "-" or words[0] == "/dev/stdin":
         return None
     return os.path.relpath(os.path.abspath(words[0]), ROOT)
+
+
+def is_module(word):
+    return word[:1] == "-" and word[1:2] != "-" and "m" in word
+
+
+def runs_module(words):
+    """Say whether it is run by its name, or is a folder: then its runner returns."""
+    named = named_program(words)
+    if named is not None:
+        return os.path.isdir(os.path.join(ROOT, named))
+    return inline(words) is None and any(map(is_module, words[1:6]))
+
+
+def is_of_product():
+    """Say whether a program is, or was started by, one of the project that is no judge."""
+    named = named_program(WORDS)
+    is_there = named is not None and os.path.isfile(os.path.join(ROOT, named))
+    if is_there and not named.startswith(os.pardir) and named not in JUDGES:
+        os.environ[OF_PRODUCT] = "yes"
+    return OF_PRODUCT in os.environ
 
 
 def program():
@@ -197,21 +405,42 @@ def program():
 
 def is_marked(main):
     """Say whether it is known when the program has come to its last line."""
-    words = getattr(sys, "orig_argv", [])
-    return main in MAINS or any("{hook}" in word for word in words) or "-m" in words[:6]
+    text = inline(WORDS)
+    if text is not None:
+        return "{hook}" in text
+    if STATE["program"] is None and not runs_module(WORDS):
+        return STDIN
+    return main in MAINS or runs_module(WORDS)
+
+
+def is_caught():
+    """Say whether a program of which nobody knows its end may have gone on after an exit."""
+    text = inline(WORDS)
+    return text is None or any(word in text for word in ("except", "suppress", "raises", "Raises"))
 
 
 def how_it_ended(main):
     """Return how the program came to its end; what nobody saw leave was cut short."""
+    if STATE["passed"]:
+        return "cut"
     if STATE["reached"]:
         return "reached"
     if STATE["hard"]:
         return "left"
+    marked = is_marked(main)
     if STATE["left"]:
-        return "left" if is_marked(main) else "over"
-    if not is_marked(main) or STATE["reported"] or STATE["raised"]:
+        found = strangers()
+        if found:
+            last = STATE["left"][1] and found == STATE["left"][0]
+            STATE["left"] = [found, last]
+            return "left" if marked or not is_caught() else "over"
+        STATE["left"][0] = ""
+        if STATE["told"] or STATE["reported"] or not marked:
+            return "over"
+        return "left" if STATE["status"] in (None, 0) else "raised"
+    if STATE["reported"] or not marked:
         return "over"
-    return "raised" if hasattr(sys, "last_value") else "cut"
+    return "raised" if STATE["raised"] or hasattr(sys, "last_value") else "cut"
 
 
 def end():
@@ -225,7 +454,7 @@ def end():
         report(STATE["cases"].values())
     if how in ("raised", "cut"):
         return
-    if TAIL and adds() and not STATE["reported"] and is_judging(main):
+    if fails_here():
         note("failed")
         for stream in (sys.stdout, sys.stderr):
             try:
@@ -316,7 +545,7 @@ def change_modules(module):
 
     def run(*arguments, **named):
         found = real(*arguments, **named)
-        reached()
+        arrived()
         return found
 
     module._run_module_as_main = run
@@ -419,7 +648,7 @@ def change_doctest(module):
 
 def start():
     global NUMBER
-    words = getattr(sys, "orig_argv", None) or [sys.executable or "python"]
+    words = WORDS
     if any(word.startswith(WORKERS) for word in words[1:]):
         return
     NUMBER = take()
@@ -441,7 +670,8 @@ def start():
     class Leaving(real_exit):
         def __init__(self, *arguments):
             super().__init__(*arguments)
-            left(sys._getframe(1))
+            if os.getpid() == PID:
+                self.code = left(sys._getframe(1), self.code)
 
     Leaving.__name__ = Leaving.__qualname__ = "SystemExit"
     Leaving.__module__ = "builtins"
@@ -449,11 +679,12 @@ def start():
     def leave(status=None):
         raise Leaving(status)
 
+
     sys.exit = leave
     import builtins
 
     builtins.SystemExit = Leaving
-    if "-m" in words[:6]:
+    if runs_module(words):
         import runpy
 
         change_modules(runpy)
@@ -520,8 +751,6 @@ class Watch(NamedTuple):
     """The names of failing tests that belong together: in one file, or in one process."""
     notes: tuple[str, ...]
     """Where the processes are written down, seen from the workspace root."""
-    mark: str
-    """The line of Python that says that a program came to its end."""
 
 
 def watch_for(  # noqa: PLR0913 - one thing each, all by name
@@ -532,12 +761,14 @@ def watch_for(  # noqa: PLR0913 - one thing each, all by name
     skip: int = 0,
     tail: bool = True,
     mains: Sequence[str] = (),
-    judges: Collection[str] = (),
+    judges: Mapping[str, bytes] = _NO_JUDGES,
+    stdin: bool = False,
 ) -> Watch:
     """Return what watches the processes from the number `skip` on.
 
     `noted` is the text of `judging/inside/noted.py`, `places` are folders in which Python is told
-    to look for modules, `mains` programs whose last line is the mark, `judges` what judges.
+    to look for modules, `mains` programs whose last line is `mark_of` the project, `judges` what
+    judges, as it is laid. `stdin` says whether programs that come from an input have the mark.
     """
     hook, plugin = project.called("hook"), project.called("plugin")
     folder = f".{project.called('folder')}"
@@ -559,9 +790,13 @@ def watch_for(  # noqa: PLR0913 - one thing each, all by name
             plugin=plugin,
             hook=hook,
             mains=tuple(mains),
-            judges=sorted(
-                path for path in {*judges, *mains} if path.endswith(".py") or path in mains
-            ),
+            judges={
+                path: hashlib.sha256(content).hexdigest()
+                for path, content in sorted(judges.items())
+                if path.endswith(".py") or path in mains
+            },
+            stdin=stdin,
+            most_of_product=_MOST_OF_PRODUCT,
             noted=noted.strip(),
         )
         files.append((joined(place, f"{hook}.py"), source.encode()))
@@ -575,8 +810,36 @@ def watch_for(  # noqa: PLR0913 - one thing each, all by name
     )
     groups = (*(each.names for each in tests), names, names[:1])
     notes = tuple(f"{folder}/{number}" for number in range(MOST_PROCESSES))
-    mark = f'__import__("{hook}").reached()'
-    return Watch(Canary(tuple(files), (), environment), groups, notes, mark)
+    return Watch(Canary(tuple(files), (), environment), groups, notes)
+
+
+def mark_of(project: JudgedTree) -> str:
+    """Return the line of Python that says that a program came to its end."""
+    return f'__import__("{project.called("hook")}").reached()'
+
+
+def marked_program(content: bytes, project: JudgedTree) -> bytes:
+    """Return a program that says when it came to its end, and when it went on after an exit."""
+    hook = project.called("hook")
+    calls = sorted(_exits(content), reverse=True)
+    lines = content.splitlines(keepends=True)
+    for line, column, is_end in calls:
+        text = lines[line]
+        added = f', __import__("{hook}").passed())[0]' if is_end else "("
+        lines[line] = text[:column] + added.encode() + text[column:]
+    return b"".join(lines) + f"\n{mark_of(project)}\n".encode()
+
+
+def _exits(content: bytes) -> Iterator[tuple[int, int, bool]]:
+    """Yield where the calls begin and end by which a program leaves: line, byte, whether an end."""
+    try:
+        tree = ast.parse(content)
+    except (SyntaxError, ValueError):
+        return
+    for node in ast.walk(tree):
+        if isinstance(node, ast.Call) and ast.unparse(node.func) in _EXITS:
+            yield node.lineno - 1, node.col_offset, False
+            yield (node.end_lineno or node.lineno) - 1, node.end_col_offset or 0, True
 
 
 def read_notes(collected: Mapping[str, bytes], notes: Sequence[str]) -> list[WatchedProcess]:
