@@ -505,9 +505,9 @@ def _of_changed_values(support: Corroboration) -> VerdictReason | None:
         return VerdictReason(VerdictKind.TAMPERED, reason)
     if found.unreached:
         count = len(found.unreached)
-        who = "1 test did not run its own comparison"
+        who = "1 test passed although it was made to fail"
         if count > 1:
-            who = f"{count} tests did not run their own comparisons"
+            who = f"{count} tests passed although they were made to fail"
         return VerdictReason(VerdictKind.TAMPERED, f"{who}: {_listed(found.unreached)}")
     blind = found.blind
     if not blind:

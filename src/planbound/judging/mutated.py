@@ -4,13 +4,19 @@ from __future__ import annotations
 
 import os
 from collections.abc import Collection, Mapping, Sequence
+from itertools import chain
 from typing import TYPE_CHECKING
 
 from planbound.cells.cell import CommandEnding, Laid, Outcome
 from planbound.judging.canary import replaces
 from planbound.judging.corroborate import with_added
 from planbound.judging.meaning import is_test_file
-from planbound.judging.reached import compares, not_reached, not_reached_in_javascript
+from planbound.judging.reached import (
+    compares,
+    made_to_fail,
+    not_reached,
+    not_reached_in_javascript,
+)
 from planbound.judging.watched import WalkedContract, passes, text_inside
 from planbound.script import Call
 from planbound.script.runners import programs
@@ -125,7 +131,10 @@ def _run(
     settings = {path: told.settings for path, told in retold.items()}
     runs = []
     if judges:
-        runs.append(mutated_run(project, judges, text_inside, list(walked.places()), settings))
+        lines = {path: made_to_fail(tree.read(path) or b"").values() for path in judges}
+        tests = {path: sorted({*chain.from_iterable(found)}) for path, found in lines.items()}
+        places = list(walked.places())
+        runs.append(mutated_run(project, judges, text_inside, places, settings, tests))
     if in_javascript:
         runs.append(mutated_node_run(project, in_javascript, text_inside("node", ".cjs")))
     runs = [run for run in runs if not replaces(run.added, project, contract.is_taken)]

@@ -7,7 +7,8 @@ import os
 import sys
 
 from planbound.judging.inside.comparing import CATCHING, actual, expected, passed
-from planbound.judging.inside.equalities import Equalities
+from planbound.judging.inside.equalities import Equalities, last_name
+from planbound.judging.inside.failing import Failing
 from planbound.judging.inside.notes import (
     PID,
     ROOT,
@@ -20,6 +21,7 @@ from planbound.judging.inside.notes import (
     is_judge,
     is_product,
     note,
+    place,
 )
 from planbound.judging.inside.noted import Noted
 from planbound.judging.inside.looking import watch_looks, watch_modules
@@ -30,7 +32,7 @@ from planbound.judging.inside.retelling import (
     rebound,
     retold,
 )
-from planbound.judging.inside.settings import HOOK, RETOLD
+from planbound.judging.inside.settings import HOOK, RETOLD, TESTS
 
 
 class Mutating(Equalities):
@@ -38,6 +40,7 @@ class Mutating(Equalities):
 
     def __init__(self, path):
         self.path = path
+        self.tests = TESTS.get(place(path), ())
         self.lines = CATCHING.setdefault(os.path.abspath(path), [])
 
     def catches(self, node):
@@ -66,7 +69,31 @@ class Mutating(Equalities):
             node.body.insert(int(is_text), ast.copy_location(made, first))
         return node
 
-    visit_FunctionDef = visit_AsyncFunctionDef = visit_For = visit_AsyncFor = rebinds
+    visit_For = visit_AsyncFor = rebinds
+
+    def visit_FunctionDef(self, node):
+        line = node.lineno
+        self.rebinds(node)
+        if line in self.tests:
+            first = node.body[0]
+            is_text = isinstance(first, ast.Expr) and isinstance(first.value, ast.Constant)
+            node.body[int(is_text) :] = fails(node.body[int(is_text) :] or [first], whole=True)
+        return node
+
+    visit_AsyncFunctionDef = visit_FunctionDef
+
+    def visit_With(self, node):
+        node = super().visit_With(node)
+        if any(last_name(item.context_expr) == "subTest" for item in node.items):
+            node.body = fails(node.body, whole=False)
+        return node
+
+
+def fails(body, whole):
+    """Return a body that fails at its own end."""
+    near = body[0]
+    call = called("f", near.lineno, near, ast.copy_location(ast.Constant(whole), near))
+    return [ast.copy_location(ast.With([ast.withitem(call, None)], body), near)]
 
 
 def called(name, site, near, *nodes):
@@ -222,6 +249,7 @@ def start():
         calls = {"a": actual, "e": expected_now, "p": passed_now, "r": rebound}
     else:
         watch_looks()
+    calls["f"] = Failing
     for name, function in calls.items():
         setattr(builtins, HOOK + name, function)
     atexit.register(end)

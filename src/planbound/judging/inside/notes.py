@@ -42,6 +42,11 @@ def is_judge(path):
     return os.path.abspath(path) in FILES
 
 
+def place(path):
+    """Return a path as it is seen from the workspace root."""
+    return os.path.relpath(os.path.abspath(path), ROOT).replace(os.sep, "/")
+
+
 def is_product(path):
     """Say whether a file is the project's, and none that it is judged by."""
     path = os.path.abspath(path) if path and not path.startswith("<") else ""
@@ -70,7 +75,7 @@ def take():
 
 def note(word, value):
     if os.getpid() != STATE["pid"]:
-        if word != "seen":
+        if word not in ("seen", "stopped"):
             return
         # Tests may be run by a copy of the process.
         STATE["pid"], STATE["number"] = os.getpid(), None

@@ -6,11 +6,10 @@ the work gives the answer that was expected before. Who gives the one that is ex
 
 import _thread
 import ast
-import os
 import sys
 
 from planbound.judging.inside.comparing import SITES, Pending, same
-from planbound.judging.inside.notes import MISSING, PENDING, ROOT, STATE, note
+from planbound.judging.inside.notes import MISSING, PENDING, STATE, note, place
 from planbound.judging.inside.settings import RETOLD
 from planbound.judging.inside.values import change
 
@@ -22,7 +21,7 @@ REBOUND = {}
 
 def retold(path):
     """Return what was changed in the text of a judge."""
-    return RETOLD.get(os.path.relpath(os.path.abspath(path), ROOT).replace(os.sep, "/"))
+    return RETOLD.get(place(path))
 
 
 def place_of(site, path, node):

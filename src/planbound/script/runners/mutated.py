@@ -18,13 +18,24 @@ from typing import NamedTuple
 from planbound.script.runners.runner import Canary, JudgedTree, Variable, joined
 from planbound.script.runners.watched import FIRST
 
-_MOST_PROCESSES = 24
+_MOST_PROCESSES = 64
 # `node --test` has a process for each file.
 _MOST_OF_NODE = 64
 _MOST_TESTS = 20_000
 
 _NOTHING: Mapping[str, object] = MappingProxyType({})
-_PIECES = ("notes", "values", "equalities", "comparing", "looking", "retelling", "noted", "loading")
+_NO_TESTS: Mapping[str, Sequence[int]] = MappingProxyType({})
+_PIECES = (
+    "notes",
+    "values",
+    "equalities",
+    "comparing",
+    "looking",
+    "retelling",
+    "failing",
+    "noted",
+    "loading",
+)
 """What the hook is made of, in this order; the first one imports for all."""
 _IMPORT = re.compile(r"^(?:import|from) [^(\n]*(?:\([^)]*\))?\n", re.MULTILINE)
 _OF_OURS = re.compile(r"^from planbound[^(\n]*(?:\([^)]*\))?\n", re.MULTILINE)
@@ -61,7 +72,7 @@ class MutatedTests(NamedTuple):
     unfinished: tuple[str, ...] = ()
     """They began, and the process was over before they were: nothing is known of them."""
     unreached: tuple[str, ...] = ()
-    """They passed, and did not come to the equality that stands in them."""
+    """They passed although they were made to fail: another body ran, or the failure got lost."""
 
     @property
     def total(self) -> int:
@@ -82,12 +93,13 @@ def mutated_run(
     text: Callable[[str], str],
     places: Sequence[str] = (),
     retold: Mapping[str, object] = _NOTHING,
+    tests: Mapping[str, Sequence[int]] = _NO_TESTS,
 ) -> MutatedRun:
     """Return what changes the values that these judges expect.
 
     `text` gives the source of a module in `judging/inside`, `places` are folders in which Python is
     told to look for modules. With `retold`, by judge what was changed in its text, nothing else is
-    changed.
+    changed. `tests` are the lines of those that have to fail once, by judge.
     """
     hook, plugin = project.called("hook"), project.called("plugin")
     folder = f".{project.called('folder')}"
@@ -104,6 +116,7 @@ def mutated_run(
             "HOOK": hook,
             "PLUGIN": plugin,
             "RETOLD": dict(retold),
+            "TESTS": {path: list(lines) for path, lines in tests.items()},
         }
         head = "".join(f"{name} = {value!r}\n" for name, value in settings.items())
         files.append((joined(place, f"{hook}.py"), (head + body).encode()))
@@ -142,8 +155,8 @@ def read_mutated(
 ) -> MutatedTests:
     """Return what the processes wrote down; `passes`: the contract did.
 
-    `not_reached` says which tests have to come to an equality, of those that came to none, with
-    those that did. A program has no name.
+    `not_reached` says which tests have to fail, of those that passed and came to no changed
+    equality, with those that came to any. A program has no name.
     """
     found = _NotesRead()
     for path in notes:
@@ -160,10 +173,15 @@ def read_mutated(
             silent.append(name)
     if passes and not found.ends and found.seen.get("", (0, 0))[1]:
         blind.append("the program")
-    passed = [each for each in silent if found.ends[each] == "passed" and each not in found.reached]
+    passed = [
+        each
+        for each in silent
+        if found.ends[each] == "passed" and found.seen.get(each, (0, 0))[0] == 0
+    ]
     if passes and found.is_program_without_any:
         passed.append("")
     unreached = () if _is_full(collected, notes) else not_reached(passed, found.reached)
+    unreached = tuple(dict.fromkeys((*found.stopped, *unreached)))
     return MutatedTests(
         tuple(sensitive),
         tuple(blind),
@@ -182,6 +200,7 @@ class _NotesRead:
         self.reached: set[str] = set()
         self.began: dict[str, None] = {}
         self.programs: list[int] = []
+        self.stopped: dict[str, None] = {}
 
     def take(self, word: str, value: object) -> None:
         match word, value:
@@ -198,6 +217,8 @@ class _NotesRead:
                 self.seen[name] = (before[0] + changed, before[1] + held + lost)
                 if kept or changed or held or lost:
                     self.reached.add(name)
+            case "stopped", str():
+                self.stopped.setdefault(value)
             case "began", str():
                 self.began.setdefault(value)
             case "main", [str(), int() as status]:
