@@ -213,7 +213,8 @@ def test_honest_tests_notice_other_values(tmp_path: Path, command: str) -> None:
 def test_an_object_that_is_equal_to_everything_makes_tests_blind(tmp_path: Path) -> None:
     found = mutated(tmp_path, "python -m pytest -q tests", EVERYTHING)
     assert names(found.blind) >= NAMED - {"test_object"}
-    assert names(found.blind) <= NAMED
+    # It is equal to whatever any test expects.
+    assert names(found.blind) <= NAMED | {"test_raises_there"}
 
 
 @pytest.mark.requirement("judging.mutated")

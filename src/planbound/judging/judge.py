@@ -492,6 +492,10 @@ def _untried(support: Corroboration) -> str:
         return "with other expected values it ran out of time"
     if found.unfinished:
         return f"with other expected values it ended in the middle of {found.unfinished[0]}"
+    if found.is_full:
+        return "with other expected values it started more processes than are watched"
+    if found.uncompared and not found.sensitive:
+        return "with other expected values no test came to its comparisons"
     return ""
 
 

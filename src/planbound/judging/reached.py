@@ -44,6 +44,9 @@ class _SureEqualities(Equalities):
         self.is_there = True
         return _actual, expected, None
 
+    def every(self, node: ast.Call) -> None:
+        """Leave out what may have nothing in it."""
+
 
 def made_to_fail(data: bytes) -> dict[str, tuple[int, ...]]:
     """Return the tests of a judge that have to fail once, with the lines where they begin."""
@@ -91,6 +94,18 @@ def not_reached(judges: Mapping[str, bytes], passed: Iterable[str]) -> tuple[str
         for name in _every_name(module.body, ""):
             (sure if name in known else other).add(f"{place}.{name.replace('::', '.')}")
     return tuple(name for name in names if _is_sure(_dotted(name), sure, other))
+
+
+def surely_compares(judges: Mapping[str, bytes], name: str) -> bool:
+    """Say whether nothing leads a test around an equality but a failure."""
+    sure = set[str]()
+    for path, data in judges.items():
+        module = parsed(data)
+        place = path.removesuffix(".py").replace("/", ".")
+        for test, node in tests_of(module) if module is not None else ():
+            if _surely_compares(node):
+                sure.add(f"{place}.{test.replace('::', '.')}")
+    return _is_sure(_dotted(name), sure, ())
 
 
 def not_reached_in_javascript(

@@ -6,7 +6,7 @@ import builtins
 import os
 import sys
 
-from planbound.judging.inside.comparing import CATCHING, actual, expected, passed
+from planbound.judging.inside.comparing import CATCHING, actual, expected, near, passed, weigh
 from planbound.judging.inside.equalities import Equalities, last_name
 from planbound.judging.inside.failing import Failing
 from planbound.judging.inside.notes import (
@@ -25,14 +25,8 @@ from planbound.judging.inside.notes import (
 )
 from planbound.judging.inside.noted import Noted
 from planbound.judging.inside.looking import watch_looks, watch_modules
-from planbound.judging.inside.retelling import (
-    expected_now,
-    passed_now,
-    place_of,
-    rebound,
-    retold,
-)
-from planbound.judging.inside.settings import HOOK, RETOLD, TESTS
+from planbound.judging.inside.retelling import place_of, rebound, retold
+from planbound.judging.inside.settings import HOOK, TESTS
 
 
 class Mutating(Equalities):
@@ -52,6 +46,12 @@ class Mutating(Equalities):
         place_of(site, self.path, expected)
         one = actual and called("a", site, actual, actual)
         return one, called("e", site, expected, expected), site
+
+    def near(self, actual, expected):
+        STATE["sites"] += 1
+        site = STATE["sites"]
+        one = called("a", site, actual, actual)
+        return one, called("n", site, expected, expected), site
 
     def followed(self, node, sites):
         more = [ast.copy_location(ast.Expr(called("p", each, node)), node) for each in sites]
@@ -167,6 +167,13 @@ def change_results(module):
         if real is not None:
             setattr(kind, method, noted)
 
+    stop = kind.stopTestRun
+
+    def stopped(self):
+        weigh()
+        return stop(self)
+
+    kind.stopTestRun = stopped
     wrap("startTest", "")
     wrap("stopTest", "")
     wrap("addSuccess", "passed")
@@ -217,6 +224,7 @@ def run_main(path):
     threading = sys.modules.get("threading")
     if threading is not None:
         threading._shutdown()
+    weigh()
     note("main", [os.path.relpath(path, ROOT), status])
     atexit._run_exitfuncs()
     for stream in (sys.stdout, sys.stderr):
@@ -244,15 +252,12 @@ def leave_main(path):
 
 
 def start():
-    calls = {"a": actual, "e": expected, "p": passed}
-    if RETOLD:
-        calls = {"a": actual, "e": expected_now, "p": passed_now, "r": rebound}
-    else:
-        watch_looks()
-    calls["f"] = Failing
+    calls = {"a": actual, "e": expected, "n": near, "p": passed, "r": rebound, "f": Failing}
+    watch_looks()
     for name, function in calls.items():
         setattr(builtins, HOOK + name, function)
     atexit.register(end)
+    atexit.register(weigh)
     change_imports()
     Noted.changes = {"unittest.result": change_results, "unittest.case": change_cases}
     sys.meta_path.insert(0, Noted)

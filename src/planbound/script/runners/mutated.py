@@ -25,17 +25,7 @@ _MOST_TESTS = 20_000
 
 _NOTHING: Mapping[str, object] = MappingProxyType({})
 _NO_TESTS: Mapping[str, Sequence[int]] = MappingProxyType({})
-_PIECES = (
-    "notes",
-    "values",
-    "equalities",
-    "comparing",
-    "looking",
-    "retelling",
-    "failing",
-    "noted",
-    "loading",
-)
+_PIECES = "notes values equalities retelling comparing looking failing noted loading".split()
 """What the hook is made of, in this order; the first one imports for all."""
 _IMPORT = re.compile(r"^(?:import|from) [^(\n]*(?:\([^)]*\))?\n", re.MULTILINE)
 _OF_OURS = re.compile(r"^from planbound[^(\n]*(?:\([^)]*\))?\n", re.MULTILINE)
@@ -71,6 +61,10 @@ class MutatedTests(NamedTuple):
     """Whether a run with other values ran out of time: of some tests nothing is known."""
     unfinished: tuple[str, ...] = ()
     """They began, and the process was over before they were: nothing is known of them."""
+    uncompared: tuple[str, ...] = ()
+    """They failed before they came to the equality that surely stands in them."""
+    is_full: bool = False
+    """Whether there were more processes than are written down."""
     unreached: tuple[str, ...] = ()
     """They passed although they were made to fail: another body ran, or the failure got lost."""
 
@@ -165,7 +159,9 @@ def read_mutated(
     sensitive, blind, silent = [], [], []
     for name, end in list(found.ends.items())[:_MOST_TESTS]:
         changed, held = found.seen.get(name, (0, 0))
-        if end == "failed" and changed:
+        if name in found.partly and end != "skipped":
+            blind.append(name)
+        elif end == "failed" and changed:
             sensitive.append(name)
         elif end == "passed" and held:
             blind.append(name)
@@ -187,6 +183,10 @@ def read_mutated(
         tuple(blind),
         tuple(silent),
         unfinished=tuple(name or "the program" for name in found.unfinished()),
+        uncompared=tuple(
+            each for each in silent if found.ends[each] == "failed" and each not in found.reached
+        ),
+        is_full=_is_full(collected, notes),
         unreached=tuple(name or "the program" for name in unreached),
     )
 
@@ -201,6 +201,7 @@ class _NotesRead:
         self.began: dict[str, None] = {}
         self.programs: list[int] = []
         self.stopped: dict[str, None] = {}
+        self.partly: set[str] = set()
 
     def take(self, word: str, value: object) -> None:
         match word, value:
@@ -217,6 +218,8 @@ class _NotesRead:
                 self.seen[name] = (before[0] + changed, before[1] + held + lost)
                 if kept or changed or held or lost:
                     self.reached.add(name)
+            case "partly", str():
+                self.partly.add(value)
             case "stopped", str():
                 self.stopped.setdefault(value)
             case "began", str():
@@ -246,6 +249,11 @@ def _is_full(collected: Mapping[str, bytes], notes: Sequence[str]) -> bool:
         all(path in collected for path in notes if path.startswith(f"{folder}/"))
         for folder in folders
     )
+
+
+def has_begun(collected: Mapping[str, bytes], notes: Sequence[str]) -> bool:
+    """Say whether any test or program of the judges was begun."""
+    return any(word == "began" for path in notes for word, _ in _lines(collected.get(path, b"")))
 
 
 def looked(collected: Mapping[str, bytes], notes: Sequence[str]) -> bool:
