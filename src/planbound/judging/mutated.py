@@ -16,7 +16,7 @@ from planbound.judging.reached import (
     made_to_fail,
     not_reached,
     not_reached_in_javascript,
-    surely_compares,
+    surely_comparing,
 )
 from planbound.judging.watched import WalkedContract, passes, text_inside
 from planbound.script import Call
@@ -107,10 +107,9 @@ class _ChangedRuns:
             passes=passes(self.contract, outcome),
             not_reached=self._unreached,
         )
-        untold = [name for name in found.uncompared if surely_compares(self.judged, name)]
         return found._replace(
             is_cut_off=outcome.ending is CommandEnding.TIMED_OUT,
-            uncompared=tuple(untold),
+            uncompared=surely_comparing(self.judged, found.uncompared),
             # Node has a process for each file: there may be many.
             is_full=found.is_full and not self.in_javascript,
         )

@@ -96,16 +96,16 @@ def not_reached(judges: Mapping[str, bytes], passed: Iterable[str]) -> tuple[str
     return tuple(name for name in names if _is_sure(_dotted(name), sure, other))
 
 
-def surely_compares(judges: Mapping[str, bytes], name: str) -> bool:
-    """Say whether nothing leads a test around an equality but a failure."""
+def surely_comparing(judges: Mapping[str, bytes], names: Sequence[str]) -> tuple[str, ...]:
+    """Return the tests that nothing leads around an equality but a failure."""
     sure = set[str]()
-    for path, data in judges.items():
+    for path, data in judges.items() if names else ():
         module = parsed(data)
         place = path.removesuffix(".py").replace("/", ".")
         for test, node in tests_of(module) if module is not None else ():
             if _surely_compares(node):
                 sure.add(f"{place}.{test.replace('::', '.')}")
-    return _is_sure(_dotted(name), sure, ())
+    return tuple(name for name in names if _is_sure(_dotted(name), sure, ()))
 
 
 def not_reached_in_javascript(

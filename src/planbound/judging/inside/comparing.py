@@ -32,6 +32,7 @@ def same(site, one, two):
 
 
 SITES = {}
+ASKED = (int, float, str, bytes)
 WANTED = {}
 """By type what was expected anywhere."""
 PARTLY = []
@@ -53,7 +54,6 @@ def actual(site, value):
     known = PENDING.get(key)
     if known is not None and known.actual is MISSING:
         known.actual = value
-        ask(site, known)
     else:
         PENDING[key] = Pending(value)
     return value
@@ -92,7 +92,10 @@ def compared(site, value, changing, frame):
     known.before, known.is_near = before, changing is far
     if before:
         known.expected = before[0]
-    ask(site, known)
+    if type(known.expected) in ASKED:
+        wanted = WANTED.setdefault(type(known.expected), {})
+        if len(wanted) < 1000:
+            wanted.setdefault(known.expected)
     return changed
 
 
@@ -118,7 +121,13 @@ def is_direct(frame):
 def passed(site):
     """Note that an assertion passed with a changed value."""
     known = PENDING.pop((_thread.get_ident(), site), None)
-    if known is None or known.actual is MISSING or known.changed is MISSING:
+    if known is not None:
+        held(site, known)
+        ask(site, known)
+
+
+def held(site, known):
+    if known.actual is MISSING or known.changed is MISSING:
         return
     one, two = known.actual, known.expected
     if known.is_near:
@@ -152,16 +161,13 @@ def passed(site):
 def ask(site, known):
     """Remember an object that is equal to several values, whatever this one is."""
     one, two = known.actual, known.expected
-    if one is MISSING or two is MISSING or known.is_near:
+    if one is MISSING or type(two) not in ASKED or known.is_near or is_plain(one):
         return
-    kind = type(two)
-    if kind not in (int, float, str, bytes) or len(WANTED) >= 1000:
-        return
-    WANTED.setdefault(kind, {}).setdefault(two)
-    if is_plain(one) or len(PARTLY) >= 100 or is_mentioned(one, SITES[site][1]):
+    STATE["asked"] += 1
+    if STATE["asked"] > 1000 or is_mentioned(one, SITES[site][1]):
         return
     asked = [change(two) for _ in range(12)]
-    if kind is int:
+    if type(two) is int:
         asked += [two + some(10**6) for _ in range(12)]
     others = {each for each in asked if each != two}
     if sum(same(site, one, each) for each in others) > 1:
@@ -174,10 +180,13 @@ def weigh():
     A number modulo another is equal to many, too, but tests expect different ones of it.
     """
     for name, site, one, two in PARTLY:
-        others = [each for each in WANTED[type(two)] if each != two]
+        others = [each for each in WANTED.get(type(two), ()) if each != two]
         if others and all(same(site, one, each) for each in others):
             note("partly", name)
     PARTLY.clear()
+
+
+STATE["ask"] = ask
 
 
 def is_mentioned(value, names):

@@ -224,7 +224,7 @@ def run_main(path):
     threading = sys.modules.get("threading")
     if threading is not None:
         threading._shutdown()
-    weigh()
+    close()
     note("main", [os.path.relpath(path, ROOT), status])
     atexit._run_exitfuncs()
     for stream in (sys.stdout, sys.stderr):
@@ -233,6 +233,12 @@ def run_main(path):
         except Exception:
             pass
     os._exit(status & 255)
+
+
+def close():
+    """Write down what is known at the end of a process."""
+    end()
+    weigh()
 
 
 def leave_main(path):
@@ -244,7 +250,7 @@ def leave_main(path):
         while frame is not None and not is_product(frame.f_code.co_filename):
             frame = frame.f_back
         if frame is None and os.getpid() == PID:
-            finish()
+            close()
             note("main", [os.path.relpath(path, ROOT), status])
         real(status)
 
@@ -256,8 +262,7 @@ def start():
     watch_looks()
     for name, function in calls.items():
         setattr(builtins, HOOK + name, function)
-    atexit.register(end)
-    atexit.register(weigh)
+    atexit.register(close)
     change_imports()
     Noted.changes = {"unittest.result": change_results, "unittest.case": change_cases}
     sys.meta_path.insert(0, Noted)

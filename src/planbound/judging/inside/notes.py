@@ -30,6 +30,8 @@ STATE = {
     "pytest": False,
     "looked": False,
     "modules": 0,
+    "ask": None,
+    "asked": 0,
 }
 SEEN = {}
 """By test: equalities that could not be changed, that were, and that held all the same."""
@@ -113,6 +115,8 @@ def finish():
     if seen is not None:
         swallowed = sum(each.direct and each.changed is not MISSING for each in PENDING.values())
         note("seen", [name, seen[0], seen[1], seen[2], swallowed])
+    for (_thread_number, site), known in list(PENDING.items()):
+        STATE["ask"](site, known)
     PENDING.clear()
     STATE["test"] = None
 
