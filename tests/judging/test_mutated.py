@@ -3,10 +3,13 @@
 from __future__ import annotations
 
 import random
+from collections.abc import Collection, Sequence
+from itertools import chain
 from pathlib import Path
 
 import pytest
 
+from planbound.judging.reached import made_to_fail, not_reached
 from planbound.judging.retold import RetoldJudge, retell
 from planbound.judging.watched import text_inside
 from planbound.script.runners.mutated import (
@@ -178,6 +181,7 @@ def ran(
         [JUDGE],
         text_inside,
         retold={JUDGE: told.settings} if told else {},
+        tests={JUDGE: sorted(chain.from_iterable(made_to_fail(tests.encode()).values()))},
     )
     files = {**{path: text.encode() for path, text in tree.items()}, **dict(run.added.files)}
     for path, content in files.items():
@@ -209,7 +213,8 @@ def test_honest_tests_notice_other_values(tmp_path: Path, command: str) -> None:
 def test_an_object_that_is_equal_to_everything_makes_tests_blind(tmp_path: Path) -> None:
     found = mutated(tmp_path, "python -m pytest -q tests", EVERYTHING)
     assert names(found.blind) >= NAMED - {"test_object"}
-    assert names(found.blind) <= NAMED
+    # It is equal to whatever any test expects.
+    assert names(found.blind) <= NAMED | {"test_raises_there"}
 
 
 @pytest.mark.requirement("judging.mutated")
@@ -442,3 +447,95 @@ def test_code_that_looks_at_its_tests_is_noted(tmp_path: Path, product: str) -> 
     tests += "    assert add(1, 2) == CASES[0]\n"
     notes, run, _code = ran(tmp_path, "python -m pytest -q tests", product, tests)
     assert looked(notes, run.notes) == (product is not EVERYDAY)
+
+
+# -- every test fails once -------------------------------------------------------------------------
+
+SILENT_TESTS = """\
+import unittest
+
+import pytest
+
+from calc import add
+
+
+def test_predicate():
+    assert add(1, 2)
+
+
+def test_raises():
+    with pytest.raises(TypeError):
+        add(1, "a")
+
+
+def test_early():
+    if add(1, 2):
+        return
+    assert add(1, 2) == 4
+
+
+@pytest.mark.parametrize("number", [1, 2])
+def test_rows(number):
+    assert add(number, 1) > number
+
+
+class TestCases(unittest.TestCase):
+    def test_parts(self):
+        for number in range(3):
+            with self.subTest(number):
+                self.assertTrue(add(number, 1))
+
+    def test_raises_too(self):
+        with self.assertRaises(TypeError):
+            add(1, "a")
+
+
+class TestAsync(unittest.IsolatedAsyncioTestCase):
+    async def test_waits(self):
+        self.assertTrue(add(1, 2))
+"""
+LOST = {
+    "another body": "import _pytest.python as runner\n\nreal = runner.Function.runtest\n"
+    "runner.Function.runtest = lambda self: None\n\n\ndef add(a, b):\n    return 0\n",
+    "another report": "from _pytest.reports import TestReport\n\n"
+    "real = TestReport.from_item_and_call.__func__\n\n\ndef make(kind, item, call):\n"
+    "    call.excinfo = None\n    return real(kind, item, call)\n\n\n"
+    "TestReport.from_item_and_call = classmethod(make)\n\n\ndef add(a, b):\n    return 0\n",
+}
+STOPS = "from unittest.case import _ShouldStop\n\n\ndef add(a, b):\n    raise _ShouldStop\n"
+
+
+def passed_by_force(root: Path, command: str, product: str) -> tuple[set[str], MutatedTests]:
+    tests = "import sys\nsys.path.insert(0, '.')\n" + SILENT_TESTS
+    notes, run, code = ran(root, command, product, tests)
+
+    def unreached(passed: Sequence[str], _reached: Collection[str]) -> Sequence[str]:
+        return not_reached({JUDGE: tests.encode()}, passed)
+
+    found = read_mutated(notes, run.notes, passes=code == 0, not_reached=unreached)
+    return {name.partition("[")[0] for name in names(found.unreached)}, found
+
+
+@pytest.mark.requirement("judging.mutated")
+@pytest.mark.parametrize("command", ["python -m pytest -q tests", "python -m unittest {judge}"])
+def test_honest_tests_without_an_equality_fail_at_their_own_end(
+    tmp_path: Path, command: str
+) -> None:
+    lost, found = passed_by_force(tmp_path, command.format(judge=JUDGE), HONEST)
+    assert not lost
+    assert not found.blind
+    assert not found.sensitive
+    assert found.silent
+
+
+@pytest.mark.requirement("judging.mutated")
+@pytest.mark.parametrize("product", LOST.values(), ids=LOST)
+def test_a_test_that_passes_although_it_has_to_fail_is_named(tmp_path: Path, product: str) -> None:
+    lost, _found = passed_by_force(tmp_path, "python -m pytest -q tests", product)
+    assert lost >= {"test_predicate", "test_raises", "test_rows"}
+
+
+@pytest.mark.requirement("judging.mutated")
+def test_what_ends_a_test_without_a_word_is_named(tmp_path: Path) -> None:
+    lost, _found = passed_by_force(tmp_path, f"python -m unittest {JUDGE}", STOPS)
+    assert lost == {"test_parts", "test_raises_too", "test_waits"}

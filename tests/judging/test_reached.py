@@ -1,4 +1,4 @@
-"""Which tests surely come to an equality, by their text."""
+"""Which tests have to fail when values are changed, by their text."""
 
 from __future__ import annotations
 
@@ -15,9 +15,12 @@ NAME = "tests/test_a.py::test_it"
         "    assert add(1, 2) == 3\n",
         "    found = add(1, 2)\n    assert found == 3 and found\n",
         "    with session():\n        pass\n    assert add(1, 2) == 3\n    return\n",
+        "    if late():\n        return\n    assert add(1, 2) == 3\n",
+        "    assert is_prime(7)\n",
+        "    with pytest.raises(ValueError):\n        add(1, 'a')\n",
     ],
 )
-def test_a_test_with_an_equality_in_its_way_was_not_run_without_one(body: str) -> None:
+def test_a_test_that_surely_runs_has_to_fail_once(body: str) -> None:
     judges = {"tests/test_a.py": f"def test_it():\n{body}".encode()}
     assert not_reached(judges, [NAME]) == (NAME,)
 
@@ -25,16 +28,17 @@ def test_a_test_with_an_equality_in_its_way_was_not_run_without_one(body: str) -
 @pytest.mark.parametrize(
     "text",
     [
-        "def test_it():\n    assert add(1, 2) is 3\n",
-        "def test_it():\n    if late():\n        return\n    assert add(1, 2) == 3\n",
-        "def test_it():\n    for each in []:\n        assert each == 3\n",
-        "def test_it():\n    with pytest.raises(ValueError):\n        assert add(1, 2) == 3\n",
         "def test_it():\n    yield\n    assert add(1, 2) == 3\n",
         "def test_it():\n    pytest.importorskip('x')\n    assert add(1, 2) == 3\n",
         "@replaced\ndef test_it():\n    assert add(1, 2) == 3\n",
+        "@pytest.mark.xfail\ndef test_it():\n    assert add(1, 2) == 3\n",
+        "@pytest.mark.raises(exception=ValueError)\ndef test_it():\n    add(1, 'a')\n",
+        "@settings(phases=())\ndef test_it():\n    add(1, 'a')\n",
+        "def test_it():\n    assert add(1, 2) == 3\n\n\ntest_it = known_fault(test_it)\n",
+        "def test_it():\n    assert 1\n\n\ndef pytest_hook(r):\n    r.outcome = 'passed'\n",
     ],
 )
-def test_nothing_is_said_of_a_test_that_may_go_around_its_equality(text: str) -> None:
+def test_nothing_is_said_of_a_test_that_may_take_its_own_failure(text: str) -> None:
     assert not_reached({"tests/test_a.py": text.encode()}, [NAME]) == ()
 
 

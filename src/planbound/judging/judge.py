@@ -492,6 +492,10 @@ def _untried(support: Corroboration) -> str:
         return "with other expected values it ran out of time"
     if found.unfinished:
         return f"with other expected values it ended in the middle of {found.unfinished[0]}"
+    if found.is_full:
+        return "with other expected values it started more processes than are watched"
+    if found.uncompared and not found.sensitive:
+        return "with other expected values no test came to its comparisons"
     return ""
 
 
@@ -505,9 +509,9 @@ def _of_changed_values(support: Corroboration) -> VerdictReason | None:
         return VerdictReason(VerdictKind.TAMPERED, reason)
     if found.unreached:
         count = len(found.unreached)
-        who = "1 test did not run its own comparison"
+        who = "1 test passed although it was made to fail"
         if count > 1:
-            who = f"{count} tests did not run their own comparisons"
+            who = f"{count} tests passed although they were made to fail"
         return VerdictReason(VerdictKind.TAMPERED, f"{who}: {_listed(found.unreached)}")
     blind = found.blind
     if not blind:

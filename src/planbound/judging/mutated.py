@@ -4,6 +4,8 @@ from __future__ import annotations
 
 import os
 from collections.abc import Collection, Mapping, Sequence
+from functools import partial
+from itertools import chain
 from types import MappingProxyType
 from typing import TYPE_CHECKING
 
@@ -11,7 +13,13 @@ from planbound.cells.cell import CommandEnding, Laid, Outcome
 from planbound.judging.canary import replaces
 from planbound.judging.corroborate import with_added
 from planbound.judging.meaning import is_test_file
-from planbound.judging.reached import compares, not_reached, not_reached_in_javascript
+from planbound.judging.reached import (
+    compares,
+    made_to_fail,
+    not_reached,
+    not_reached_in_javascript,
+    surely_comparing,
+)
 from planbound.judging.watched import WalkedContract, passes, text_inside
 from planbound.script import Call
 from planbound.script.runners import programs
@@ -19,6 +27,7 @@ from planbound.script.runners.javascript import DECLARED
 from planbound.script.runners.mutated import (
     MutatedTests,
     followed,
+    has_begun,
     looked,
     mutated_node_run,
     mutated_run,
@@ -42,44 +51,103 @@ _NODES = words("node nodejs npm npx pnpm yarn corepack tsx ts-node c8 nyc")
 
 def mutate(contract: JudgedContract) -> MutatedTests | None:
     """Return what became of the tests; None where nothing of the contract can be changed."""
-    walked = WalkedContract(contract)
-    tree = walked.project
-    known = {*contract.judges.files, *(item.path for item in contract.held_out)}
-    judges = sorted(known) or [path for path in tree.paths if is_test_file(path)]
-    in_python = [path for path in judges if path.endswith(".py") and walked.pythons]
-    in_javascript = [path for path in judges if path.endswith(_JAVASCRIPT) and _runs_node(walked)]
-    outcome, notes = _run(walked, in_python, {}, in_javascript)
-    if outcome is None:
-        return None
-    judged = {path: walked.project.read(path) or b"" for path in in_python}
-    scripts = {path: walked.project.read(path) or b"" for path in in_javascript}
+    return _ChangedRuns(contract).found()
 
-    def unreached(passed: Sequence[str], reached: Collection[str]) -> Sequence[str]:
-        mains = [path for path in walked.mains if path in judged]
-        is_sure = len(mains) == 1 and compares(judged[mains[0]])
+
+class _ChangedRuns:
+    """The runs of a contract in which its judges expect other values."""
+
+    def __init__(self, contract: JudgedContract) -> None:
+        self.contract = contract
+        self.walked = WalkedContract(contract)
+        tree = self.walked.project
+        known = {*contract.judges.files, *(item.path for item in contract.held_out)}
+        judges = sorted(known) or [path for path in tree.paths if is_test_file(path)]
+        pythons, nodes = self.walked.pythons, _runs_node(self.walked)
+        self.in_python = [path for path in judges if path.endswith(".py") and pythons]
+        self.in_javascript = [path for path in judges if path.endswith(_JAVASCRIPT) and nodes]
+        self.judged = {path: tree.read(path) or b"" for path in self.in_python}
+        self.scripts = {path: tree.read(path) or b"" for path in self.in_javascript}
+
+    def found(self) -> MutatedTests | None:
+        """Run it as often as it takes to know."""
+        retold = self._retold()
+        outcome, notes = _run(self.walked, self.in_python, retold, self.in_javascript)
+        if outcome is not None and retold and not has_begun(outcome.collected, notes):
+            # What stands before the tests looks at their text: a linter, a digest.
+            retold = {}
+            outcome, notes = _run(self.walked, self.in_python, retold, self.in_javascript)
+        if outcome is None:
+            return None
+        found = self._read(outcome, notes)
+        if found.blind or found.unreached:
+            return found
+        if followed(outcome.collected, notes):
+            answers, is_cut_off = _answered_in_javascript(self.walked, self.scripts)
+            found = found._replace(answered=answers, is_cut_off=found.is_cut_off or is_cut_off)
+            if answers:
+                return found
+        if answered := self._answered(read_answered(outcome.collected, notes)):
+            return found._replace(answered=tuple(sorted(answered)))
+        if retold and looked(outcome.collected, notes):
+            return self._as_they_are() or found
+        return found
+
+    def _answered(self, found: frozenset[str]) -> frozenset[str]:
+        """Return the tests that are answered from their text in another run, too."""
+        if not found:
+            return found
+        # By chance an answer may be what is expected now; hardly twice.
+        outcome, notes = _run(self.walked, self.in_python, self._retold())
+        return found if outcome is None else found & read_answered(outcome.collected, notes)
+
+    def _as_they_are(self) -> MutatedTests | None:
+        """Return what is wrong where the text of the judges is as it was.
+
+        Who looks at the tests may know their text, and behave where it is another.
+        """
+        outcome, notes = _run(self.walked, self.in_python, {})
+        found = None if outcome is None else self._read(outcome, notes)
+        is_wrong = found is not None and (found.blind or found.unreached or found.is_cut_off)
+        return found if is_wrong else None
+
+    def _read(self, outcome: Outcome, notes: Sequence[str]) -> MutatedTests:
+        found = read_mutated(
+            outcome.collected,
+            notes,
+            passes=passes(self.contract, outcome),
+            not_reached=partial(self._unreached, followed(outcome.collected, notes)),
+        )
+        return found._replace(
+            is_cut_off=outcome.ending is CommandEnding.TIMED_OUT,
+            uncompared=surely_comparing(self.judged, found.uncompared),
+            # Node has a process for each file: there may be many.
+            is_full=found.is_full and not self.in_javascript,
+        )
+
+    def _unreached(
+        self, runners: Mapping[str, str], passed: Sequence[str], reached: Collection[str]
+    ) -> Sequence[str]:
+        mains = [path for path in self.walked.mains if path in self.judged]
+        is_sure = len(mains) == 1 and compares(self.judged[mains[0]])
         program = [""] if "" in passed and is_sure else []
         tests = [name for name in passed if name]
-        runners = followed(outcome.collected, notes)
-        found = not_reached_in_javascript(scripts, tests, reached, runners)
-        return [*not_reached(judged, tests), *found, *program]
+        found = not_reached_in_javascript(self.scripts, tests, reached, runners)
+        return [*not_reached(self.judged, tests), *found, *program]
 
-    found = read_mutated(
-        outcome.collected, notes, passes=passes(contract, outcome), not_reached=unreached
-    )
-    found = found._replace(is_cut_off=outcome.ending is CommandEnding.TIMED_OUT)
-    if followed(outcome.collected, notes) and not (found.blind or found.unreached):
-        answers, is_cut_off = _answered_in_javascript(walked, scripts)
-        found = found._replace(answered=answers, is_cut_off=found.is_cut_off or is_cut_off)
-    if (
-        found.answered
-        or found.blind
-        or found.unreached
-        or not in_python
-        or not looked(outcome.collected, notes)
-    ):
-        return found
-    answered, is_cut_off = _answered(walked, in_python)
-    return found._replace(answered=answered, is_cut_off=found.is_cut_off or is_cut_off)
+    def _retold(self) -> dict[str, RetoldJudge]:
+        """Return the judges whose text can expect other values."""
+        import random  # noqa: PLC0415 - seldom needed
+
+        from planbound.judging.retold import retell, shared  # noqa: PLC0415 - seldom needed
+
+        known = shared(self.judged.values())
+        chance = random.Random(os.urandom(8))  # noqa: S311 - values for tests
+        return {
+            path: told
+            for path, text in self.judged.items()
+            if text and (told := retell(text, chance, known))
+        }
 
 
 def _runs_node(walked: WalkedContract) -> bool:
@@ -97,38 +165,13 @@ def _may_be(call: Call, names: frozenset[str]) -> bool:
     return not names.isdisjoint({call.program, *wrappers})
 
 
-def _answered(walked: WalkedContract, judges: Sequence[str]) -> tuple[tuple[str, ...], bool]:
+def _answered_in_javascript(
+    walked: WalkedContract, scripts: Mapping[str, bytes]
+) -> tuple[tuple[str, ...], bool]:
     """Return the tests whose answers follow what their text expects, whatever that is.
 
     Also return whether a run of these ran out of time.
     """
-    import random  # noqa: PLC0415 - seldom needed
-
-    from planbound.judging.retold import retell  # noqa: PLC0415 - seldom needed
-
-    kept: frozenset[str] | None = None
-    # By chance an answer may be what is expected now; hardly twice.
-    for _ in range(2):
-        chance = random.Random(os.urandom(8))  # noqa: S311 - values for tests
-        retold = {
-            path: told
-            for path in judges
-            if (text := walked.project.read(path)) and (told := retell(text, chance))
-        }
-        outcome, notes = _run(walked, judges, retold) if retold else (None, ())
-        if outcome is None:
-            return (), False
-        found = read_answered(outcome.collected, notes)
-        kept = found if kept is None else kept & found
-        if not kept:
-            return (), outcome.ending is CommandEnding.TIMED_OUT
-    return tuple(sorted(kept or ())), False
-
-
-def _answered_in_javascript(
-    walked: WalkedContract, scripts: Mapping[str, bytes]
-) -> tuple[tuple[str, ...], bool]:
-    """Return the same for tests in JavaScript."""
     import random  # noqa: PLC0415 - seldom needed
 
     from planbound.judging.javascript import answered, retell_script  # noqa: PLC0415 - the same
@@ -167,7 +210,10 @@ def _run(
     settings = {path: told.settings for path, told in retold.items()}
     runs = []
     if judges:
-        runs.append(mutated_run(project, judges, text_inside, list(walked.places()), settings))
+        lines = {path: made_to_fail(tree.read(path) or b"").values() for path in judges}
+        tests = {path: sorted({*chain.from_iterable(found)}) for path, found in lines.items()}
+        places = list(walked.places())
+        runs.append(mutated_run(project, judges, text_inside, places, settings, tests))
     if in_javascript:
         told = {path: each.values for path, each in scripts.items()} or None
         hook = text_inside("node", ".cjs")

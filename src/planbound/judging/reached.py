@@ -1,6 +1,7 @@
-"""Which tests surely come to an equality when they pass, by the text of the frozen judges.
+"""Which tests have to fail when values are changed, by the text of the frozen judges.
 
-Such a test that passed without any was not run: somebody put another body in its place.
+Those are made to fail at their own end where no equality did it. One that passes all the same was
+not run, or its failure did not arrive: somebody stands in its place, or in its way.
 """
 
 from __future__ import annotations
@@ -18,8 +19,10 @@ _ELSEWHERE = (*_FUNCTIONS, ast.ClassDef, ast.Lambda)
 _LEAVING = (ast.Return, ast.Yield, ast.YieldFrom)
 _LEAVES = lazy_pattern(r"\b(?:_?exit|quit|SystemExit|abort|exec[lv]\w*|kill|pytest|unittest)\b")
 """A program with such a word may be over before its last line, or is a runner of tests."""
-_COPIES = lazy_pattern(r"--(?:forked|boxed|isolate)\b")
-"""Tests run in a copy of the process, of which nothing is written down."""
+_TAKES = lazy_pattern(r"\.outcome\s*=(?!=)|\bforce_(?:result|exception)\b|\bwasxfail\b")
+"""A judge that decides itself how a test ended."""
+_OWN_ENDS = lazy_pattern(r"(?i)raises|fail|phases|retry|flaky")
+"""A decorator that may take a failure, or keep a body from being run."""
 
 
 class _SureEqualities(Equalities):
@@ -35,14 +38,42 @@ class _SureEqualities(Equalities):
         self.is_there = True
         return _actual, expected, None
 
+    def every(self, node: ast.Call) -> None:
+        """Leave out what may have nothing in it."""
+
+
+def made_to_fail(data: bytes) -> dict[str, tuple[int, ...]]:
+    """Return the tests of a judge that have to fail once, with the lines where they begin."""
+    module = parsed(data)
+    if module is None:
+        return {}
+    found: dict[str, tuple[int, ...]] = {}
+    for name, node in tests_of(module):
+        if not any(_OWN_ENDS.search(ast.unparse(each)) for each in node.decorator_list):
+            found[name] = (*found.get(name, ()), node.lineno)
+    nodes = {node.lineno: node for _, node in tests_of(module)}
+    bound = {
+        target.id
+        for item in module.body
+        if isinstance(item, ast.Assign)
+        for target in item.targets
+        if isinstance(target, ast.Name)
+    }
+    return {
+        name: lines
+        for name, lines in found.items()
+        if name.partition("::")[0] not in bound
+        and not any(_is_generator(nodes[line]) for line in lines)
+    }
+
 
 def not_reached(judges: Mapping[str, bytes], passed: Iterable[str]) -> tuple[str, ...]:
-    """Return the tests that have an equality in their way, of those that passed without one.
+    """Return the tests that have to fail, of those that passed without a changed equality.
 
     They are called as pytest does (`tests/test_a.py::TestX::test_y[1]`), or as unittest does
     (`tests.test_a.TestX.test_y`).
     """
-    if any(_COPIES.search(data.decode("utf-8", "replace")) for data in judges.values()):
+    if any(_TAKES.search(data.decode("utf-8", "replace")) for data in judges.values()):
         return ()
     names = tuple(passed)
     if not names:
@@ -53,10 +84,22 @@ def not_reached(judges: Mapping[str, bytes], passed: Iterable[str]) -> tuple[str
         if module is None:
             continue
         place = path.removesuffix(".py").replace("/", ".")
-        known = {name for name, node in tests_of(module) if _surely_compares(node)}
+        known = made_to_fail(data)
         for name in _every_name(module.body, ""):
             (sure if name in known else other).add(f"{place}.{name.replace('::', '.')}")
     return tuple(name for name in names if _is_sure(_dotted(name), sure, other))
+
+
+def surely_comparing(judges: Mapping[str, bytes], names: Sequence[str]) -> tuple[str, ...]:
+    """Return the tests that nothing leads around an equality but a failure."""
+    sure = set[str]()
+    for path, data in judges.items() if names else ():
+        module = parsed(data)
+        place = path.removesuffix(".py").replace("/", ".")
+        for test, node in tests_of(module) if module is not None else ():
+            if _surely_compares(node):
+                sure.add(f"{place}.{test.replace('::', '.')}")
+    return tuple(name for name in names if _is_sure(_dotted(name), sure, ()))
 
 
 def not_reached_in_javascript(
@@ -115,10 +158,14 @@ def _surely_compares(node: ast.FunctionDef | ast.AsyncFunctionDef) -> bool:
     """Say whether nothing leads around an equality but a failure."""
     for item in node.body:
         if _is_equality(item):
-            return not any(isinstance(each, (ast.Yield, ast.YieldFrom)) for each in _own(node))
+            return not _is_generator(node)
         if any(isinstance(each, _LEAVING) for each in _own(item)):
             return False
     return False
+
+
+def _is_generator(node: ast.FunctionDef | ast.AsyncFunctionDef) -> bool:
+    return any(isinstance(each, (ast.Yield, ast.YieldFrom)) for each in _own(node))
 
 
 def _is_equality(item: ast.stmt) -> bool:

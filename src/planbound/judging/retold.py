@@ -10,13 +10,18 @@ from __future__ import annotations
 import ast
 import random
 import re
+from collections import Counter
 from collections.abc import Iterable, Iterator, Mapping
 from typing import NamedTuple
 
 from planbound.judging.inside.equalities import Equalities, last_name
+from planbound.script.runners.python import parsed
 
 _OPENING = re.compile(rb"[A-Za-z]{0,3}(?:\"\"\"|'''|\"|')")
 _SEES_ALL = frozenset({"locals", "vars", "eval", "exec", "globals"})
+_NUMBER = re.compile(rb"(?<![\\\w.{])[0-9]{1,9}(?!\w)")
+_ASKS = frozenset({"callspec", "getfixturevalue", "funcargs", "fixturenames"})
+"""Whoever asks for these may take the values of any test."""
 _LETTERS = "abcdefghijklmnopqrstuvwxyz"
 
 _Function = ast.FunctionDef | ast.AsyncFunctionDef
@@ -66,7 +71,41 @@ class _ExpectedSides(Equalities):
         return actual, expected, None
 
 
-def retell(text: bytes, chance: random.Random) -> RetoldJudge | None:
+class Shared(NamedTuple):
+    """Variables of judges that others than their tests use."""
+
+    given: frozenset[str] = frozenset()
+    """Fixtures get them: the product may be made of them."""
+    elsewhere: frozenset[str] = frozenset()
+    """Other judges get them from their module."""
+
+
+_NOT_SHARED = Shared()
+
+
+def shared(judges: Iterable[bytes]) -> Shared:
+    """Return the variables that are not only compared with, by what all judges say."""
+    given, every, elsewhere = set[str](), set[str](), set[str]()
+    asks = False
+    for module in filter(None, map(parsed, judges)):
+        for node in ast.walk(module):
+            match node:
+                case ast.FunctionDef() | ast.AsyncFunctionDef():
+                    names = _parameters(node)
+                    every.update(names)
+                    if any("fixture" in last_name(each) for each in node.decorator_list):
+                        given.update(names)
+                case ast.ImportFrom(names=names):
+                    elsewhere.update(each.name for each in names)
+                case ast.Attribute(attr=name):
+                    elsewhere.add(name)
+                    asks = asks or name in _ASKS
+                case _:
+                    pass
+    return Shared(frozenset(every if asks else given), frozenset(elsewhere))
+
+
+def retell(text: bytes, chance: random.Random, known: Shared = _NOT_SHARED) -> RetoldJudge | None:
     """Return a judge that expects other values; None where nothing of it can be changed."""
     if b"\r" in text.replace(b"\r\n", b"\n") or text.startswith(b"\xef\xbb\xbf"):
         return None
@@ -74,7 +113,7 @@ def retell(text: bytes, chance: random.Random) -> RetoldJudge | None:
         tree = ast.parse(text.decode("utf-8"))
     except (SyntaxError, ValueError, RecursionError):
         return None
-    retelling = _Retelling(tree, text, chance)
+    retelling = _Retelling(tree, text, chance, known)
     retelling.change_literals()
     retelling.change_variables()
     return retelling.result()
@@ -83,8 +122,12 @@ def retell(text: bytes, chance: random.Random) -> RetoldJudge | None:
 class _Retelling:
     """The changes of one text."""
 
-    def __init__(self, tree: ast.Module, text: bytes, chance: random.Random) -> None:
+    def __init__(
+        self, tree: ast.Module, text: bytes, chance: random.Random, shared: Shared
+    ) -> None:
         self.tree = tree
+        self.shared = shared
+        self.tables = _tables(tree, shared)
         self.lines = text.split(b"\n")
         self.chance = chance
         self.expected = _sides(tree)
@@ -109,7 +152,10 @@ class _Retelling:
         sides = {id(node): number for number, node in enumerate(self.expected)}
         functions = [node for node in ast.walk(self.tree) if isinstance(node, _Function)]
         for scope in (*functions, self.tree):
-            for name in sorted(_only_expected(scope, sides)):
+            others = self.shared.given
+            if scope is self.tree:
+                others |= self.shared.elsewhere
+            for name in sorted(_only_expected(scope, sides) - others):
                 stores = _stores(scope, name) or []
                 # What is a function's own was looked at there.
                 if self.known & {(id(store), name) for store in stores}:
@@ -125,7 +171,7 @@ class _Retelling:
         """Change where a variable gets its values; say whether anything was."""
         done = False
         for store in stores:
-            rows = list(_rows(store, name))
+            rows = list(_rows(store, name, self.tables))
             literals = [row for row in rows if _is_literal(row)]
             if rows and len(literals) == len(rows):
                 for row in rows:
@@ -161,6 +207,9 @@ class _Retelling:
             return self._filled(leaf)
         value = leaf.value
         if isinstance(value, str | bytes):
+            found = self._renumbered(leaf, value)
+            if found is not None:
+                return found
             opening = _OPENING.match(self.lines[line - 1], start)
             more = "".join(self.chance.choices(_LETTERS, k=self.chance.randint(3, 6)))
             if opening is None:
@@ -171,6 +220,27 @@ class _Retelling:
             return None, None
         new = self._other(value)
         return _ValueEdit(line, start, leaf.end_col_offset, repr(new).encode()), new
+
+    def _renumbered(
+        self, leaf: ast.Constant, value: str | bytes
+    ) -> tuple[_ValueEdit, object] | None:
+        """Put another number into a text that has one: who looks for digits finds some."""
+        line = self.lines[leaf.lineno - 1]
+        end = leaf.end_col_offset if leaf.end_lineno == leaf.lineno else None
+        match = _NUMBER.search(line, leaf.col_offset, end) if end is not None else None
+        if match is None or end is None:
+            return None
+        digits = str(self.chance.randint(10 ** len(match[0]), 10 ** (len(match[0]) + 3))).encode()
+        text = line[leaf.col_offset : match.start()] + digits + line[match.end() : end]
+        try:
+            changed = ast.literal_eval(text.decode())
+        except (ValueError, SyntaxError):
+            return None
+        if type(changed) is not type(value) or len(changed) - len(value) != len(digits) - len(
+            match[0]
+        ):
+            return None
+        return _ValueEdit(leaf.lineno, match.start(), match.end(), digits), changed
 
     def _filled(self, leaf: ast.expr) -> tuple[_ValueEdit | None, object]:
         """Put something into a list or its like that has nothing in it."""
@@ -362,7 +432,26 @@ def _names(target: ast.expr) -> list[str | None]:
     return [each.id if isinstance(each, ast.Name) else None for each in parts]
 
 
-def _rows(store: _Store, name: str) -> Iterator[ast.expr]:
+def _tables(tree: ast.Module, known: Shared) -> Mapping[str, ast.expr]:
+    """Return the tables at the top of a module that one loop or one test goes over."""
+    count = Counter(node.id for node in ast.walk(tree) if isinstance(node, ast.Name))
+    found = {}
+    for item in tree.body:
+        match item:
+            case ast.Assign(targets=[ast.Name(id=name)], value=table):
+                found[name] = table
+            case ast.AnnAssign(target=ast.Name(id=name), value=ast.expr() as table):
+                found[name] = table
+            case _:
+                pass
+    return {
+        name: table
+        for name, table in found.items()
+        if count[name] == 2 and name not in known.elsewhere
+    }
+
+
+def _rows(store: _Store, name: str, tables: Mapping[str, ast.expr]) -> Iterator[ast.expr]:
     """Yield the values that a variable gets, where they are written down one by one."""
     match store:
         case ast.Assign() | ast.AnnAssign():
@@ -371,19 +460,25 @@ def _rows(store: _Store, name: str) -> Iterator[ast.expr]:
         case ast.For() | ast.AsyncFor():
             names = _names(store.target)
             single = isinstance(store.target, ast.Name)
-            yield from _column(store.iter, None if single else names.index(name))
+            table = _table(store.iter, tables)
+            yield from _column(table, None if single else names.index(name))
         case _:
             for call in store.decorator_list:
                 if isinstance(call, ast.Call) and last_name(call) == "parametrize":
-                    yield from _parametrized(call, name)
+                    yield from _parametrized(call, name, tables)
 
 
-def _parametrized(call: ast.Call, name: str) -> Iterator[ast.expr]:
+def _table(node: ast.expr, tables: Mapping[str, ast.expr]) -> ast.expr:
+    return tables.get(node.id, node) if isinstance(node, ast.Name) else node
+
+
+def _parametrized(call: ast.Call, name: str, tables: Mapping[str, ast.expr]) -> Iterator[ast.expr]:
     if len(call.args) != 2 or any(each.arg not in {"ids", None} for each in call.keywords):
         return
     names = _named(call.args[0])
     if name in names:
-        yield from _column(call.args[1], None if len(names) == 1 else names.index(name))
+        table = _table(call.args[1], tables)
+        yield from _column(table, None if len(names) == 1 else names.index(name))
 
 
 def _named(node: ast.expr) -> list[str]:

@@ -12,8 +12,10 @@ from planbound.judging.inside.notes import (
     STATE,
     is_judge,
     is_product,
+    note,
 )
-from planbound.judging.inside.values import change, file_of, is_everything, some
+from planbound.judging.inside.retelling import originals
+from planbound.judging.inside.values import change, far, file_of, is_everything, is_plain, some
 
 
 def seen():
@@ -30,6 +32,11 @@ def same(site, one, two):
 
 
 SITES = {}
+ASKED = (int, float, str, bytes)
+WANTED = {}
+"""By type what was expected anywhere."""
+PARTLY = []
+"""Objects that are equal to more than one value, with their tests and places."""
 CATCHING = {}
 """By judge: the lines in which it takes failures itself."""
 
@@ -39,6 +46,7 @@ class Pending:
 
     def __init__(self, actual=MISSING):
         self.actual, self.expected, self.changed, self.direct = actual, MISSING, MISSING, False
+        self.before, self.is_near = [], False
 
 
 def actual(site, value):
@@ -52,25 +60,42 @@ def actual(site, value):
 
 
 def expected(site, value):
-    frame = sys._getframe(1)
+    return compared(site, value, change, sys._getframe(1))
+
+
+def near(site, value):
+    """Return another number for one that is only to be close: no tolerance reaches it."""
+    return compared(site, value, far, sys._getframe(1))
+
+
+def compared(site, value, changing, frame):
     SITES.setdefault(site, (frame.f_code.co_filename, frame.f_globals))
     key = (_thread.get_ident(), site)
     known = PENDING.pop(key, None)
+    # Where the text of the judge was changed, the value is another one by now.
+    before = originals(site, value)
     try:
-        changed = change(value)
-        if changed is value and is_everything(value):
+        changed = value if before else changing(value)
+        if changed is value and not before and is_everything(value):
             seen()[2] += 1
         if changed is not value and (changed == value or value == changed):
             changed = value
     except Exception:
         changed = value
-    if changed is value:
+    if changed is value and not before:
         seen()[0] += 1
         return value
     seen()[1] += 1
     fresh = known is not None and known.changed is MISSING
     known = PENDING[key] = known if fresh else Pending()
     known.expected, known.changed, known.direct = value, changed, is_direct(frame)
+    known.before, known.is_near = before, changing is far
+    if before:
+        known.expected = before[0]
+    if type(known.expected) in ASKED:
+        wanted = WANTED.setdefault(type(known.expected), {})
+        if len(wanted) < 1000:
+            wanted.setdefault(known.expected)
     return changed
 
 
@@ -96,18 +121,36 @@ def is_direct(frame):
 def passed(site):
     """Note that an assertion passed with a changed value."""
     known = PENDING.pop((_thread.get_ident(), site), None)
-    if known is None or known.actual is MISSING or known.changed is MISSING:
+    if known is not None:
+        held(site, known)
+        ask(site, known)
+
+
+def held(site, known):
+    if known.actual is MISSING or known.changed is MISSING:
         return
     one, two = known.actual, known.expected
+    if known.is_near:
+        # So far away is nothing: it is the comparison that does not compare.
+        if is_mentioned(one, SITES[site][1]):
+            seen()[1] -= 1
+        else:
+            seen()[2] += 1
+        return
     if not same(site, one, known.changed):
         # Nobody says that they are equal: it is the assertion that does not assert.
         seen()[2] += 1
         return
-    others = [each for each in (change(two) for _ in range(5 + some(5))) if each is not two]
+    others = [each for each in (change(two) for _ in range(12 + some(5))) if each is not two]
     answers = [same(site, one, each) for each in others]
     # Who is equal to what is met first, or so many times, is not to what was right before. A plain
     # value that is not either is a wrong answer, which by chance is what is expected now.
-    wrong = not same(site, one, two) and not is_plain(one)
+    right = any(same(site, one, each) for each in known.before or [two])
+    if known.before and not right and not all(answers):
+        # It is what the text expects now. What is equal to both, such as hours, says nothing.
+        note("taken", STATE["test"] or "")
+        return
+    wrong = not right and not is_plain(one)
     fickle = wrong or not same(site, one, known.changed)
     if (all(answers) or fickle) and not is_mentioned(one, SITES[site][1]):
         seen()[2] += 1
@@ -115,16 +158,35 @@ def passed(site):
         seen()[1] -= 1
 
 
-def is_plain(value, room=1000):
-    """Say whether a value is of Python's own types through and through."""
-    kind = type(value)
-    if kind in (int, float, complex, bool, str, bytes, type(None)):
-        return True
-    if kind is dict:
-        value = [*value.keys(), *value.values()]
-    elif kind not in (list, tuple, set, frozenset):
-        return False
-    return len(value) <= room and all(is_plain(each, room // 10) for each in value)
+def ask(site, known):
+    """Remember an object that is equal to several values, whatever this one is."""
+    one, two = known.actual, known.expected
+    if one is MISSING or type(two) not in ASKED or known.is_near or is_plain(one):
+        return
+    STATE["asked"] += 1
+    if STATE["asked"] > 1000 or is_mentioned(one, SITES[site][1]):
+        return
+    asked = [change(two) for _ in range(12)]
+    if type(two) is int:
+        asked += [two + some(10**6) for _ in range(12)]
+    others = {each for each in asked if each != two}
+    if sum(same(site, one, each) for each in others) > 1:
+        PARTLY.append((STATE["test"] or "", site, one, two))
+
+
+def weigh():
+    """Name the tests whose object is equal to all that is expected anywhere, and to more.
+
+    A number modulo another is equal to many, too, but tests expect different ones of it.
+    """
+    for name, site, one, two in PARTLY:
+        others = [each for each in WANTED.get(type(two), ()) if each != two]
+        if others and all(same(site, one, each) for each in others):
+            note("partly", name)
+    PARTLY.clear()
+
+
+STATE["ask"] = ask
 
 
 def is_mentioned(value, names):

@@ -14,6 +14,7 @@ SWALLOWS = {
     "raises", "assertRaises", "assertRaisesRegex", "suppress", "RaisesGroup", "RaisesExc",
     "assertRaisesMessage", "warns", "deprecated_call",
 }  # fmt: skip
+TRUTHS = {"assertTrue": ast.Eq, "assert_": ast.Eq, "assertFalse": ast.NotEq}
 BROAD = {"AssertionError", "Exception", "BaseException"}
 LITERALS = (ast.Constant, ast.List, ast.Tuple, ast.Dict, ast.Set, ast.JoinedStr, ast.UnaryOp)
 WANTED = ("expect", "want", "correct", "golden", "answer")
@@ -28,6 +29,10 @@ class Equalities(ast.NodeTransformer):
     def sides(self, _actual, expected):
         """Return what stands for both sides, and the number of the place; no side: a chain."""
         return _actual, expected, None
+
+    def near(self, actual, expected):
+        """Return what stands for two numbers that are to be close, and the number of the place."""
+        return actual, expected, None
 
     def followed(self, node, _sites):
         """Return what stands for a statement with equalities at these places."""
@@ -63,19 +68,60 @@ class Equalities(ast.NodeTransformer):
 
     def visit_Assert(self, node):
         both = isinstance(node.test, ast.BoolOp) and isinstance(node.test.op, ast.And)
-        sites = [self.compare(each) for each in (node.test.values if both else [node.test])]
+        sites = [self.truth(each) for each in (node.test.values if both else [node.test])]
         return self.followed(node, [each for each in sites if each])
 
     def visit_Expr(self, node):
         call = node.value.value if isinstance(node.value, ast.Await) else node.value
-        named = isinstance(call, ast.Call) and last_name(call) in EQUALITIES
-        if not named or len(call.args) < 2 or is_loose(call):
+        if not isinstance(call, ast.Call) or any(
+            isinstance(each, ast.Starred) for each in call.args
+        ):
             return self.generic_visit(node)
-        *call.args[:2], site = self.ordered(*call.args[:2])
-        return self.followed(node, [site])
+        name, site = last_name(call), None
+        if name in TRUTHS and call.args:
+            site = self.truth(call.args[0], TRUTHS[name])
+        elif name in ("assertLess", "assertLessEqual") and call.args:
+            site = self.distance(call.args[0])
+        elif name in EQUALITIES and len(call.args) > 1:
+            way = self.near if is_loose(call) else self.sides
+            *call.args[:2], site = self.ordered(*call.args[:2], way)
+        return self.generic_visit(node) if site is None else self.followed(node, [site])
 
-    def compare(self, node):
-        if not isinstance(node, ast.Compare) or not all(isinstance(op, ast.Eq) for op in node.ops):
+    def truth(self, node, kind=ast.Eq):
+        """Change the equality that has to hold, whatever it is wrapped in."""
+        if isinstance(node, ast.Compare):
+            is_less = all(isinstance(op, (ast.Lt, ast.LtE)) for op in node.ops)
+            if is_less and len(node.ops) == 1 and kind is ast.Eq:
+                return self.distance(node.left)
+            return self.compare(node, kind)
+        if not isinstance(node, ast.Call) or kind is not ast.Eq:
+            return None
+        if last_name(node) == "isclose" and len(node.args) > 1:
+            *node.args[:2], site = self.ordered(*node.args[:2], self.near)
+            return site
+        return self.every(node)
+
+    def every(self, node):
+        """Change an equality that has to hold for all: `all(f(a) == b for a, b in cases)`."""
+        parts = node.args if last_name(node) == "all" else []
+        if len(parts) == 1 and isinstance(parts[0], (ast.GeneratorExp, ast.ListComp)):
+            return self.compare(parts[0].elt)
+        return None
+
+    def distance(self, node):
+        """Change one of two numbers whose distance has to be small: `abs(a - b)`."""
+        inner = node.args[0] if isinstance(node, ast.Call) and len(node.args) == 1 else None
+        if last_name(node) not in ("abs", "fabs") or not isinstance(inner, ast.BinOp):
+            return None
+        if not isinstance(inner.op, ast.Sub):
+            return None
+        inner.left, inner.right, site = self.ordered(inner.left, inner.right, self.near)
+        return site
+
+    def compare(self, node, kind=ast.Eq):
+        if not isinstance(node, ast.Compare) or not all(isinstance(op, kind) for op in node.ops):
+            return None
+        if len(node.ops) > 1 and kind is not ast.Eq:
             return None
         if len(node.ops) > 1:
             _none, node.comparators[-1], site = self.sides(None, node.comparators[-1])
@@ -83,11 +129,12 @@ class Equalities(ast.NodeTransformer):
             node.left, node.comparators[0], site = self.ordered(node.left, node.comparators[0])
         return site
 
-    def ordered(self, left, right):
+    def ordered(self, left, right, way=None):
+        way = way or self.sides
         if is_expected(left, right):
-            right, left, site = self.sides(right, left)
+            right, left, site = way(right, left)
         else:
-            left, right, site = self.sides(left, right)
+            left, right, site = way(left, right)
         return left, right, site
 
 
@@ -98,8 +145,6 @@ def last_name(node: ast.AST) -> str:
 
 def is_loose(call):
     """Say whether it is not known what an assertion compares, or how closely."""
-    if any(isinstance(each, ast.Starred) for each in call.args):
-        return True
     places = [each.value for each in call.keywords if each.arg == "places"] + call.args[2:3]
     return last_name(call).startswith("assertAlmost") and (
         len(call.args) > 3

@@ -6,8 +6,9 @@ import builtins
 import os
 import sys
 
-from planbound.judging.inside.comparing import CATCHING, actual, expected, passed
-from planbound.judging.inside.equalities import Equalities
+from planbound.judging.inside.comparing import CATCHING, actual, expected, near, passed, weigh
+from planbound.judging.inside.equalities import Equalities, last_name
+from planbound.judging.inside.failing import Failing
 from planbound.judging.inside.notes import (
     PID,
     ROOT,
@@ -20,17 +21,12 @@ from planbound.judging.inside.notes import (
     is_judge,
     is_product,
     note,
+    place,
 )
 from planbound.judging.inside.noted import Noted
 from planbound.judging.inside.looking import watch_looks, watch_modules
-from planbound.judging.inside.retelling import (
-    expected_now,
-    passed_now,
-    place_of,
-    rebound,
-    retold,
-)
-from planbound.judging.inside.settings import HOOK, RETOLD
+from planbound.judging.inside.retelling import place_of, rebound, retold
+from planbound.judging.inside.settings import HOOK, TESTS
 
 
 class Mutating(Equalities):
@@ -38,6 +34,7 @@ class Mutating(Equalities):
 
     def __init__(self, path):
         self.path = path
+        self.tests = TESTS.get(place(path), ())
         self.lines = CATCHING.setdefault(os.path.abspath(path), [])
 
     def catches(self, node):
@@ -49,6 +46,12 @@ class Mutating(Equalities):
         place_of(site, self.path, expected)
         one = actual and called("a", site, actual, actual)
         return one, called("e", site, expected, expected), site
+
+    def near(self, actual, expected):
+        STATE["sites"] += 1
+        site = STATE["sites"]
+        one = called("a", site, actual, actual)
+        return one, called("n", site, expected, expected), site
 
     def followed(self, node, sites):
         more = [ast.copy_location(ast.Expr(called("p", each, node)), node) for each in sites]
@@ -66,7 +69,31 @@ class Mutating(Equalities):
             node.body.insert(int(is_text), ast.copy_location(made, first))
         return node
 
-    visit_FunctionDef = visit_AsyncFunctionDef = visit_For = visit_AsyncFor = rebinds
+    visit_For = visit_AsyncFor = rebinds
+
+    def visit_FunctionDef(self, node):
+        line = node.lineno
+        self.rebinds(node)
+        if line in self.tests:
+            first = node.body[0]
+            is_text = isinstance(first, ast.Expr) and isinstance(first.value, ast.Constant)
+            node.body[int(is_text) :] = fails(node.body[int(is_text) :] or [first], whole=True)
+        return node
+
+    visit_AsyncFunctionDef = visit_FunctionDef
+
+    def visit_With(self, node):
+        node = super().visit_With(node)
+        if any(last_name(item.context_expr) == "subTest" for item in node.items):
+            node.body = fails(node.body, whole=False)
+        return node
+
+
+def fails(body, whole):
+    """Return a body that fails at its own end."""
+    near = body[0]
+    call = called("f", near.lineno, near, ast.copy_location(ast.Constant(whole), near))
+    return [ast.copy_location(ast.With([ast.withitem(call, None)], body), near)]
 
 
 def called(name, site, near, *nodes):
@@ -140,6 +167,13 @@ def change_results(module):
         if real is not None:
             setattr(kind, method, noted)
 
+    stop = kind.stopTestRun
+
+    def stopped(self):
+        weigh()
+        return stop(self)
+
+    kind.stopTestRun = stopped
     wrap("startTest", "")
     wrap("stopTest", "")
     wrap("addSuccess", "passed")
@@ -190,6 +224,7 @@ def run_main(path):
     threading = sys.modules.get("threading")
     if threading is not None:
         threading._shutdown()
+    close()
     note("main", [os.path.relpath(path, ROOT), status])
     atexit._run_exitfuncs()
     for stream in (sys.stdout, sys.stderr):
@@ -198,6 +233,12 @@ def run_main(path):
         except Exception:
             pass
     os._exit(status & 255)
+
+
+def close():
+    """Write down what is known at the end of a process."""
+    end()
+    weigh()
 
 
 def leave_main(path):
@@ -209,7 +250,7 @@ def leave_main(path):
         while frame is not None and not is_product(frame.f_code.co_filename):
             frame = frame.f_back
         if frame is None and os.getpid() == PID:
-            finish()
+            close()
             note("main", [os.path.relpath(path, ROOT), status])
         real(status)
 
@@ -217,14 +258,11 @@ def leave_main(path):
 
 
 def start():
-    calls = {"a": actual, "e": expected, "p": passed}
-    if RETOLD:
-        calls = {"a": actual, "e": expected_now, "p": passed_now, "r": rebound}
-    else:
-        watch_looks()
+    calls = {"a": actual, "e": expected, "n": near, "p": passed, "r": rebound, "f": Failing}
+    watch_looks()
     for name, function in calls.items():
         setattr(builtins, HOOK + name, function)
-    atexit.register(end)
+    atexit.register(close)
     change_imports()
     Noted.changes = {"unittest.result": change_results, "unittest.case": change_cases}
     sys.meta_path.insert(0, Noted)

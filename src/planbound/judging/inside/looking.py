@@ -1,13 +1,13 @@
 """Whether the product looks at its judges: at their files, their frames or their functions.
 
-It is only written down. Who looks is run once more, with judges whose text expects other values.
+It is only written down. Who looks is run once more, with judges whose text is as it was: who knows
+it may behave where it is another.
 """
 
 import os
 import sys
 
 from planbound.judging.inside.notes import FILES, STATE, is_judge, is_product, note
-from planbound.judging.inside.settings import RETOLD
 
 # They hand out frames, or everything that there is.
 LOOKS = {
@@ -139,7 +139,7 @@ class WatchedEnvironment(type(os.environ)):
 
 def watch_modules():
     """Watch who looks at judges that are loaded by now."""
-    if RETOLD or STATE["modules"] == len(sys.modules):
+    if STATE["modules"] == len(sys.modules):
         return
     STATE["modules"] = len(sys.modules)
     for module in list(sys.modules.values()):

@@ -30,6 +30,8 @@ STATE = {
     "pytest": False,
     "looked": False,
     "modules": 0,
+    "ask": None,
+    "asked": 0,
 }
 SEEN = {}
 """By test: equalities that could not be changed, that were, and that held all the same."""
@@ -40,6 +42,11 @@ MISSING = object()
 
 def is_judge(path):
     return os.path.abspath(path) in FILES
+
+
+def place(path):
+    """Return a path as it is seen from the workspace root."""
+    return os.path.relpath(os.path.abspath(path), ROOT).replace(os.sep, "/")
 
 
 def is_product(path):
@@ -70,7 +77,7 @@ def take():
 
 def note(word, value):
     if os.getpid() != STATE["pid"]:
-        if word != "seen":
+        if word not in ("seen", "stopped"):
             return
         # Tests may be run by a copy of the process.
         STATE["pid"], STATE["number"] = os.getpid(), None
@@ -108,6 +115,8 @@ def finish():
     if seen is not None:
         swallowed = sum(each.direct and each.changed is not MISSING for each in PENDING.values())
         note("seen", [name, seen[0], seen[1], seen[2], swallowed])
+    for (_thread_number, site), known in list(PENDING.items()):
+        STATE["ask"](site, known)
     PENDING.clear()
     STATE["test"] = None
 

@@ -41,6 +41,11 @@ def pytest_runtest_protocol(item, nextitem):
 
 
 @pytest.hookimpl(tryfirst=True)
+def pytest_sessionfinish(session):
+    watch.weigh()
+
+
+@pytest.hookimpl(tryfirst=True)
 def pytest_runtest_logreport(report):
     if report.when == "call" or report.outcome != "passed":
         watch.ended(report.nodeid, "skipped" if hasattr(report, "wasxfail") else report.outcome)

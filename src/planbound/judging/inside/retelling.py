@@ -1,18 +1,14 @@
-"""Whether answers follow the text of a judge that expects other values.
+"""What the harness changed in the text of a judge: lines, constants and variables say the same.
 
-The harness has changed that text, so file, lines, constants and variables say the same. Who did
-the work gives the answer that was expected before. Who gives the one that is expected now read it.
+Who did the work gives the answer that was expected before. Who gives the one that is expected now
+read it.
 """
 
-import _thread
 import ast
-import os
-import sys
 
-from planbound.judging.inside.comparing import SITES, Pending, same
-from planbound.judging.inside.notes import MISSING, PENDING, ROOT, STATE, note
+from planbound.judging.inside.notes import place
 from planbound.judging.inside.settings import RETOLD
-from planbound.judging.inside.values import change
+from planbound.judging.inside.values import change, is_plain
 
 PLACES = {}
 """By site: the judge, and what stood there before; an empty text: it has a name."""
@@ -22,7 +18,7 @@ REBOUND = {}
 
 def retold(path):
     """Return what was changed in the text of a judge."""
-    return RETOLD.get(os.path.relpath(os.path.abspath(path), ROOT).replace(os.sep, "/"))
+    return RETOLD.get(place(path))
 
 
 def place_of(site, path, node):
@@ -31,14 +27,6 @@ def place_of(site, path, node):
         before = found["places"].get(f"{node.lineno}:{node.col_offset}")
         if before is not None:
             PLACES[site] = found, before
-
-
-def expected_now(site, value):
-    frame = sys._getframe(1)
-    SITES.setdefault(site, (frame.f_code.co_filename, frame.f_globals))
-    known = PENDING.setdefault((_thread.get_ident(), site), Pending())
-    known.changed = value
-    return value
 
 
 def rebound(_site, value):
@@ -53,27 +41,19 @@ def rebound(_site, value):
     return changed
 
 
-def passed_now(site):
-    """Note that an assertion passed whose expected value was changed, and why."""
-    known = PENDING.pop((_thread.get_ident(), site), None)
-    if known is None or known.actual is MISSING or known.changed is MISSING or site not in PLACES:
-        return
-    before = originals(site, known.changed)
-    if not before or not same(site, known.actual, known.changed):
-        return
-    # What is equal to both, such as hours on a clock, says nothing.
-    if not any(same(site, known.actual, each) for each in before):
-        note("taken", STATE["test"] or "")
-
-
-def originals(site, changed):
+def originals(site, value):
+    """Return what was expected before; nothing where the text has what it had."""
+    if site not in PLACES:
+        return []
     found, before = PLACES[site]
     if before:
         return [ast.literal_eval(before)]
-    kept = REBOUND.get(id(changed))
-    if kept is not None and kept[0] is changed:
+    kept = REBOUND.get(id(value))
+    if kept is not None and kept[0] is value:
         return kept[1:]
+    if not is_plain(value):
+        return []
     try:
-        return [ast.literal_eval(each) for each in found["values"].get(repr(changed), ())]
+        return [ast.literal_eval(each) for each in found["values"].get(repr(value), ())]
     except Exception:
         return []

@@ -11,5 +11,7 @@ HOOK = ""
 """What the module is called."""
 PLUGIN = ""
 """What the plugin of pytest is called."""
+TESTS: dict[str, list[int]] = {}
+"""By judge the lines of the tests that surely run, and have to fail once."""
 RETOLD: dict[str, dict[str, dict[str, object]]] = {}
 """By judge what was changed in its text; empty: values are changed in the loaded judges."""

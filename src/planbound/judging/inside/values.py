@@ -6,6 +6,9 @@ import sys
 from planbound.judging.inside.notes import is_judge, is_product
 
 
+INFINITE = float("inf")
+
+
 def some(most):
     return 1 + int.from_bytes(os.urandom(4), "big") % most
 
@@ -35,6 +38,16 @@ def change(value, depth=0):
     if kind in (list, tuple, dict, set, frozenset):
         return change_inside(value, kind, depth)
     return change_object(value, kind, depth)
+
+
+def far(value):
+    """Return a number that no tolerance reaches; the same value where it is none."""
+    if type(value) not in (int, float) or value != value or value in (INFINITE, -INFINITE):
+        return value
+    size = value if value > 0 else -value
+    sign = 1 if some(2) == 1 else -1
+    changed = value + sign * (size + 1) * (10**6 + some(10**6) + some(10**6) / 1000003)
+    return value if changed in (INFINITE, -INFINITE) else changed
 
 
 def change_inside(value, kind, depth):
@@ -111,6 +124,18 @@ def change_attributes(value, kind, depth):
         if not value == copied:
             return copied
     return value
+
+
+def is_plain(value, room=1000):
+    """Say whether a value is of Python's own types through and through."""
+    kind = type(value)
+    if kind in (int, float, complex, bool, str, bytes, type(None)):
+        return True
+    if kind is dict:
+        value = [*value.keys(), *value.values()]
+    elif kind not in (list, tuple, set, frozenset):
+        return False
+    return len(value) <= room and all(is_plain(each, room // 10) for each in value)
 
 
 def file_of(kind):

@@ -18,13 +18,14 @@ from typing import NamedTuple
 from planbound.script.runners.runner import Canary, JudgedTree, Variable, joined
 from planbound.script.runners.watched import FIRST
 
-_MOST_PROCESSES = 24
+_MOST_PROCESSES = 64
 # `node --test` has a process for each file.
 _MOST_OF_NODE = 64
 _MOST_TESTS = 20_000
 
 _NOTHING: Mapping[str, object] = MappingProxyType({})
-_PIECES = ("notes", "values", "equalities", "comparing", "looking", "retelling", "noted", "loading")
+_NO_TESTS: Mapping[str, Sequence[int]] = MappingProxyType({})
+_PIECES = "notes values equalities retelling comparing looking failing noted loading".split()
 """What the hook is made of, in this order; the first one imports for all."""
 _IMPORT = re.compile(r"^(?:import|from) [^(\n]*(?:\([^)]*\))?\n", re.MULTILINE)
 _OF_OURS = re.compile(r"^from planbound[^(\n]*(?:\([^)]*\))?\n", re.MULTILINE)
@@ -60,8 +61,12 @@ class MutatedTests(NamedTuple):
     """Whether a run with other values ran out of time: of some tests nothing is known."""
     unfinished: tuple[str, ...] = ()
     """They began, and the process was over before they were: nothing is known of them."""
+    uncompared: tuple[str, ...] = ()
+    """They failed before they came to the equality that surely stands in them."""
+    is_full: bool = False
+    """Whether there were more processes than are written down."""
     unreached: tuple[str, ...] = ()
-    """They passed, and did not come to the equality that stands in them."""
+    """They passed although they were made to fail: another body ran, or the failure got lost."""
 
     @property
     def total(self) -> int:
@@ -82,12 +87,13 @@ def mutated_run(
     text: Callable[[str], str],
     places: Sequence[str] = (),
     retold: Mapping[str, object] = _NOTHING,
+    tests: Mapping[str, Sequence[int]] = _NO_TESTS,
 ) -> MutatedRun:
     """Return what changes the values that these judges expect.
 
     `text` gives the source of a module in `judging/inside`, `places` are folders in which Python is
     told to look for modules. With `retold`, by judge what was changed in its text, nothing else is
-    changed.
+    changed. `tests` are the lines of those that have to fail once, by judge.
     """
     hook, plugin = project.called("hook"), project.called("plugin")
     folder = f".{project.called('folder')}"
@@ -104,6 +110,7 @@ def mutated_run(
             "HOOK": hook,
             "PLUGIN": plugin,
             "RETOLD": dict(retold),
+            "TESTS": {path: list(lines) for path, lines in tests.items()},
         }
         head = "".join(f"{name} = {value!r}\n" for name, value in settings.items())
         files.append((joined(place, f"{hook}.py"), (head + body).encode()))
@@ -151,8 +158,8 @@ def read_mutated(
 ) -> MutatedTests:
     """Return what the processes wrote down; `passes`: the contract did.
 
-    `not_reached` says which tests have to come to an equality, of those that came to none, with
-    those that did. A program has no name.
+    `not_reached` says which tests have to fail, of those that passed and came to no changed
+    equality, with those that came to any. A program has no name.
     """
     found = _NotesRead()
     for path in notes:
@@ -161,7 +168,7 @@ def read_mutated(
     sensitive, blind, silent = [], [], []
     for name, end in list(found.ends.items())[:_MOST_TESTS]:
         changed, held = found.seen.get(name, (0, 0))
-        if name in found.lied:
+        if name in found.lied or (name in found.partly and end != "skipped"):
             blind.append(name)
         elif end == "failed" and changed:
             sensitive.append(name)
@@ -172,15 +179,24 @@ def read_mutated(
     held = found.seen.get("", (0, 0))[1]
     if not found.ends and ("" in found.lied or (passes and held)):
         blind.append("the program")
-    passed = [each for each in silent if found.ends[each] == "passed" and each not in found.reached]
+    passed = [
+        each
+        for each in silent
+        if found.ends[each] == "passed" and found.seen.get(each, (0, 0))[0] == 0
+    ]
     if passes and found.is_program_without_any:
         passed.append("")
     unreached = () if _is_full(collected, notes) else not_reached(passed, found.reached)
+    unreached = tuple(dict.fromkeys((*found.stopped, *unreached)))
     return MutatedTests(
         tuple(sensitive),
         tuple(blind),
         tuple(silent),
         unfinished=tuple(name or "the program" for name in found.unfinished()),
+        uncompared=tuple(
+            each for each in silent if found.ends[each] == "failed" and each not in found.reached
+        ),
+        is_full=_is_full(collected, notes),
         unreached=tuple(name or "the program" for name in unreached),
     )
 
@@ -195,6 +211,8 @@ class _NotesRead:
         self.lied: set[str] = set()
         self.began: dict[str, None] = {}
         self.programs: list[int] = []
+        self.stopped: dict[str, None] = {}
+        self.partly: set[str] = set()
 
     def take(self, word: str, value: object) -> None:
         match word, value:
@@ -213,6 +231,10 @@ class _NotesRead:
                     self.reached.add(name)
             case "lied", str():
                 self.lied.add(value)
+            case "partly", str():
+                self.partly.add(value)
+            case "stopped", str():
+                self.stopped.setdefault(value)
             case "began", str():
                 self.began.setdefault(value)
             case "main", [str(), int() as status]:
@@ -240,6 +262,11 @@ def _is_full(collected: Mapping[str, bytes], notes: Sequence[str]) -> bool:
         all(path in collected for path in notes if path.startswith(f"{folder}/"))
         for folder in folders
     )
+
+
+def has_begun(collected: Mapping[str, bytes], notes: Sequence[str]) -> bool:
+    """Say whether any test or program of the judges was begun."""
+    return any(word == "began" for path in notes for word, _ in _lines(collected.get(path, b"")))
 
 
 def looked(collected: Mapping[str, bytes], notes: Sequence[str]) -> bool:
