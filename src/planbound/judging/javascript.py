@@ -88,7 +88,7 @@ class RetoldScript(NamedTuple):
     """The tests that cannot pass with it."""
 
 
-class _Token(NamedTuple):
+class _ScriptToken(NamedTuple):
     kind: str
     text: str
     start: int
@@ -112,12 +112,12 @@ def sure_tests(data: bytes, *, has_expect: bool) -> tuple[SureTest, ...]:
 
     `has_expect`: it is known who calls `expect`.
     """
-    return _Judge(data, has_expect=has_expect).tests if len(data) < _SIZE else ()
+    return _ScriptedTests(data, has_expect=has_expect).tests if len(data) < _SIZE else ()
 
 
 def retell_script(data: bytes, chance: random.Random) -> RetoldScript | None:
     """Return a judge that expects other values; None where nothing of it can be changed."""
-    judge = _Judge(data) if len(data) < _SIZE else None
+    judge = _ScriptedTests(data) if len(data) < _SIZE else None
     names = frozenset(test.name for test in judge.tests if test.is_retold) if judge else None
     if judge is None or not names:
         return None
@@ -130,7 +130,7 @@ def retell_script(data: bytes, chance: random.Random) -> RetoldScript | None:
     return RetoldScript(text.encode(), tuple(dict.fromkeys(values)), names)
 
 
-class _Judge:
+class _ScriptedTests:
     """What is known of one text."""
 
     def __init__(self, data: bytes, *, has_expect: bool = True) -> None:
@@ -335,16 +335,16 @@ class _Judge:
         return found
 
 
-def _tokens(text: str) -> list[_Token] | None:
+def _tokens(text: str) -> list[_ScriptToken] | None:
     """Return what a text is made of; None where that cannot be told."""
-    found = list[_Token]()
+    found = list[_ScriptToken]()
     place, is_first = len(text.split("\n", 1)[0]) if text.startswith("#!") else 0, True
     while place < len(text):
         if text[place] == "`":
             end = _behind_template(text, place)
             if end is None:
                 return None
-            found.append(_Token("template", text[place:end], place, is_first))
+            found.append(_ScriptToken("template", text[place:end], place, is_first))
             place, is_first = end, False
             continue
         match = _TOKEN.match(text, place)
@@ -361,13 +361,13 @@ def _tokens(text: str) -> list[_Token] | None:
         if kind == "space":
             is_first = is_first or "\n" in said
         else:
-            found.append(_Token(kind, said, place, is_first))
+            found.append(_ScriptToken(kind, said, place, is_first))
             is_first = False
         place += len(said)
     return found
 
 
-def _may_be_expression(found: list[_Token]) -> bool:
+def _may_be_expression(found: list[_ScriptToken]) -> bool:
     if not found:
         return True
     last = found[-1]
@@ -413,7 +413,7 @@ def _behind_brace(text: str, place: int) -> int | None:
     return None
 
 
-def _paired(tokens: list[_Token]) -> dict[int, int]:
+def _paired(tokens: list[_ScriptToken]) -> dict[int, int]:
     """Return by the place of each bracket that of the one that closes it; empty if some do not."""
     found, opened = dict[int, int](), list[int]()
     for place, token in enumerate(tokens):
@@ -431,17 +431,17 @@ def _paired(tokens: list[_Token]) -> dict[int, int]:
 # -- literals --------------------------------------------------------------------------------------
 
 
-def _can_change(token: _Token) -> bool:
+def _can_change(token: _ScriptToken) -> bool:
     if token.kind == "number":
         return bool(_PLAIN_NUMBER.fullmatch(token.text)) and not re.match(r"0\d", token.text)
     return any(len(each) == 1 and each.isascii() and each.isalnum() for each in _parts(token))
 
 
-def _parts(token: _Token) -> list[str]:
+def _parts(token: _ScriptToken) -> list[str]:
     return _ESCAPE.findall(token.text[1:-1])
 
 
-def _other(token: _Token, chance: random.Random) -> str:
+def _other(token: _ScriptToken, chance: random.Random) -> str:
     """Return another literal that looks the same: letters for letters, digits for digits."""
     if token.kind == "number":
         # Never 0 for a digit that was not: 10 may not become 01, nor 5 become 0.

@@ -117,7 +117,7 @@ class CurrentPlan(NamedTuple):
     """None: not looked at."""
 
 
-class Rejection(NamedTuple):
+class GivenNo(NamedTuple):
     """Somebody's no to exactly one plan."""
 
     digest: str | None
@@ -278,7 +278,7 @@ class ApprovalState(Struct):
     """The last approval, unless something has overruled it or its record is not whole."""
     approved: str | None = None
     """The digest that a person approved last, and did not take back."""
-    rejected: Rejection | None = None
+    rejected: GivenNo | None = None
     """What a person said no to last, unless something was decided since."""
     used: dict[str, str] = field(default_factory=dict)
     """By the nonce of each approval the run that has it."""
@@ -302,7 +302,7 @@ class ApprovalState(Struct):
             return self.decided_status
         return PlanStatus.VERIFIED if digest in self.verified else PlanStatus.DRAFT
 
-    def rejection(self, digest: str | None) -> Rejection | None:
+    def rejection(self, digest: str | None) -> GivenNo | None:
         """Return the no that stands about the plan whose file means `digest` now."""
         found = self.rejected
         return found if found is not None and found.digest in {None, digest} else None
@@ -343,7 +343,7 @@ class ApprovalState(Struct):
                 self._take_back(event.digest)
             case GateRejected():
                 self._take_back(event.digest)
-                self.rejected = Rejection(event.digest, event.by, event.reason)
+                self.rejected = GivenNo(event.digest, event.by, event.reason)
             case GateApproved():
                 self._decide(PlanStatus.APPROVED, event.digest)
                 self.given = approval_of(event)
