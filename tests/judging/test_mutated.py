@@ -485,6 +485,11 @@ class TestCases(unittest.TestCase):
             with self.subTest(number):
                 self.assertTrue(add(number, 1))
 
+    def test_raising_parts(self):
+        for number in range(3):
+            with self.subTest(number), self.assertRaises(TypeError):
+                add(number, "a")
+
     def test_raises_too(self):
         with self.assertRaises(TypeError):
             add(1, "a")

@@ -84,7 +84,8 @@ class Mutating(Equalities):
 
     def visit_With(self, node):
         node = super().visit_With(node)
-        if any(last_name(item.context_expr) == "subTest" for item in node.items):
+        # What else stands in the line may take a failure.
+        if len(node.items) == 1 and last_name(node.items[0].context_expr) == "subTest":
             node.body = fails(node.body, whole=False)
         return node
 
@@ -161,7 +162,8 @@ def change_results(module):
                 elif method == "stopTest":
                     finish()
                 elif method != "addSubTest" or rest[-1] is not None:
-                    ended(test.id(), how)
+                    # A part of a test may be skipped alone.
+                    ended(getattr(test, "test_case", test).id(), how)
             return real(self, test, *rest)
 
         if real is not None:

@@ -7,7 +7,7 @@ from collections.abc import Iterator, Sequence
 
 from planbound.source import lazy_pattern
 
-_SKIPS = lazy_pattern(r"(?i)skip|xfail")
+_SKIPS = lazy_pattern(r"(?i)skip|xfail|expectedfailure")
 _SKIPPING = frozenset("skip skipif skipIf skipUnless skipTest SkipTest importorskip xfail".split())
 _FUNCTIONS = (ast.FunctionDef, ast.AsyncFunctionDef)
 # Decorators that do not decide whether a test runs. Of any other nobody knows.
