@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import hashlib
 import random
 from collections.abc import Collection, Sequence
 from itertools import chain
@@ -21,6 +22,7 @@ from planbound.script.runners.mutated import (
     read_mutated,
 )
 from planbound.script.runners.runner import JudgedTree
+from tests.cli.test_judge import Project, plan_text
 from tests.judging.test_canary import outcome
 
 JUDGE = "tests/test_calc.py"
@@ -544,3 +546,23 @@ def test_a_test_that_passes_although_it_has_to_fail_is_named(tmp_path: Path, pro
 def test_what_ends_a_test_without_a_word_is_named(tmp_path: Path) -> None:
     lost, _found = passed_by_force(tmp_path, f"python -m unittest {JUDGE}", STOPS)
     assert lost == {"test_parts", "test_raises_too", "test_waits"}
+
+
+@pytest.mark.requirement("judging.mutated")
+def test_a_judge_that_looks_at_the_text_of_the_tests_first_hides_none_of_them(
+    tmp_path: Path,
+) -> None:
+    project = Project(tmp_path)
+    project.pytest_project()
+    known = hashlib.sha256((project.workspace / JUDGE).read_bytes()).hexdigest()
+    project.write(
+        "tests/look.py",
+        "import hashlib, sys\n"
+        f"found = hashlib.sha256(open({JUDGE!r}, 'rb').read()).hexdigest()\n"
+        f"sys.exit(found != {known!r})\n",
+    )
+    project.plan("it", plan_text("python tests/look.py && python -m pytest -q tests"))
+    project.baseline()
+    project.do_the_work()
+    found = project.first()
+    assert (found["verdict"], found["mutated"]["sensitive"]) == ("pass", 2), found

@@ -265,8 +265,18 @@ def _is_full(collected: Mapping[str, bytes], notes: Sequence[str]) -> bool:
 
 
 def has_begun(collected: Mapping[str, bytes], notes: Sequence[str]) -> bool:
-    """Say whether any test or program of the judges was begun."""
-    return any(word == "began" for path in notes for word, _ in _lines(collected.get(path, b"")))
+    """Say whether any test was begun, or a program of the judges that came to compare.
+
+    A program that failed without may be one that looks at the text of the tests before they run.
+    """
+    said = [each for path in notes for each in _lines(collected.get(path, b""))]
+    begun = [value for word, value in said if word == "began"]
+    if any(begun):
+        return True
+    ends = [value for word, value in said if word == "main" and isinstance(value, list)]
+    seen = [value for word, value in said if word == "seen" and isinstance(value, list)]
+    has_compared = any(any(counts) for _, *counts in seen)
+    return bool(begun) and (has_compared or not any(status for *_, status in ends))
 
 
 def looked(collected: Mapping[str, bytes], notes: Sequence[str]) -> bool:
