@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
+from pathlib import Path
 from types import SimpleNamespace
 from typing import TYPE_CHECKING, cast
 
@@ -14,6 +15,8 @@ from planbound.judging.untried import untried
 from planbound.script import read_script
 from planbound.script.project import ProjectTree
 from planbound.script.walk import Entered, Ran, walk
+from tests.cli.test_judge import Project, plan_text
+from tests.tables import first_always
 
 if TYPE_CHECKING:
     from planbound.judging.watched import WalkedContract
@@ -114,3 +117,38 @@ def test_a_result_in_a_variable_is_within_reach_of_what_is_taken_in(
 @pytest.mark.parametrize("data", [b"", b"== options\n", b"no\n== end\n", b"\xff== end\n"])
 def test_what_a_shell_did_not_write_is_no_state(data: bytes) -> None:
     assert read_state(data) is None
+
+
+@pytest.mark.requirement("judging.evidence")
+@pytest.mark.parametrize(
+    ("contract", "expected"),
+    first_always(
+        [
+            ("python3 -c 'from temperature import fahrenheit; fahrenheit(-300)'", "exit_code == 1"),
+            ("! python3 -c 'from temperature import fahrenheit; fahrenheit(-300)'", ""),
+            ("! python3 tests/raises.py", ""),
+            ("python3 tests/raises.py", "exit_code == 1"),
+            ("python3 tests/raises.py 2>&1 | grep -q ValueError", ""),
+        ],
+        fields=2,
+    ),
+)
+def test_a_program_that_has_to_end_with_an_error_passes_at_what_was_promised(
+    tmp_path: Path, contract: str, expected: str
+) -> None:
+    project = Project(tmp_path)
+    project.write("temperature.py", "def fahrenheit(celsius):\n    return celsius\n")
+    project.write(
+        "tests/raises.py",
+        "import sys\nsys.path.insert(0, '.')\nfrom temperature import fahrenheit\n"
+        "fahrenheit(-300)\n",
+    )
+    project.plan("it", plan_text(contract, touches='"temperature.py"', expect=expected))
+    project.baseline()
+    project.write(
+        "temperature.py",
+        "def fahrenheit(celsius):\n    if celsius < -273.15:\n        raise ValueError(celsius)\n"
+        "    return celsius\n",
+    )
+    found = project.first()
+    assert (found["verdict"], found["evidence"]) == ("pass", "E2"), found["reason"]

@@ -401,8 +401,17 @@ def expected_canary(contract: JudgedContract) -> CanaryRun:
             anywhere=name != runner,
         ):
             return CanaryRun.RED
+    if _wants_an_error(walked):
+        return CanaryRun.NONE
     seen = walked.pythons or any(is_continued(walked, path) for path in walked.foreign_mains)
     return walked.lost or CanaryRun.OVER if seen else CanaryRun.NONE
+
+
+def _wants_an_error(walked: WalkedContract) -> bool:
+    """Say whether a program of Python is to end with an error: then it comes to no other end."""
+    codes = (each for each in walked.contract.expectations if isinstance(each, ExitCodeIs))
+    negated = (call for call in walked.calls if call.negated)
+    return any(each.code != 0 for each in codes) or any(map(_may_start_python, negated))
 
 
 def is_promised(contract: JudgedContract) -> bool:
