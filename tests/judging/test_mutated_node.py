@@ -11,6 +11,7 @@ import pytest
 from planbound.judging.watched import text_inside
 from planbound.script.runners.mutated import MutatedTests, mutated_node_run, read_mutated
 from planbound.script.runners.runner import JudgedTree
+from tests.cli.test_judge import Project, plan_text
 from tests.judging.test_canary import outcome
 from tests.needs import leave_out, need
 
@@ -250,3 +251,27 @@ def test_a_judge_may_say_itself_what_is_equal(tmp_path: Path) -> None:
     found = mutated(tmp_path, "node --test test/", {"calc.js": ADD, "test/calc.test.js": tests})
     assert not found.blind
     assert names(found.sensitive) == {"near"}
+
+
+@pytest.mark.requirement("judging.mutated")
+def test_honest_tests_that_only_raise_pass_beside_others(tmp_path: Path) -> None:
+    need("node", "its tests are run")
+    project = Project(tmp_path)
+    project.write("src/calc.js", "exports.add = () => 0;\n")
+    project.write(
+        "tests/calc.test.js",
+        "const { add } = require('../src/calc.js');\n"
+        "const test = require('node:test');\nconst assert = require('node:assert');\n"
+        "test('equal', () => { assert.strictEqual(add(1, 2), 3); });\n"
+        "test('raises', () => { assert.throws(() => add('a', 2)); });\n"
+        "test('another', () => { assert.notStrictEqual(add(1, 2), 4); });\n",
+    )
+    project.plan("it", plan_text("node --test tests/calc.test.js"))
+    project.baseline()
+    project.write(
+        "src/calc.js",
+        "exports.add = (a, b) => {\n  if (typeof a !== 'number') throw new TypeError('a');\n"
+        "  return a + b;\n};\n",
+    )
+    found = project.first()
+    assert (found["verdict"], found["evidence"]) == ("pass", "E3"), found["reason"]
