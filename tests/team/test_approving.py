@@ -50,7 +50,8 @@ sys.exit(main(order))
 
 @pytest.fixture
 def team(tmp_path: Path) -> Team:
-    team = Team(tmp_path, settings="[gate]\nelicitation = true\n")
+    # One contract after the other: two `git gc` at once hinder each other.
+    team = Team(tmp_path, settings="[gate]\nelicitation = true\n\n[judging]\njobs = 1\n")
     team.write("tests/check.sh", "test -f src/one\n")
     team.commit("a judge")
     return team
