@@ -43,7 +43,7 @@ if TYPE_CHECKING:
     from planbound.cells.cell import Cell
     from planbound.cells.probe import BreakOut
 
-SECONDS = 60
+SECONDS = 300
 ROOT = Path(__file__).parents[1]
 _STREAMS = ("stdin", "stdout", "stderr")
 _SLOW = re.compile(r"acp|dbos|mcp|model|postgres|pydantic")

@@ -23,7 +23,7 @@ def need(program: str, reason: str) -> None:
 def need_working(program: str, *arguments: str) -> None:
     """Leave a test out where a program is missing, or is one that can do nothing."""
     try:
-        subprocess.run([program, *arguments], check=True, capture_output=True, timeout=60)
+        subprocess.run([program, *arguments], check=True, capture_output=True, timeout=300)
     except (OSError, subprocess.SubprocessError):
         leave_out(f"`{program}` does not work here: its runs are looked at")
 

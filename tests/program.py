@@ -156,7 +156,7 @@ class Program:
                 cwd=place,
                 input=given,
                 capture_output=True,
-                timeout=60,
+                timeout=300,
                 check=False,
                 env=environment,
                 preexec_fn=_drop_override if obeys_permissions else None,

@@ -114,6 +114,7 @@ cat ~/.config/needy-made/token ~/.needy.json > /dev/null || exit 3
 """
 
 
+@pytest.mark.thorough
 @pytest.mark.requirement("command.agents", "agents.probe-home")
 def test_the_probe_finds_out_what_an_agent_needs_of_the_home(bench: Bench) -> None:
     home = bench.folder / "home"
@@ -139,6 +140,7 @@ def test_the_probe_names_the_hosts_that_an_agent_was_refused(bench: Bench) -> No
     assert 'write `network = [..., "models.example.org:443"]` in `[agents.coder]`' in done.out
 
 
+@pytest.mark.thorough
 @pytest.mark.requirement("command.agents")
 def test_the_probe_finds_out_how_a_server_is_spoken_to(bench: Bench) -> None:
     bench.libraries = "models"

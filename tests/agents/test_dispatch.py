@@ -242,6 +242,7 @@ def test_an_agent_cannot_change_configuration_plan_or_topics(bench: Bench, work:
     assert bench.phases() == ["done", "done"]
 
 
+@pytest.mark.thorough
 @pytest.mark.requirement("dispatch.secrets")
 def test_a_home_that_is_passed_has_the_log_ins_of_agents_and_no_other_keys(bench: Bench) -> None:
     home = bench.folder / "home"
@@ -276,6 +277,7 @@ def test_an_agent_finds_in_its_home_what_is_named_and_changes_none_of_it(bench: 
     assert (home / ".cargo/bin/tool").read_text() == "as it was\n"
 
 
+@pytest.mark.thorough
 @pytest.mark.requirement("cell.home")
 def test_an_agent_finds_what_a_variable_leads_to_that_is_passed(bench: Bench) -> None:
     certificates = bench.folder / "home" / "certificates" / "all.pem"
@@ -287,6 +289,7 @@ def test_an_agent_finds_what_a_variable_leads_to_that_is_passed(bench: Bench) ->
     bench.goes("run", MY_CERTIFICATES=str(certificates))
 
 
+@pytest.mark.thorough
 @pytest.mark.requirement("cell.egress")
 def test_what_an_agent_sent_where_is_on_record(bench: Bench) -> None:
     work = "curl -s https://elsewhere.example.org/; curl -s http://127.0.0.9/; echo right > src/one"
@@ -339,6 +342,7 @@ def test_an_agent_without_its_credential_is_not_started_and_the_name_is_told(
     bench.goes("run", MY_AGENT_KEY=KEY)
 
 
+@pytest.mark.thorough
 @pytest.mark.requirement("dispatch.typed-failures")
 def test_an_agent_that_crashes_broke_down_itself(bench: Bench) -> None:
     _prepare(bench, Step("Make one", "kill -SEGV $$", fields="**on_fail:** escalate"))
@@ -346,6 +350,7 @@ def test_an_agent_that_crashes_broke_down_itself(bench: Bench) -> None:
     assert (kind, rule) == ("agent", "agent-crashed")
 
 
+@pytest.mark.thorough
 @pytest.mark.requirement("dispatch.typed-failures")
 def test_an_agent_that_hangs_is_ended_told_and_tried_again(bench: Bench) -> None:
     _prepare(
@@ -357,6 +362,7 @@ def test_an_agent_that_hangs_is_ended_told_and_tried_again(bench: Bench) -> None
     bench.ends_all()
 
 
+@pytest.mark.thorough
 @pytest.mark.requirement("dispatch.typed-failures")
 @pytest.mark.parametrize(
     ("flood", "said"),
@@ -415,6 +421,7 @@ def _who(bench: Bench) -> list[str]:
     return [event["agent"] for event in bench.log().of("ATTEMPT_ENDED")]
 
 
+@pytest.mark.thorough
 @pytest.mark.requirement("dispatch.roles")
 def test_agents_that_share_a_role_take_turns_and_a_retry_stays(bench: Bench) -> None:
     bench.lay(Step("Make a"), Step("Make b", ("true", "echo right > src/b")), Step("Make c"))
@@ -424,6 +431,7 @@ def test_agents_that_share_a_role_take_turns_and_a_retry_stays(bench: Bench) -> 
     assert _who(bench) == ["one", "two", "two", "one"]
 
 
+@pytest.mark.thorough
 @pytest.mark.requirement("dispatch.roles")
 def test_a_target_can_be_a_skill_and_a_role_can_ask_for_skills(bench: Bench) -> None:
     bench.lay(

@@ -107,7 +107,7 @@ def test_a_run_that_is_killed_goes_on_with_what_was_paid_for(bench: Bench) -> No
 @pytest.mark.requirement("agent-model.durable")
 def test_a_run_that_is_killed_while_a_tool_works_does_not_call_it_again(bench: Bench) -> None:
     script = [
-        *(Reply(shell="echo once >> src/count; touch src/begun; sleep 60"), write("src/a")),
+        *(Reply(shell="echo once >> src/count; touch src/begun; sleep 900"), write("src/a")),
         Reply("Done."),
     ]
     with ModelServer(script) as model:
@@ -176,6 +176,7 @@ def test_tokens_beyond_the_budget_stop_the_model(bench: Bench) -> None:
     assert "the budget is used up" in question["reason"]
 
 
+@pytest.mark.thorough
 def test_a_service_that_asks_to_wait_is_asked_again_in_the_same_session(bench: Bench) -> None:
     script = [Reply(tool="list"), Reply(status=429, retry_after=1), write("src/a"), Reply("Done.")]
     with ModelServer(script) as model:

@@ -135,6 +135,7 @@ def test_a_service_that_stumbles_once_is_asked_again_by_the_client(scene: ModelS
     assert len(scene.asked) == 2
 
 
+@pytest.mark.thorough
 def test_a_slow_model_ends_when_the_time_is_up(scene: ModelScene) -> None:
     worked = scene.works(READ, Reply("Late.", delay=20), seconds=3)
 
@@ -144,6 +145,7 @@ def test_a_slow_model_ends_when_the_time_is_up(scene: ModelScene) -> None:
     assert worked.usage.tokens == 120 + worked.usage.estimated
 
 
+@pytest.mark.thorough
 def test_a_slow_command_ends_when_the_time_is_up(scene: ModelScene) -> None:
     worked = scene.works(Reply(shell="sleep 30"), Reply("Late."), seconds=3)
 
@@ -439,6 +441,7 @@ def test_a_call_whose_end_nobody_saw_is_not_made_again(scene: ModelScene) -> Non
 # -- what keeps it from starting -------------------------------------------------------------------
 
 
+@pytest.mark.thorough
 def test_a_credential_that_is_not_set_is_named_before_anybody_is_asked(
     scene: ModelScene, monkeypatch: pytest.MonkeyPatch
 ) -> None:

@@ -58,6 +58,7 @@ def test_a_change_beyond_the_touches_of_a_role_is_out_of_scope_and_put_back(benc
     assert "These files may not be changed, and were put back" in again
 
 
+@pytest.mark.thorough
 @pytest.mark.requirement("roles.touches")
 def test_what_is_shipped_limits_a_step_that_declares_nothing_and_no_other(bench: Bench) -> None:
     _prepare(
@@ -85,6 +86,7 @@ def test_what_is_shipped_limits_a_step_that_declares_nothing_and_no_other(bench:
     assert not (bench.workspace / "src/one").exists()
 
 
+@pytest.mark.thorough
 def test_a_table_can_lift_what_is_shipped(bench: Bench) -> None:
     _prepare(
         bench,
@@ -126,6 +128,7 @@ def test_a_judge_that_the_step_may_edit_and_its_role_may_not_is_read_only(bench:
     assert bench.read("tests/check.sh") == judge
 
 
+@pytest.mark.thorough
 def test_a_step_without_a_target_does_not_escape_the_role_of_a_coder(bench: Bench) -> None:
     step = Step("Make one", touches="**", fields=ABORT)
     bench.prepare(step, settings='[roles.coder]\nagent = "coder"\ntouches = ["docs/**"]\n')
@@ -211,6 +214,7 @@ def test_a_model_has_the_tools_and_the_commands_that_its_role_may_have(bench: Be
     assert "The only tools that you may use: `shell`, `write`, `edit`." in prompt
 
 
+@pytest.mark.thorough
 @pytest.mark.requirement("roles.commands")
 @pytest.mark.parametrize("permissions", first_always(["policy", "allow"]))
 def test_an_agent_that_asks_whether_it_may_run_a_command_is_told_by_its_role(
@@ -287,6 +291,7 @@ def test_a_wrong_role_is_refused_before_anything_runs(bench: Bench) -> None:
     assert "`roles.writer.touches` holds 'docs/[x'" in done.err
 
 
+@pytest.mark.thorough
 def test_one_agent_for_all_targets_has_the_shipped_roles(bench: Bench) -> None:
     bench.lay(Step("make a", target="worker"))
     assert "unknown target `worker`" in bench.goes("verify", code=1).out

@@ -251,7 +251,7 @@ class Hosted(NamedTuple):
             stdin=subprocess.DEVNULL,
             capture_output=True,
             text=True,
-            timeout=60,
+            timeout=300,
             check=False,
         )
         return done.stdout + done.stderr

@@ -276,7 +276,7 @@ def one(number):
     scheme, port = (("http", {plain}), ("https", {secure}))[number % 2]
     data = b"x" * 100000
     url = f"{{scheme}}://127.0.0.2:{{port}}/{{number}}"
-    return urllib.request.urlopen(url, data, timeout=60, context=context).status
+    return urllib.request.urlopen(url, data, timeout=300, context=context).status
 with concurrent.futures.ThreadPoolExecutor(50) as pool:
     print(sum(status == 200 for status in pool.map(one, range(50))))
 """,

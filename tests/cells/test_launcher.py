@@ -572,7 +572,7 @@ def harness(
         env={"PATH": cell_bench.PATH, "PYTHONPATH": str(source)},
         capture_output=True,
         text=True,
-        timeout=60,
+        timeout=300,
         check=False,
     )
 

@@ -201,7 +201,7 @@ def test_an_ordinary_user_has_the_same_cells(everybodys: Path, kind_and_way: str
         input=cell_bench.pickled(bench.request(ORDINARY.format(word=word))),
         capture_output=True,
         env={"PYTHONPATH": str(everybodys / "src")},
-        timeout=60,
+        timeout=300,
         check=False,
     )  # fmt: skip
     outcome = told(done.stdout).outcome
@@ -250,7 +250,7 @@ def test_an_ordinary_user_has_the_same_home_and_the_same_way_out(everybodys: Pat
         input=cell_bench.pickled(request),
         capture_output=True,
         env={"PYTHONPATH": str(everybodys / "src")},
-        timeout=60,
+        timeout=300,
         check=False,
     )  # fmt: skip
     outcome = told(done.stdout).outcome

@@ -162,7 +162,7 @@ def test_an_interrupted_control_says_what_it_found_and_leaves_nothing(project: P
     try:
         wait_until(lambda: running(nap))
         process.send_signal(signal.SIGINT)
-        out, _ = process.communicate(timeout=60)
+        out, _ = process.communicate(timeout=300)
         assert process.returncode == 130
         assert "defects are noticed" in out
         assert ", interrupted before " in out

@@ -139,6 +139,7 @@ def test_a_diff_in_the_plan_is_a_control(controls: Controls) -> None:
     assert len(control["patch"]) == 64
 
 
+@pytest.mark.thorough
 @pytest.mark.requirement("gate.controls")
 def test_work_that_is_done_makes_no_control_wrong(controls: Controls) -> None:
     controls.write("bad.patch", TRUNCATES)
@@ -195,6 +196,7 @@ def test_a_control_that_changes_the_judge_is_refused(controls: Controls) -> None
     assert "it changes `test_rounding.py`, which judges" in done.err
 
 
+@pytest.mark.thorough
 def test_what_the_harness_sees_through_counts_as_noticed(controls: Controls) -> None:
     leaves = TRUNCATES.replace("return int(amount * 100)", "__import__('os')._exit(0)")
     controls.write("leaves.patch", leaves)
@@ -205,6 +207,7 @@ def test_what_the_harness_sees_through_counts_as_noticed(controls: Controls) -> 
     assert (control["result"], control["verdict"]) == ("noticed", "tampered")
 
 
+@pytest.mark.thorough
 @pytest.mark.requirement("gate.controls")
 def test_the_file_of_a_control_is_a_judge(controls: Controls) -> None:
     controls.write("truncates.patch", TRUNCATES)
@@ -257,6 +260,7 @@ def test_a_control_that_is_taken_out_is_told_first(controls: Controls) -> None:
     assert "step 1 does not have to reject `truncates.patch` any more" in controls.approve().out
 
 
+@pytest.mark.thorough
 @pytest.mark.requirement("gate.controls")
 def test_a_table_of_cases_has_to_reject_wrong_work_too(controls: Controls) -> None:
     table = "function: rounding:cents\n{args}"

@@ -167,7 +167,7 @@ def test_a_mark_in_the_plan_file_proves_nothing(project: Project) -> None:
 
 @pytest.mark.requirement("command.judge")
 def test_judge_says_what_is_promised_to_programs(project: Project) -> None:
-    project.plan("it", plan_text("echo out; echo err >&2; (sleep 60 &); exit 3"))
+    project.plan("it", plan_text("echo out; echo err >&2; (sleep 900 &); exit 3"))
     found = project.first()
     assert {"step", "verdict", "exit_code", "duration", "evidence", "isolation", "reason"} <= set(
         found
@@ -228,7 +228,7 @@ def test_an_outcome_has_its_verdict(
 
 @pytest.mark.requirement("verdict.timeout", "invariant.inconclusive")
 def test_a_contract_past_its_limit_is_a_timeout(project: Project) -> None:
-    project.plan("it", plan_text("trap '' TERM; sleep 60", fields="**contract_timeout:** 1s"))
+    project.plan("it", plan_text("trap '' TERM; sleep 900", fields="**contract_timeout:** 1s"))
     found = project.first()
     assert found["verdict"] == "timeout"
     assert found["exit_code"] is None
@@ -460,6 +460,7 @@ process.exit(failed.length ? 1 : 0);
 """
 
 
+@pytest.mark.thorough
 @pytest.mark.requirement("judging.canary")
 def test_what_the_product_does_to_the_runner_of_a_chosen_file_is_seen(project: Project) -> None:
     need("node", "a contract calls it")
@@ -505,6 +506,7 @@ def test_a_judge_that_is_held_out_catches_what_the_others_cannot(project: Projec
     assert not (project.workspace / "tests/test_hidden.py").exists()
 
 
+@pytest.mark.thorough
 @pytest.mark.requirement("judging.held-out", "judging.evidence")
 def test_held_out_tests_that_the_product_can_read_while_it_runs_are_no_e4(project: Project) -> None:
     hidden = project.home / "judges" / "test_hidden.py"
@@ -522,6 +524,7 @@ def test_held_out_tests_that_the_product_can_read_while_it_runs_are_no_e4(projec
     assert found["notes"] == ["a `check` with cases that are held out reaches E4"]
 
 
+@pytest.mark.thorough
 @pytest.mark.requirement("judging.held-out")
 def test_a_held_out_test_that_was_left_out_is_missed(project: Project) -> None:
     hidden = project.home / "judges" / "test_hidden.py"
@@ -696,6 +699,7 @@ def test_a_baseline_of_a_file_elsewhere_is_refused(project: Project) -> None:
     assert project.run("judge", str(path)).code == 0
 
 
+@pytest.mark.thorough
 @pytest.mark.requirement("command.baseline")
 def test_a_damaged_vault_is_said_and_a_new_baseline_mends_it(project: Project) -> None:
     project.plan("it", plan_text("true"))
@@ -739,12 +743,14 @@ def test_selftest_tells_what_this_machine_can_do(project: Project) -> None:
     assert project.run("selftest").code == 0
 
 
+@pytest.mark.thorough
 @pytest.mark.requirement("command.selftest", "cell.fails-closed")
 def test_selftest_fails_where_less_is_there_than_demanded(project: Project) -> None:
     project.write("planbound.toml", '[judging]\nisolation = "I3"\n')
     assert project.run("selftest").code == 1
 
 
+@pytest.mark.thorough
 @pytest.mark.requirement("invariant.only-the-harness-proves")
 def test_nothing_is_judged_from_inside_a_cell(project: Project) -> None:
     inside = f"{sys.executable} -m planbound --workspace . judge it --step 2 || echo code $?"

@@ -214,6 +214,7 @@ LOOKS = (
 )
 
 
+@pytest.mark.thorough
 @pytest.mark.requirement("status.noticed")
 def test_whoever_looks_first_writes_draft_and_nobody_after_it(walk: Walk) -> None:
     walk.approve("walk")
@@ -248,6 +249,7 @@ def test_two_who_look_at_once_record_an_edit_once(walk: Walk) -> None:
     assert (edits(walk), walk.mark) == (["draft"], "draft")
 
 
+@pytest.mark.thorough
 @pytest.mark.requirement("status.noticed")
 def test_where_nothing_can_be_written_the_right_word_is_still_shown(walk: Walk) -> None:
     walk.approve("walk")

@@ -69,6 +69,7 @@ def test_whatever_runs_tells_people_and_receivers_once(
     assert "systemMessage" not in session.ask("session-start")
 
 
+@pytest.mark.thorough
 def test_a_run_that_goes_on_tells_of_it_meanwhile(tmp_path: Path) -> None:
     bench = Bench(tmp_path)
     slow = Step(
@@ -87,6 +88,6 @@ def test_a_run_that_goes_on_tells_of_it_meanwhile(tmp_path: Path) -> None:
     with bench.start("run", "PLAN") as process:
         until(lambda: reminders() >= 2, what="nobody was asked again")
         bench.write("src/going", "")
-        _, err = process.communicate(timeout=60)
+        _, err = process.communicate(timeout=300)
     assert process.returncode == 0, err
     assert err.decode().count(TOLD) == reminders()

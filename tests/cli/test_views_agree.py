@@ -33,6 +33,7 @@ def told(bench: Bench) -> dict[str, Any]:
     return {"status": listed["status"], "waiting": listed["waiting"], "inbox": inbox}
 
 
+@pytest.mark.thorough
 @pytest.mark.requirement("views.agree")
 def test_an_approval_that_waits_is_told_by_every_view_until_it_is_decided(tmp_path: Path) -> None:
     bench = Bench(tmp_path)
@@ -60,6 +61,7 @@ def test_an_approval_that_waits_is_told_by_every_view_until_it_is_decided(tmp_pa
     assert (told(bench)["waiting"], told(bench)["status"]) == (None, "done")
 
 
+@pytest.mark.thorough
 @pytest.mark.requirement("views.agree")
 def test_what_waits_is_told_of_a_plan_that_is_done_and_of_several_questions(
     tmp_path: Path,

@@ -18,7 +18,7 @@ def test_a_demonstration_ends_as_it_should(name: str) -> None:
         cwd=ROOT,
         capture_output=True,
         text=True,
-        timeout=60,
+        timeout=300,
         check=False,
     )
     assert done.returncode == 0, done.stdout + done.stderr
@@ -31,7 +31,7 @@ def test_the_demo_shows_who_was_caught_and_what_it_came_to() -> None:
         cwd=ROOT,
         capture_output=True,
         text=True,
-        timeout=60,
+        timeout=300,
         check=False,
     )
     shown = [

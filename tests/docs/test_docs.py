@@ -12,8 +12,8 @@ from tests.forked import lay_program
 from tests.tables import first_always
 from tools.console import PAGES, ROOT, Laid, Session, Shell, difference, fences, matches
 
-_LONG = {"docs/how-to/share-a-repository.md", "docs/how-to/run-with-workers.md"}
-"""Pages whose commands take many seconds, and do what tests/team and tests/run/dbos do, too."""
+_ALWAYS = {"README.md", "docs/quickstart.md", "docs/concepts/gate.md"}
+"""Pages for `make test`; the commands of the others do what the tests of the features do, too."""
 
 
 _PROCESSES = {"README.md", "docs/concepts/run.md"}
@@ -33,7 +33,7 @@ class ForkingShell(Shell):
 @pytest.mark.requirement("docs.readme")
 @pytest.mark.parametrize(
     "page",
-    [pytest.param(page, marks=[pytest.mark.thorough] if page in _LONG else []) for page in PAGES],
+    [pytest.param(page, marks=() if page in _ALWAYS else pytest.mark.thorough) for page in PAGES],
 )
 def test_console_blocks_show_what_the_program_prints(page: str, tmp_path: Path) -> None:
     shell = Shell(tmp_path) if page in _PROCESSES else ForkingShell(tmp_path)

@@ -6,6 +6,8 @@ import ast
 import tomllib
 from pathlib import Path
 
+import pytest
+
 from tools.house import PAGE, ROOT, SOURCE, WALKED, code_lines, missing, read_imports
 from tools.house_map import Box, drawing, rows, shown
 from tools.house_walk import Walk, walk_of_run
@@ -85,6 +87,7 @@ def test_no_list_of_imports_names_a_module_twice() -> None:
                 assert [word for word in set(words) if words.count(word) > 1] == []
 
 
+@pytest.mark.thorough
 def test_a_run_goes_through_every_file_that_the_page_says() -> None:
     lines = (ROOT / PAGE).read_text(encoding="utf-8").split("\n")
     told = [match[1] for match in map(WALKED.match, lines) if match]

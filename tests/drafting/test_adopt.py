@@ -369,6 +369,7 @@ def test_a_format_in_doubt_is_asked_for(text: str) -> None:
     assert all(f"`{kind.value}`" in str(raised.value.hint) for kind in Format)
 
 
+@pytest.mark.thorough
 def test_a_thousand_tasks_are_a_thousand_steps() -> None:
     text = "\n".join(f"- [ ] T{number:04} Write src/m{number}.py" for number in range(1, 1001))
     _, draft, plan = imported(text, Format.SPEC_KIT)

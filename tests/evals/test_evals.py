@@ -84,6 +84,7 @@ def cells(done: subprocess.CompletedProcess[str]) -> dict[tuple[str, str], tuple
     return {(each["agent"], each["harness"]): (each["wrong"], each["of"]) for each in said["cells"]}
 
 
+@pytest.mark.thorough
 def test_it_counts_who_is_fooled_and_does_not_measure_again(data: Path) -> None:
     words = ["--set", "example", "--exercise", "example/double", "--json"]
     words += ["--harness", "exit-code", "--agent", "honest", "--agent", "early-exit"]

@@ -163,6 +163,7 @@ def test_a_fork_waits_for_threads_that_append(sqlite_place: Place) -> None:
     assert len(ids(sqlite_place.address)) == len(appended) + 5
 
 
+@pytest.mark.thorough
 @FORKS
 def test_threads_that_fork_at_once_leave_the_journal_open(sqlite_place: Place) -> None:
     journals = [SqliteJournal(sqlite_place.address) for _ in range(4)]
@@ -218,7 +219,7 @@ def obey_permissions() -> None:
 def outcome(place: Place, mode: str, *arguments: object) -> tuple[int, str]:
     """Return how a process ended that has to obey permissions, and what it said."""
     with place.start(mode, *arguments, before=obey_permissions) as process:
-        output, errors = process.communicate(timeout=60)
+        output, errors = process.communicate(timeout=300)
     assert errors == ""
     return process.returncode, output
 
@@ -241,6 +242,7 @@ def test_a_file_that_cannot_be_written_can_be_read(sqlite_place: Place) -> None:
     assert "for writing: no permission" in said
 
 
+@pytest.mark.thorough
 def test_a_log_that_cannot_be_written_can_be_read(sqlite_place: Place) -> None:
     journal = sqlite_place.open()
     journal.append([draft("a"), draft("b")])
@@ -395,7 +397,7 @@ def test_what_was_acknowledged_survives_sigkill(sqlite_place: Place) -> None:
                 expected += acknowledged(child.stdout.readline())
             threading.Event().wait(chance.random() * 0.02)
             child.kill()
-            rest, errors = child.communicate(timeout=60)
+            rest, errors = child.communicate(timeout=300)
             assert errors == ""
             expected += acknowledged(rest)
         found = ids(sqlite_place.address)
@@ -427,7 +429,7 @@ def run_with_faults(
     trace += [] if fault.startswith("signal") else ["--seccomp-bpf"]
     trace += ["-e", f"inject={FAILING}:{fault}:when={max(calls)}{'+' if lasting else ''}"]
     with Place("sqlite", str(folder)).start("faulty", mode, *calls, under=trace) as child:
-        output, errors = child.communicate(timeout=60)
+        output, errors = child.communicate(timeout=300)
     assert errors == ""
     codes = [int(line.split()[1]) for line in output.splitlines()]
     return [
@@ -466,12 +468,13 @@ def test_what_was_acknowledged_survives_a_failing_disk(tmp_path: Path, fault: st
         assert all("problem " in output for output in hit)
 
 
+@pytest.mark.thorough
 def test_what_was_acknowledged_survives_a_file_that_cannot_grow(tmp_path: Path) -> None:
     ends = []
     for size in (1000, 30_000, 50_000, 53_000, 61_111, 70_000):
         place = Place("sqlite", str(tmp_path / str(size) / "journal.db"))
         with place.start("limited", "a", size, 40) as child:
-            output, errors = child.communicate(timeout=60)
+            output, errors = child.communicate(timeout=300)
         assert errors == ""
         ends.append(child.returncode)
         assert set(acknowledged(output)) <= set(ids(place.address))

@@ -29,6 +29,7 @@ from planbound.testing.cell import ScriptedCell
 from planbound.workspace.context import Context
 from tests.needs import need
 from tests.project_environment import active_environment
+from tests.tables import first_always
 
 PATIENCE = 60.0
 PLAN = """\
@@ -201,7 +202,7 @@ CASES: dict[str, tuple[str, dict[str, str], VerdictKind, CanaryRun]] = {
 
 @pytest.mark.requirement("judging.beside")
 @pytest.mark.usefixtures("at_once")
-@pytest.mark.parametrize("name", CASES)
+@pytest.mark.parametrize("name", first_always(list(CASES)))
 def test_a_verdict_is_the_same_beside_and_one_after_the_other(
     tmp_path: Path, name: str, monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -216,12 +217,15 @@ def test_a_verdict_is_the_same_beside_and_one_after_the_other(
 @pytest.mark.usefixtures("at_once")
 @pytest.mark.parametrize(
     ("product", "kind"),
-    [
-        ("exports.add = (a, b) => a + b;\n", VerdictKind.PASS),
-        ("exports.add = (a, b) => a * b;\n", VerdictKind.FAIL),
-        ("process.exit(0);\n", VerdictKind.TAMPERED),
-        (PATCHED, VerdictKind.TAMPERED),
-    ],
+    first_always(
+        [
+            ("exports.add = (a, b) => a + b;\n", VerdictKind.PASS),
+            ("exports.add = (a, b) => a * b;\n", VerdictKind.FAIL),
+            ("process.exit(0);\n", VerdictKind.TAMPERED),
+            (PATCHED, VerdictKind.TAMPERED),
+        ],
+        fields=2,
+    ),
 )
 def test_in_javascript_too(tmp_path: Path, product: str, kind: VerdictKind) -> None:
     need("node", "its tests are run")
@@ -462,6 +466,7 @@ ORACLES = (
 )
 
 
+@pytest.mark.thorough
 @pytest.mark.usefixtures("at_once")
 def test_no_run_can_be_told_by_its_priority(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch

@@ -147,7 +147,10 @@ def test_an_honest_pytest_run_goes_red_and_reports_every_test(tmp_path: Path, co
 
 
 @pytest.mark.parametrize(
-    "command", ["python -I -m pytest", "cd tests && python3 -E -m pytest -q test_a.py::test_one"]
+    "command",
+    first_always(
+        ["python -I -m pytest", "cd tests && python3 -E -m pytest -q test_a.py::test_one"]
+    ),
 )
 def test_a_python_that_is_kept_apart_goes_red_too(tmp_path: Path, command: str) -> None:
     test_an_honest_pytest_run_goes_red_and_reports_every_test(tmp_path / "a b", command)
@@ -155,7 +158,9 @@ def test_a_python_that_is_kept_apart_goes_red_too(tmp_path: Path, command: str) 
 
 @pytest.mark.parametrize(
     ("command", "options"),
-    [("cd tests && pytest --junitxml=r.xml", ""), ("pytest", "-p no:junitxml")],
+    first_always(
+        [("cd tests && pytest --junitxml=r.xml", ""), ("pytest", "-p no:junitxml")], fields=2
+    ),
 )
 def test_there_is_a_report_whatever_the_command_says(
     tmp_path: Path, command: str, options: str
@@ -185,6 +190,7 @@ def test_a_subverted_pytest_run_stays_green(tmp_path: Path, conftest: str) -> No
     assert run(tmp_path, "pytest", "pytest", tree)[:2] == (0, 0)
 
 
+@pytest.mark.thorough
 def test_a_run_that_only_lists_the_tests_stays_green(tmp_path: Path) -> None:
     assert run(tmp_path, "pytest", "pytest --collect-only", PYTEST)[:2] == (0, 0)
 
@@ -204,6 +210,7 @@ def test_a_run_of_pytest_inside_of_a_test_is_left_alone(tmp_path: Path) -> None:
     assert outcomes["test_inner"] is ReportedOutcome.PASSED
 
 
+@pytest.mark.thorough
 def test_pytest_behind_a_target_of_make_is_found(tmp_path: Path) -> None:
     need("make", "it runs the tests here")
     tree = {**PYTEST, "Makefile": "PY ?= python\ntest:\n\t@$(PY) -m pytest -q\n"}
@@ -248,6 +255,7 @@ def test_an_honest_node_run_goes_red(tmp_path: Path, command: str) -> None:
     assert all_failed(made, text)
 
 
+@pytest.mark.thorough
 @pytest.mark.parametrize("kind", first_always(["", '"type": "module", ']))
 def test_test_files_of_both_kinds_are_added_to(tmp_path: Path, kind: str) -> None:
     need("node", "its test runner is looked at")
@@ -271,6 +279,7 @@ PATCHED = {
 }
 
 
+@pytest.mark.thorough
 @pytest.mark.parametrize("text", first_always(list(PATCHED.values())), ids=PATCHED)
 def test_what_a_product_undoes_in_one_process_of_node_is_seen(tmp_path: Path, text: str) -> None:
     need("node", "its test runner is looked at")
@@ -281,12 +290,14 @@ def test_what_a_product_undoes_in_one_process_of_node_is_seen(tmp_path: Path, te
     assert not all_failed(made, said)
 
 
+@pytest.mark.thorough
 def test_a_node_run_that_ends_itself_while_it_loads_stays_green(tmp_path: Path) -> None:
     need("node", "its test runner is looked at")
     tree = {**NODE, "x.mjs": "process.exit(0);\n"}
     assert run(tmp_path, "node --test", "node --test", tree)[:2] == (0, 0)
 
 
+@pytest.mark.thorough
 @pytest.mark.parametrize(
     "command", first_always(["cargo test --offline", "cargo test --no-fail-fast"])
 )
@@ -342,6 +353,7 @@ GO = {
 }
 
 
+@pytest.mark.thorough
 def test_an_honest_go_run_goes_red_in_every_package(tmp_path: Path) -> None:
     need_working("go", "version")
     before, (after, text), made = told(tmp_path, "go test", "go test ./...", GO)

@@ -21,6 +21,7 @@ from planbound.plan.check import read_table
 from planbound.plan.data import DataError, data_text, read_data
 from tests.examples import examples
 from tests.program import Outcome, Program
+from tests.tables import first_always
 
 PLAN = """\
 ---
@@ -141,17 +142,23 @@ def test_what_fails_is_named_with_what_was_expected_and_came(table: Table) -> No
 @pytest.mark.requirement("judging.check")
 @pytest.mark.parametrize(
     ("prints", "why"),
-    [
-        ("print('three')", "stdout is no data: no JSON: Expecting value"),
-        ("print('3\\n3')", "stdout is no data: more than one JSON value"),
-        ("print('NaN')", "stdout is no data: `NaN` is no JSON"),
-        ('print(\'{"a": 1, "a": 1}\')', "stdout is no data: `a` is there twice"),
-        ("import os; os.write(1, b'\\xff')", "stdout is no data: it is not UTF-8"),
-        ("print('[' * 100000)", "stdout is no data: nested too deeply"),
-        ("print('1' * 5000)", "stdout is no data: Exceeds the limit"),
-        ("print('x' * 300_000)", "stdout is no data: it is longer than 256 KB"),
-        ("print('1e999999999999999999999')", "stdout is no data: `1e999999999999999999999` is too"),
-    ],
+    first_always(
+        [
+            ("print('three')", "stdout is no data: no JSON: Expecting value"),
+            ("print('3\\n3')", "stdout is no data: more than one JSON value"),
+            ("print('NaN')", "stdout is no data: `NaN` is no JSON"),
+            ('print(\'{"a": 1, "a": 1}\')', "stdout is no data: `a` is there twice"),
+            ("import os; os.write(1, b'\\xff')", "stdout is no data: it is not UTF-8"),
+            ("print('[' * 100000)", "stdout is no data: nested too deeply"),
+            ("print('1' * 5000)", "stdout is no data: Exceeds the limit"),
+            ("print('x' * 300_000)", "stdout is no data: it is longer than 256 KB"),
+            (
+                "print('1e999999999999999999999')",
+                "stdout is no data: `1e999999999999999999999` is too",
+            ),
+        ],
+        fields=2,
+    ),
 )
 def test_output_that_is_no_data_fails_and_the_case_is_named(
     table: Table, prints: str, why: str
@@ -176,6 +183,7 @@ def test_a_case_that_hangs_is_a_timeout_and_ends_the_table(table: Table) -> None
     assert "not tried any more: 1" in verdict["stdout"]["head"]
 
 
+@pytest.mark.thorough
 @pytest.mark.requirement("judging.check")
 def test_a_program_that_is_not_installed_is_unrunnable_and_one_not_written_yet_is_red(
     table: Table,
@@ -230,15 +238,18 @@ NO_DATA = "the function returned what is no data: "
 @pytest.mark.requirement("judging.check")
 @pytest.mark.parametrize(
     ("body", "expected"),
-    [
-        ("return a + b", '"returns": 3'),
-        ("return (a, {'k': [None, b]})", '"returns": [1, {"k": [null, 2]}]'),
-        ("print('noise'); return 3", '"returns": 3'),
-        ("return 3.0", '"returns": 3'),
-        ("raise KeyError('k')", '"error": "LookupError"'),
-        ("raise SystemExit(0)", '"error": true'),
-        ("raise ValueError('a bad one')", '"message": {"$contains": "bad"}'),
-    ],
+    first_always(
+        [
+            ("return a + b", '"returns": 3'),
+            ("return (a, {'k': [None, b]})", '"returns": [1, {"k": [null, 2]}]'),
+            ("print('noise'); return 3", '"returns": 3'),
+            ("return 3.0", '"returns": 3'),
+            ("raise KeyError('k')", '"error": "LookupError"'),
+            ("raise SystemExit(0)", '"error": true'),
+            ("raise ValueError('a bad one')", '"message": {"$contains": "bad"}'),
+        ],
+        fields=2,
+    ),
 )
 def test_a_function_answers_with_data(table: Table, body: str, expected: str) -> None:
     table.plan(f'function: app:add\n{{"args": [1], "kwargs": {{"b": 2}}, {expected}}}')
@@ -250,18 +261,25 @@ def test_a_function_answers_with_data(table: Table, body: str, expected: str) ->
 @pytest.mark.requirement("judging.check")
 @pytest.mark.parametrize(
     ("body", "expected", "why"),
-    [
-        ("return True", '"returns": 1', "expected 1, got true"),
-        ("return {1: 2}", '"returns": {}', f"{NO_DATA}a key of type int"),
-        ("return {1, 2}", '"returns": [1, 2]', f"{NO_DATA}a value of type set"),
-        ("return float('nan')", '"returns": 0', f"{NO_DATA}a number that is not finite"),
-        ("x = []; x.append(x); return x", '"returns": []', f"{NO_DATA}something that holds"),
-        ("raise ValueError('bad')", '"returns": 3', "it raised ValueError: bad"),
-        ("raise ValueError('x')", '"error": "OSError"', "expected OSError, it raised ValueError"),
-        ("return 3", '"error": true', "expected an error, it returned 3"),
-        ("import os; os._exit(0)", '"returns": 3', "the process ended without an answer"),
-        ("import os; os._exit(7)", '"returns": 3', "exit 7: the function could not be called"),
-    ],
+    first_always(
+        [
+            ("return True", '"returns": 1', "expected 1, got true"),
+            ("return {1: 2}", '"returns": {}', f"{NO_DATA}a key of type int"),
+            ("return {1, 2}", '"returns": [1, 2]', f"{NO_DATA}a value of type set"),
+            ("return float('nan')", '"returns": 0', f"{NO_DATA}a number that is not finite"),
+            ("x = []; x.append(x); return x", '"returns": []', f"{NO_DATA}something that holds"),
+            ("raise ValueError('bad')", '"returns": 3', "it raised ValueError: bad"),
+            (
+                "raise ValueError('x')",
+                '"error": "OSError"',
+                "expected OSError, it raised ValueError",
+            ),
+            ("return 3", '"error": true', "expected an error, it returned 3"),
+            ("import os; os._exit(0)", '"returns": 3', "the process ended without an answer"),
+            ("import os; os._exit(7)", '"returns": 3', "exit 7: the function could not be called"),
+        ],
+        fields=3,
+    ),
 )
 def test_what_a_function_answers_instead_is_said(
     table: Table, body: str, expected: str, why: str
@@ -281,6 +299,7 @@ def test_a_function_is_found_in_src_and_in_classes_whatever_stands_beside_it(tab
     assert table.judge()["verdict"] == "pass"
 
 
+@pytest.mark.thorough
 @pytest.mark.requirement("judging.check")
 def test_a_module_that_is_not_there_is_red_and_a_declared_package_unrunnable(table: Table) -> None:
     table.plan('function: app:add\n{"args": [1, 2], "returns": 3}')
@@ -355,12 +374,19 @@ SAY_HELLO = "c.recv(9999)\nc.sendall(b'hello\\r\\n\\r\\n')\nc.close()\ns.accept(
 @pytest.mark.requirement("judging.check")
 @pytest.mark.parametrize(
     ("app", "kind", "why"),
-    [
-        ("import time\ntime.sleep(60)\n", "timeout", "the service did not listen on port 8123"),
-        ("raise SystemExit(4)\n", "fail", "the service ended with 4 before it listened"),
-        (LISTEN + SAY_HELLO, "fail", "the answer is no data: no HTTP"),
-        (LISTEN + "s.accept()\n", "timeout", "it ran past 5 s"),
-    ],
+    first_always(
+        [
+            (
+                "import time\ntime.sleep(900)\n",
+                "timeout",
+                "the service did not listen on port 8123",
+            ),
+            ("raise SystemExit(4)\n", "fail", "the service ended with 4 before it listened"),
+            (LISTEN + SAY_HELLO, "fail", "the answer is no data: no HTTP"),
+            (LISTEN + "s.accept()\n", "timeout", "it ran past 5 s"),
+        ],
+        fields=3,
+    ),
     ids=["never listens", "ends", "speaks no HTTP", "never answers"],
 )
 def test_a_service_that_does_not_come_up_or_answer_says_so_with_its_case(
@@ -427,18 +453,24 @@ def test_an_interpreter_that_is_not_there_is_unrunnable(table: Table) -> None:
 @pytest.mark.requirement("judging.check-held-out")
 @pytest.mark.parametrize(
     ("trick", "kind"),
-    [
-        ("for _ in range(7): subprocess.Popen(['sleep', '60'], start_new_session=True)", "fail"),
-        ("os.kill(os.getpid(), 40)", "killed"),
-        ("open('tests/' + sys.argv[1], 'w').write(''); open('tests/x', 'w').write('')", "fail"),
-        (
-            "print('bash: line 1: 7700990077: command not found', file=sys.stderr); sys.exit(127)",
-            "",
-        ),
-        ("print('/7700990077: No such file or directory', file=sys.stderr); sys.exit(126)", ""),
-        ("print(\"No module named '7700990077'\", file=sys.stderr); sys.exit(1)", ""),
-        ("time.sleep(30)", "timeout"),
-    ],
+    first_always(
+        [
+            (
+                "for _ in range(7): subprocess.Popen(['sleep', '60'], start_new_session=True)",
+                "fail",
+            ),
+            ("os.kill(os.getpid(), 40)", "killed"),
+            ("open('tests/' + sys.argv[1], 'w').write(''); open('tests/x', 'w').write('')", "fail"),
+            (
+                "print('bash: 7700990077: command not found', file=sys.stderr); sys.exit(127)",
+                "",
+            ),
+            ("print('/7700990077: No such file or directory', file=sys.stderr); sys.exit(126)", ""),
+            ("print(\"No module named '7700990077'\", file=sys.stderr); sys.exit(1)", ""),
+            ("time.sleep(30)", "timeout"),
+        ],
+        fields=2,
+    ),
 )
 def test_a_product_tells_nothing_of_a_held_out_case_by_how_it_ends(
     table: Table, trick: str, kind: str
@@ -517,12 +549,20 @@ _GIT = ("git", "-c", "user.name=a", "-c", "user.email=a@example.org", "-c", "gc.
 @pytest.mark.requirement("judging.check-held-out")
 @pytest.mark.parametrize(
     "words",
-    [
-        ["add judges"],
-        ["add judges", "commit -qm one", "rm -rq --cached judges"],
-        ["add judges", "commit -qm one", "gc -q", "rm -rq --cached judges"],
-        ["add judges", "commit -qm one", "mv judges other", "commit -qm two", "checkout -q HEAD~"],
-    ],
+    first_always(
+        [
+            ["add judges"],
+            ["add judges", "commit -qm one", "rm -rq --cached judges"],
+            ["add judges", "commit -qm one", "gc -q", "rm -rq --cached judges"],
+            [
+                "add judges",
+                "commit -qm one",
+                "mv judges other",
+                "commit -qm two",
+                "checkout -q HEAD~",
+            ],
+        ]
+    ),
     ids=["staged", "removed", "packed", "moved"],
 )
 def test_cases_that_the_repository_has_are_not_held_out(table: Table, words: list[str]) -> None:

@@ -74,6 +74,7 @@ def test_who_asks_for_it_sees_it_run_again(project: Project) -> None:
     assert printed(first) != printed(anew)
 
 
+@pytest.mark.thorough
 def test_a_configuration_can_have_everything_run(project: Project) -> None:
     project.write("planbound.toml", "[judging]\nreuse = false\n")
     first, second = project.first(), project.first()
@@ -104,6 +105,7 @@ def test_a_yes_runs_nothing_again(bench: Bench) -> None:
     assert {look["measured"] for look in looks} <= set(asked["measured"])
 
 
+@pytest.mark.thorough
 def test_tests_that_are_judged_by_their_names_are_taken_over_with_them(project: Project) -> None:
     project.pytest_project(expect="no new failures\ntests >= 1")
     project.write(
@@ -126,6 +128,7 @@ def test_what_failed_is_judged_again(project: Project) -> None:
     assert printed(first) != printed(second)
 
 
+@pytest.mark.thorough
 def test_what_is_wanted_several_times_is_run_so_often(project: Project) -> None:
     project.plan("it", plan_text(f"{ONCE}test -f src/a", fields="**repeat:** 2"))
     project.judge()
@@ -138,12 +141,14 @@ def test_what_may_ask_the_network_is_run_again(project: Project) -> None:
     assert [project.first()["reused"] for _ in range(2)] == [None, None]
 
 
+@pytest.mark.thorough
 def test_beside_a_plain_process_nothing_is_sure(project: Project) -> None:
     project.program = WITHOUT_WALLS
     project.judge()
     assert [project.first()["reused"] for _ in range(2)] == [None, None]
 
 
+@pytest.mark.thorough
 def test_what_a_stronger_cell_saw_says_nothing_of_a_weaker_one(project: Project) -> None:
     project.first()
     project.program = WITHOUT_WALLS
@@ -166,6 +171,7 @@ def test_a_file_with_restored_times_is_another_file(project: Project) -> None:
     assert project.first()["verdict"] == "fail"
 
 
+@pytest.mark.thorough
 def test_what_is_kept_counts_for_its_own_key_only(project: Project) -> None:
     project.first()
     before = set(kept(project))
@@ -177,6 +183,7 @@ def test_what_is_kept_counts_for_its_own_key_only(project: Project) -> None:
         assert project.first()["reused"] is None
 
 
+@pytest.mark.thorough
 def test_what_was_changed_after_it_was_told_does_not_count(project: Project) -> None:
     project.first()
     for path in kept(project):
@@ -184,6 +191,7 @@ def test_what_was_changed_after_it_was_told_does_not_count(project: Project) -> 
     assert project.first()["reused"] is None
 
 
+@pytest.mark.thorough
 def test_what_no_event_tells_of_does_not_count(project: Project, tmp_path: Path) -> None:
     project.first()
     (state,) = project.home.glob(".local/state/planbound/*")
@@ -195,6 +203,7 @@ def test_what_no_event_tells_of_does_not_count(project: Project, tmp_path: Path)
     assert project.first()["reused"] is None
 
 
+@pytest.mark.thorough
 def test_a_package_that_came_to_the_environment_is_seen(project: Project, tmp_path: Path) -> None:
     environment = make_environment(tmp_path / "environment", packages=False)
     (packages,) = environment.glob("lib/*/site-packages")
@@ -212,6 +221,7 @@ def test_a_package_that_came_to_the_environment_is_seen(project: Project, tmp_pa
     assert project.first(**extra)["reused"] is None
 
 
+@pytest.mark.thorough
 def test_what_a_link_leads_to_out_of_the_tree_is_seen(project: Project, tmp_path: Path) -> None:
     aside = tmp_path / "aside"
     aside.write_text("right\n")
@@ -224,6 +234,7 @@ def test_what_a_link_leads_to_out_of_the_tree_is_seen(project: Project, tmp_path
     assert printed(first) != printed(second)
 
 
+@pytest.mark.thorough
 def test_what_a_contract_names_by_its_place_is_seen(project: Project, tmp_path: Path) -> None:
     aside = tmp_path / "aside"
     aside.write_text("right\n")

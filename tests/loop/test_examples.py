@@ -20,7 +20,7 @@ def run(script: Path, scratch: Path) -> str:
         cwd=scratch,
         capture_output=True,
         text=True,
-        timeout=60,
+        timeout=300,
         check=False,
         env={"PATH": os.environ["PATH"], "HOME": str(scratch), "LC_ALL": "C.UTF-8"},
     )

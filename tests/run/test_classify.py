@@ -710,6 +710,7 @@ HOSTILE = [
 ]
 
 
+@pytest.mark.thorough
 @one_fact("text", HOSTILE, ids=range(len(HOSTILE)))
 def test_no_output_takes_long(text: str) -> None:
     # Processor time, with a wide margin: what backtracks without bounds takes minutes.

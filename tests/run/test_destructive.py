@@ -70,7 +70,7 @@ def test_a_run_that_is_killed_before_it_could_put_things_back_is_healed_by_the_n
     # Above its keeper is the harness, or a launcher between the two.
     find = "p=$(ps -o ppid= -p $PPID); case $(ps -o args= -p $p) in *cells.inside.warm*)"
     find += " p=$(ps -o ppid= -p $p);; esac"
-    work = f"{DONE}; rm -rf .git .harness planbound.toml; {find}; kill -9 $p; exec sleep 60"
+    work = f"{DONE}; rm -rf .git .harness planbound.toml; {find}; kill -9 $p; exec sleep 900"
     bench = _bench(scene, tmp_path, work)
     bench.program = WITHOUT_WALLS
     before = facts(bench.workspace)
@@ -93,6 +93,7 @@ def test_files_and_repository_come_back_from_an_agent_that_removes_everything(
     assert sh(bench.workspace, "git status --short; rm a.txt").replace("?? a.txt\n", "") == status
 
 
+@pytest.mark.thorough
 def test_a_copy_that_was_destroyed_is_not_brought_home(scene: Path, tmp_path: Path) -> None:
     bench = _bench(scene, tmp_path, f"git branch -D other; {DONE}", DONE)
     before = facts(bench.workspace)
@@ -131,6 +132,7 @@ def test_an_agent_works_with_git_and_what_is_put_back_is_not_left_in_the_index(
     assert kept == staged.splitlines()
 
 
+@pytest.mark.thorough
 @pytest.mark.requirement("verdict.out-of-scope")
 def test_another_branch_that_an_agent_moves_is_out_of_scope_and_tried_again(
     scene: Path, tmp_path: Path
@@ -145,6 +147,7 @@ def test_another_branch_that_an_agent_moves_is_out_of_scope_and_tried_again(
     assert violated["restored"] is True
 
 
+@pytest.mark.thorough
 def test_a_branch_that_is_deleted_with_its_commits_comes_back_with_them(
     scene: Path, tmp_path: Path
 ) -> None:

@@ -52,7 +52,7 @@ class Earlier:
             },
             capture_output=True,
             text=True,
-            timeout=60,
+            timeout=300,
             check=False,
         )
         return Outcome(done.returncode, done.stdout, done.stderr)

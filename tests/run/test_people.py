@@ -51,6 +51,7 @@ def test_a_question_is_in_the_inbox_until_it_is_answered_once(bench: Bench) -> N
     assert "try harder" in bench.log().of("ATTEMPT_ENDED", number="2")[-1]["prompt"]
 
 
+@pytest.mark.thorough
 @pytest.mark.requirement("loop.undone")
 def test_a_question_stays_while_an_agent_looks_at_a_file_that_was_changed(bench: Bench) -> None:
     bench.prepare(Step("make a", work="exit 3", fields="**on_fail:** escalate"))
@@ -114,6 +115,7 @@ def test_an_amendment_keeps_what_is_proved_and_goes_through_the_gate(bench: Benc
     assert bench.verifies()
 
 
+@pytest.mark.thorough
 @pytest.mark.requirement("run.amended")
 def test_ids_of_steps_that_are_gone_are_not_used_again(bench: Bench) -> None:
     bench.prepare(Step("make a"), Step("make b", work=NOTHING, fields="**on_fail:** escalate"))
@@ -147,7 +149,7 @@ def test_who_approves_a_changed_plan_under_way_keeps_what_is_proved(bench: Bench
 @pytest.mark.thorough
 @pytest.mark.requirement("command.cancel")
 def test_a_cancelled_run_stops_its_agent_and_is_over(bench: Bench) -> None:
-    bench.prepare(Step("make a", work="touch src/a; sleep 60"), Step("make b"))
+    bench.prepare(Step("make a", work="touch src/a; sleep 900"), Step("make b"))
     with bench.start("run") as process:
         until((bench.workspace / "src" / "a").exists)
         said = bench.goes("cancel", "--as", "tester", "--json").json
@@ -254,11 +256,10 @@ def test_waivers_and_attestations_are_peoples_and_named(bench: Bench) -> None:
     assert "1 attested" in bench.read(".harness/progress.md")
 
 
-@pytest.mark.thorough
 @pytest.mark.requirement("command.status", "command.resume")
 def test_status_and_resume_find_what_was_stopped(bench: Bench) -> None:
     assert bench.goes("resume", code=3).err.startswith("nothing to do")
-    slow = Step("make a", work="touch src/x; sleep 60", target="coder-one")
+    slow = Step("make a", work="touch src/x; sleep 900", target="coder-one")
     bench.prepare(slow, name="one")
     bench.prepare(Step("make b", target="coder-two"), name="two")
     with bench.start("run", "one") as process:
@@ -499,6 +500,7 @@ def _ended(folder: str) -> RunOutcome | None:
     return state.run.ended if state is not None else None
 
 
+@pytest.mark.thorough
 @pytest.mark.requirement("command.attach", "views.agree")
 def test_what_happens_to_a_plan_after_its_run_does_not_change_how_the_run_ended(
     bench: Bench,
@@ -524,6 +526,7 @@ def test_what_happens_to_a_plan_after_its_run_does_not_change_how_the_run_ended(
     }
 
 
+@pytest.mark.thorough
 @pytest.mark.requirement("command.attach", "views.agree")
 def test_who_follows_a_run_is_told_what_status_says(bench: Bench) -> None:
     bench.prepare(Step("make a"), Step("make b", work=NOTHING, fields="**on_fail:** escalate"))

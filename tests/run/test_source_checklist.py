@@ -132,6 +132,7 @@ def test_every_failed_attempt_is_detected_then_classified_then_answered(quick: B
     assert is_in_order(log)
 
 
+@pytest.mark.thorough
 @pytest.mark.requirement("invariant.approved-plan-is-law")
 def test_the_order_of_the_steps_is_that_of_the_plan(quick: Bench) -> None:
     quick.prepare(A, B, C, Step("Make d"))
@@ -164,6 +165,7 @@ def stamp(bench: Bench, event: Event) -> str:
     return found[1]
 
 
+@pytest.mark.thorough
 def test_a_wait_goes_on_where_it_was_after_a_crash(bench: Bench) -> None:
     bench.settings = '[recovery.transient]\nbackoff = ["1.5s"]\n'
     bench.prepare(Step("Make a", work=(RESET, "echo right > src/a")), B, C)
@@ -174,6 +176,7 @@ def test_a_wait_goes_on_where_it_was_after_a_crash(bench: Bench) -> None:
     assert stamp(bench, log.of("TASK_STARTED", number="1")[1]) >= until
 
 
+@pytest.mark.thorough
 def test_a_missing_permission_is_asked_for_and_tried_once_after_the_answer(quick: Bench) -> None:
     refuses = "echo 'error: 401 Unauthorized: ACME_API_KEY is not set' >&2; exit 1"
     quick.prepare(Step("Make a", work=refuses), B, C)
@@ -216,6 +219,7 @@ def test_what_is_exhausted_asks_and_is_never_complete(quick: Bench) -> None:
     assert len(quick.log().of("TASK_STARTED")) == 2, "it waits and does not go on by itself"
 
 
+@pytest.mark.thorough
 def test_what_was_never_tried_again_is_not_called_exhausted(quick: Bench) -> None:
     quick.prepare(Step("Make a", work=NOTHING, fields="**on_fail:** escalate"), B, C)
     quick.goes("run", "PLAN", code=4)
@@ -236,6 +240,7 @@ def test_completed_tasks_are_not_run_again(quick: Bench) -> None:
     assert len(quick.log().of("TASK_STARTED")) == 4
 
 
+@pytest.mark.thorough
 @pytest.mark.requirement("command.run")
 @pytest.mark.parametrize("end", first_always(["skipped", "done", "failed"]))
 def test_the_summary_is_what_the_log_says(quick: Bench, end: str) -> None:

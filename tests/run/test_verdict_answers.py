@@ -271,6 +271,7 @@ def test_every_face_says_what_failed_and_the_journal_what_came_of_it(quick: Benc
     assert quick.verifies()
 
 
+@pytest.mark.thorough
 @pytest.mark.requirement("recovery.outcome")
 @pytest.mark.parametrize(
     "where", first_always(["before:RECOVERY_OUTCOME:2", "after:RECOVERY_OUTCOME:2"])
@@ -304,6 +305,7 @@ def test_a_recovery_that_nobody_comes_back_to_ends_too(quick: Bench) -> None:
 # -- agents in trouble -------------------------------------------------------------------------
 
 
+@pytest.mark.thorough
 def test_an_agent_that_hangs_is_stopped_and_tried_as_often_as_the_plan_says(bench: Bench) -> None:
     step = Step("Make a", work="sleep 600", fields="**timeout:** 1s\n**on_fail:** retry(2)")
     bench.prepare(step, B, C)
@@ -315,6 +317,7 @@ def test_an_agent_that_hangs_is_stopped_and_tried_as_often_as_the_plan_says(benc
     bench.ends_all()
 
 
+@pytest.mark.thorough
 @pytest.mark.requirement("recovery.agent")
 def test_an_agent_that_breaks_down_costs_the_step_no_retry_and_its_last_words_are_shown(
     quick: Bench,
@@ -347,6 +350,7 @@ def test_an_agent_that_breaks_down_again_and_again_is_a_question_with_its_last_w
     assert question["output_tail"].strip() == "oh"
 
 
+@pytest.mark.thorough
 def test_work_that_was_done_before_the_limit_counts(bench: Bench) -> None:
     step = Step("Make a", work="echo right > src/a; sleep 600", fields="**timeout:** 1s")
     bench.prepare(step, B, C)
@@ -354,6 +358,7 @@ def test_work_that_was_done_before_the_limit_counts(bench: Bench) -> None:
     assert starts(bench, "1") == 1
 
 
+@pytest.mark.thorough
 @pytest.mark.requirement("shell.nothing-left")
 def test_what_an_agent_leaves_running_is_dead_before_it_is_judged(bench: Bench) -> None:
     mark = bench.folder / "agents" / "left-behind"
@@ -366,6 +371,7 @@ def test_what_an_agent_leaves_running_is_dead_before_it_is_judged(bench: Bench) 
     assert bench.read("src/a") == "right\n"
 
 
+@pytest.mark.thorough
 def test_an_agent_that_is_not_installed_is_named(bench: Bench) -> None:
     bench.lay(A, B, C)
     (bench.folder / "agents" / "coder").unlink()
@@ -470,6 +476,7 @@ def test_a_step_that_a_person_attests_waits_for_that(bench: Bench) -> None:
     assert bench.status()["steps"][1]["verdict"] == "attested"
 
 
+@pytest.mark.thorough
 def test_what_is_not_attested_is_waived_with_a_reason_and_stays_waived_for_ever(
     quick: Bench,
 ) -> None:
@@ -568,6 +575,7 @@ def test_an_abort_holds_though_its_process_died_before_the_run_was_ended(quick: 
     assert [event.number for event in log.of("TASK_STARTED")] == ["1", "2"]
 
 
+@pytest.mark.thorough
 def test_revising_sends_the_plan_back_to_its_draft(quick: Bench) -> None:
     quick.prepare(A, Step("Make b", work=NOTHING, fields="**on_fail:** escalate"), C)
     quick.goes("run", "PLAN", code=4)
@@ -657,6 +665,7 @@ def test_nothing_begins_when_the_budget_is_used_up(quick: Bench) -> None:
     assert quick.log().last["status"] == "failed"
 
 
+@pytest.mark.thorough
 def test_a_step_has_a_budget_of_its_own(quick: Bench) -> None:
     spends = f"{USAGE.format(tokens=3000)}; sleep 600"
     quick.prepare(
@@ -688,6 +697,7 @@ def test_the_wall_clock_is_a_limit_too(quick: Bench) -> None:
     assert quick.log().last["status"] == "done"
 
 
+@pytest.mark.thorough
 def test_a_budget_that_nobody_set_is_a_safe_one_and_a_cost_that_nobody_knows_is_unknown(
     quick: Bench,
 ) -> None:

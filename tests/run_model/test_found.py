@@ -233,6 +233,7 @@ def test_the_time_between_a_crash_and_the_resume_costs_no_budget(
     assert not scene.events(EventKind.BUDGET_EXCEEDED)
 
 
+@pytest.mark.thorough
 def test_a_run_that_is_killed_at_any_call_goes_on_where_the_proof_ends(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:

@@ -186,7 +186,7 @@ def test_who_looks_between_the_record_of_a_rewrite_and_its_file_is_no_other_hand
     assert loop.step_update(1, "in_progress").ok
 
 
-@pytest.mark.parametrize("setting", ['"people"', "false"])
+@pytest.mark.parametrize("setting", first_always(['"people"', "false"]))
 @pytest.mark.requirement("loop.approval.answer")
 def test_a_no_and_a_question_hold_for_an_agents_own_plan_too(tmp_path: Path, setting: str) -> None:
     scratch = Scratch(tmp_path, f"[gate]\napproval = {setting}\n")

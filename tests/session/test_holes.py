@@ -693,6 +693,7 @@ def test_markdown_in_what_an_agent_says_is_no_structure(bench: Scratch, text: st
 # -- cost and robustness -----------------------------------------------------------------------
 
 
+@pytest.mark.thorough
 def test_a_plan_of_50_steps_is_shown_in_less_than_2000_tokens(bench: Scratch) -> None:
     loop = bench.loop()
     title = "step of a long plan with a title that goes on and on until it is cut somewhere"

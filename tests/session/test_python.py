@@ -280,4 +280,4 @@ def test_importing_the_package_loads_nothing_of_it() -> None:
         "assert not [name for name in sys.modules if name.startswith('pydantic')]\n"
         "assert not hasattr(planbound, 'nonsense')\n"
     )
-    subprocess.run([sys.executable, "-c", code], check=True, timeout=60)
+    subprocess.run([sys.executable, "-c", code], check=True, timeout=300)

@@ -95,6 +95,7 @@ def test_no_plan_is_run_or_judged_in_the_worktree_of_another(team: Team) -> None
     assert not team.log().of("EXECUTION_STARTED", "CONTRACT_EVALUATED")
 
 
+@pytest.mark.thorough
 @pytest.mark.requirement("run.workspace-mismatch")
 def test_no_plan_of_an_agent_in_the_loop_is_judged_in_another_worktree(team: Team) -> None:
     for name in ("one", "two", "three"):
@@ -116,6 +117,7 @@ def test_no_plan_of_an_agent_in_the_loop_is_judged_in_another_worktree(team: Tea
     assert not team.log().of("CONTRACT_EVALUATED", "FINALIZATION_ACCEPTED")
 
 
+@pytest.mark.thorough
 @pytest.mark.requirement("run.workspace-mismatch")
 def test_a_folder_that_is_not_the_recorded_worktree_is_refused(team: Team) -> None:
     team.named("rounding")
@@ -242,6 +244,7 @@ def test_configuration_and_topics_are_those_of_the_main_side(team: Team) -> None
     assert team.log().of("CONTRACT_EVALUATED"), "nothing here reaches I4"
 
 
+@pytest.mark.thorough
 def test_what_changes_after_the_proof_is_not_committed_unseen(team: Team) -> None:
     team.named("rounding")
     team.goes("spawn", "rounding")

@@ -84,7 +84,7 @@ def told(process: subprocess.Popen[bytes], text: str) -> str:
 
 def ended(process: subprocess.Popen[bytes]) -> tuple[int, str]:
     """Wait for a process; return its exit code and what it said at last."""
-    out, err = process.communicate(timeout=60)
+    out, err = process.communicate(timeout=300)
     return process.returncode, out.decode() + err.decode()
 
 

@@ -301,6 +301,7 @@ def test_a_detached_main_worktree_needs_a_name_and_another_that_shows_the_target
     assert repo.git("status", "--porcelain", cwd=other) == ""
 
 
+@pytest.mark.thorough
 @pytest.mark.requirement("git.safety")
 def test_no_program_that_the_repository_names_is_run_by_a_merge(repo: Merging) -> None:
     repo.write(".gitattributes", "src/** filter=trap merge=trap\n")

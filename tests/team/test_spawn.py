@@ -226,7 +226,7 @@ def test_two_spawns_at_once_make_one_worktree(team: Team) -> None:
 
 
 def test_control_c_in_the_middle_of_setup_leaves_nothing(team: Team) -> None:
-    team.settings = '[worktrees]\nsetup = ["echo began > began; sleep 60"]\n'
+    team.settings = '[worktrees]\nsetup = ["echo began > began; sleep 900"]\n'
     team.named("rounding")
     with team.start("spawn", "rounding") as process:
         until((team.worktree("rounding") / "began").exists)

@@ -124,7 +124,7 @@ def test_four_appenders_lose_no_line(path: Path) -> None:
         for number in range(4)
     ]
     for process in processes:
-        assert process.wait(timeout=60) == 0
+        assert process.wait(timeout=300) == 0
     first, *lines = path.read_text(encoding="utf-8").split("\n")
     assert first == "opened by hand"
     assert lines.pop() == ""

@@ -389,7 +389,7 @@ print([name for name in sys.modules if "receivers" in name or "webhook" in name 
         env=program.environment(),
         capture_output=True,
         text=True,
-        timeout=60,
+        timeout=300,
         check=True,
     )
     assert done.stdout == "[]\n"

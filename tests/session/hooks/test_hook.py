@@ -58,7 +58,7 @@ CODEX = {
 }
 PROTECTED = {"tool_name": "Bash", "tool_input": {"command": "planbound approve PLAN"}}
 
-SLOW = {"title": "Wait", "contract": "test ! -e slow || sleep 60; test -e never"}
+SLOW = {"title": "Wait", "contract": "test ! -e slow || sleep 900; test -e never"}
 """Slow where `slow` is, so that creating the plan is not."""
 
 
@@ -462,6 +462,7 @@ def test_a_hook_that_is_told_to_end_answers_first(session: Session, number: int)
     assert json.loads(out)["decision"] == "block"
 
 
+@pytest.mark.thorough
 def test_a_hook_that_waits_for_a_locked_journal_answers_when_it_is_told_to_end(
     session: Session,
 ) -> None:
@@ -476,6 +477,7 @@ def test_a_hook_that_waits_for_a_locked_journal_answers_when_it_is_told_to_end(
     assert json.loads(out)["decision"] == "block"
 
 
+@pytest.mark.thorough
 def test_a_hook_that_takes_too_long_answers_before_the_host_gives_up(session: Session) -> None:
     session.create([SLOW])
     session.write("slow", "")

@@ -77,6 +77,7 @@ def approvals(program: Program) -> list[dict[str, Any]]:
     return [json.loads(line)["details"] for line in log.splitlines()]
 
 
+@pytest.mark.thorough
 @pytest.mark.requirement("gate.elicitation", "gate.warnings-seen")
 @pytest.mark.parametrize("mode", first_always(["legacy", NEWEST]))
 async def test_a_person_who_types_the_digest_approves_what_was_shown(
