@@ -67,6 +67,8 @@ def test_another_digest_approves_nothing_and_may_be_typed_again(project: Project
     assert "`000000` is not how the digest begins" in said
     assert "nothing was approved" in said
     dialogue.say("yes", DIGEST)
+    assert "is too short: type 6 characters or more" in dialogue.say(digest_of(project)[:4])
+    dialogue.say("yes", DIGEST)
     assert dialogue.end(digest_of(project)[:12])[0] == 0, "more of it is as good"
     assert len(events(project, "GATE_APPROVED")) == 1
 
