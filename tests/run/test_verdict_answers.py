@@ -470,6 +470,18 @@ def test_a_step_that_a_person_attests_waits_for_that(bench: Bench) -> None:
     assert bench.status()["steps"][1]["verdict"] == "attested"
 
 
+def test_of_a_step_that_only_a_person_does_no_attempt_is_lost_or_of_unknown_cost(
+    bench: Bench,
+) -> None:
+    step = Step("Sign b", attest="it is good", target="reviewer", touches="src/b")
+    bench.prepare(A, step, settings="[roles.reviewer]\n")
+    bench.goes("run", "PLAN", code=4)
+    assert bench.log().one("ATTEMPT_ENDED").number == "1"
+    bench.goes("attest", "PLAN", "2", "--as", "tester")
+    assert "cost unknown for 1 attempt," in bench.goes("resume", "PLAN").out
+    assert bench.log().one("ATTEMPT_ENDED")["ending"] == "exited"
+
+
 def test_what_is_not_attested_is_waived_with_a_reason_and_stays_waived_for_ever(
     quick: Bench,
 ) -> None:
