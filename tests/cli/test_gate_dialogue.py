@@ -257,7 +257,9 @@ def test_the_end_of_the_input_and_an_interrupt_approve_nothing(project: Project)
     dialogue = Dialogue(project)
     dialogue.until(QUESTION)
     dialogue.process.send_signal(signal.SIGINT)
-    assert dialogue.end()[0] == 130
+    code, printed = dialogue.end()
+    assert code == 130
+    assert printed.endswith("\ninterrupted\n"), "on a line of its own, below the question"
     assert events(project, "GATE_APPROVED") == []
 
 

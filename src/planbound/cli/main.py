@@ -57,7 +57,8 @@ def main(argv: list[str]) -> int:
         return error.exit_code
     except KeyboardInterrupt:
         terminal.failure("interrupted", "interrupted", None)
-        terminal.note("interrupted")
+        # A terminal shows `^C` behind what was typed, or behind the question.
+        terminal.note("\ninterrupted" if sys.stderr.isatty() else "interrupted")
         return ExitCode.INTERRUPTED
     except BrokenPipeError:
         return _close_pipe()
