@@ -383,6 +383,11 @@ def test_a_step_without_an_agent_is_refused_before_the_first_step(bench: Bench) 
     refused = bench.goes("run", "PLAN", code=2)
     assert "there is no agent for `reviewer`" in refused.err
     assert "[agents.reviewer]" in refused.err
+    assert "did you mean" not in refused.err
+    bench.write("planbound.toml", bench.settings.replace("[agents.coder]", "[agents.codr]"))
+    refused = bench.goes("run", "PLAN", code=2)
+    assert "there is no agent for `coder`" in refused.err
+    assert "did you mean it by `[agents.codr]`?" in refused.err
     assert not bench.log().of("EXECUTION_STARTED", "TASK_STARTED")
 
 
