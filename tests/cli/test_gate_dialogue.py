@@ -67,6 +67,8 @@ def test_another_digest_approves_nothing_and_may_be_typed_again(project: Project
     assert "`000000` is not how the digest begins" in said
     assert "nothing was approved" in said
     dialogue.say("yes", DIGEST)
+    assert "is too short: type 6 characters or more" in dialogue.say(digest_of(project)[:4])
+    dialogue.say("yes", DIGEST)
     assert dialogue.end(digest_of(project)[:12])[0] == 0, "more of it is as good"
     assert len(events(project, "GATE_APPROVED")) == 1
 
@@ -255,7 +257,9 @@ def test_the_end_of_the_input_and_an_interrupt_approve_nothing(project: Project)
     dialogue = Dialogue(project)
     dialogue.until(QUESTION)
     dialogue.process.send_signal(signal.SIGINT)
-    assert dialogue.end()[0] == 130
+    code, printed = dialogue.end()
+    assert code == 130
+    assert printed.endswith("\ninterrupted\n"), "on a line of its own, below the question"
     assert events(project, "GATE_APPROVED") == []
 
 

@@ -141,6 +141,7 @@ def test_a_mistyped_command_gets_the_likely_one_and_no_list(
         (["list", "--worksapce", "x"], "did you mean `--workspace`?"),
         (["list", "--frobnicate"], "`planbound list --help` tells what it takes"),
         (["--verison"], "did you mean `--version`?"),
+        (["--worksapce", "x", "status"], "did you mean `--workspace`?"),
         (["answer", "x", "retyr"], "did you mean `retry`?"),
         (["verify", "--format", "jsn"], "did you mean `json`?"),
         (["help", "aprove"], "did you mean `approve`?"),

@@ -222,7 +222,17 @@ def test_a_huge_file_is_refused_by_a_diagnostic(program: Program) -> None:
         file.truncate(200 * 1024 * 1024)
     done = program.run("verify", "huge", "--json")
     assert done.code == 1
-    assert "PB113" in {item["code"] for item in done.json}
+    assert [item["code"] for item in done.json] == ["PB113"]
+
+
+@pytest.mark.requirement("verify.never-crashes")
+def test_of_what_is_no_text_only_that_is_told(program: Program) -> None:
+    program.plan("binary", bytes(range(256)) * 12)
+    done = program.run("verify", "binary", "--json")
+    assert [item["code"] for item in done.json] == ["PB113"]
+    program.plan("latin", "# Gr\u00fc\u00dfe\n".encode("latin-1"))
+    done = program.run("verify", "latin", "--json")
+    assert {"PB101", "PB111", "PB113"} <= {item["code"] for item in done.json}
 
 
 @pytest.mark.requirement("cli.honest-ends")

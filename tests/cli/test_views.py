@@ -641,6 +641,20 @@ def test_doctor_looks_at_who_can_reach_the_state_home(
     assert "/state" in check.message
 
 
+def test_doctor_says_that_the_state_home_cannot_be_made(program: Program) -> None:
+    locked = program.workspace / "locked"
+    locked.mkdir(mode=0o555)
+    words = ("doctor", "--state", str(locked / "state"), "--json")
+    done = program.run(*words, obeys_permissions=True)
+    (state,) = (each for each in done.json["checks"] if each["name"] == "state home")
+    assert (done.code, state["health"]) == (0, "WARN")
+    assert f"cannot be made: nothing may be written in {locked}" in state["message"]
+    locked.chmod(0o755)
+    done = program.run(*words, obeys_permissions=True)
+    (state,) = (each for each in done.json["checks"] if each["name"] == "state home")
+    assert state["health"] == "OK"
+
+
 def test_doctor_warns_of_tools_that_are_not_there(program: Program) -> None:
     found = list(tool_checks({"git": True, "bwrap": False}))
     assert [check.health for check in found] == [Health.OK, Health.WARN]

@@ -42,7 +42,7 @@ def test_a_question_is_in_the_inbox_until_it_is_answered_once(bench: Bench) -> N
     shown = bench.goes("inbox", item["id"][:5])
     assert "make b" in shown.out
     bench.goes("answer", item["id"], "nonsense", "--as", "tester", code=2)
-    assert "nobody decides" in bench.goes("answer", item["id"], "retry", code=2).err
+    assert "it is not said who decides" in bench.goes("answer", item["id"], "retry", code=2).err
     bench.goes("answer", item["id"], "retry", "--guidance", "try harder", "--as", "tester")
     assert "it was answered" in bench.goes("answer", item["id"], "abort", "--as", "x", code=2).err
     assert bench.goes("inbox").out == "nothing waits for a person\n"

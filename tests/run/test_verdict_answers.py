@@ -389,6 +389,11 @@ def test_a_step_without_an_agent_is_refused_before_the_first_step(bench: Bench) 
     refused = bench.goes("run", "PLAN", code=2)
     assert "there is no agent for `reviewer`" in refused.err
     assert "[agents.reviewer]" in refused.err
+    assert "did you mean" not in refused.err
+    bench.write("planbound.toml", bench.settings.replace("[agents.coder]", "[agents.codr]"))
+    refused = bench.goes("run", "PLAN", code=2)
+    assert "there is no agent for `coder`" in refused.err
+    assert "did you mean it by `[agents.codr]`?" in refused.err
     assert not bench.log().of("EXECUTION_STARTED", "TASK_STARTED")
 
 
@@ -474,6 +479,18 @@ def test_a_step_that_a_person_attests_waits_for_that(bench: Bench) -> None:
     assert log.one("ATTESTED")["statement"] == "the new colours look right"
     assert log.last["status"] == "done"
     assert bench.status()["steps"][1]["verdict"] == "attested"
+
+
+def test_of_a_step_that_only_a_person_does_no_attempt_is_lost_or_of_unknown_cost(
+    bench: Bench,
+) -> None:
+    step = Step("Sign b", attest="it is good", target="reviewer", touches="src/b")
+    bench.prepare(A, step, settings="[roles.reviewer]\n")
+    bench.goes("run", "PLAN", code=4)
+    assert bench.log().one("ATTEMPT_ENDED").number == "1"
+    bench.goes("attest", "PLAN", "2", "--as", "tester")
+    assert "cost unknown for 1 attempt," in bench.goes("resume", "PLAN").out
+    assert bench.log().one("ATTEMPT_ENDED")["ending"] == "exited"
 
 
 @pytest.mark.thorough

@@ -275,7 +275,7 @@ def test_a_person_takes_the_lease_of_a_run_and_that_run_stops(yard: Yard) -> Non
         with yard.at("two").start("run", "two") as second:
             told(second, "waits for `one`")
             refused = yard.main.goes("release", "one", code=2)
-            assert "nobody decides" in refused.err
+            assert "it is not said who decides" in refused.err
             yard.main.goes("release", "one", "--as", "ann", code=2, PLANBOUND_ATTEMPT="1")
             assert first.poll() is None
             done = yard.main.goes("release", "one", "--as", "ann", "--reason", "it hangs")

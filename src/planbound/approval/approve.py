@@ -131,10 +131,12 @@ def check_consent(consent: Consent, plan: Plan, configuration: Configuration) ->
         _refuse_objections(consent.policy, plan, configuration)
 
 
-def is_typed(typed: str, whole: str) -> bool:
-    """Say whether somebody typed the beginning of a digest, and enough of it."""
+def wrong_digest(typed: str, whole: str) -> str | None:
+    """Return what is wrong with what somebody typed as the beginning of a digest."""
     typed = typed.strip().lower()
-    return len(typed) >= TYPED and whole.startswith(typed)
+    if not whole.startswith(typed):
+        return "is not how the digest begins"
+    return f"is too short: type {TYPED} characters or more" if len(typed) < TYPED else None
 
 
 def refuse_consent(
@@ -161,8 +163,8 @@ def refuse_consent(
                 namespace=NAMESPACE,
             )
         case Method.DIGEST | Method.TERMINAL | Method.ELICITATION:
-            if not is_typed(consent.digest, sheet.digest):
-                raise Refused("that is not how the digest begins: nothing was approved")
+            if wrong := wrong_digest(consent.digest, sheet.digest):
+                raise Refused(f"that {wrong}: nothing was approved")
     if not consent.missing_tools and consent.method is not Method.POLICY:
         refuse_missing(sheet)
 

@@ -19,8 +19,8 @@ from planbound.approval.approve import (
     change,
     check_consent,
     choose_method,
-    is_typed,
     present,
+    wrong_digest,
 )
 from planbound.approval.modify import TextChange
 from planbound.approval.record import last_text
@@ -340,8 +340,8 @@ class Gate:
         typed = prompt(f"to approve, type the first {TYPED} characters of the digest: ")
         if not typed:
             return False
-        if not is_typed(typed, sheet.digest):
-            self.terminal.note(f"`{visible(typed)}` is not how the digest begins")
+        if wrong := wrong_digest(typed, sheet.digest):
+            self.terminal.note(f"`{visible(typed)}` {wrong}")
             return False
         self.consent = self.consent._replace(digest=typed)
         return True

@@ -57,7 +57,8 @@ def main(argv: list[str]) -> int:
         return error.exit_code
     except KeyboardInterrupt:
         terminal.failure("interrupted", "interrupted", None)
-        terminal.note("interrupted")
+        # A terminal shows `^C` behind what was typed, or behind the question.
+        terminal.note("\ninterrupted" if sys.stderr.isatty() else "interrupted")
         return ExitCode.INTERRUPTED
     except BrokenPipeError:
         return _close_pipe()
@@ -78,8 +79,12 @@ def _run(argv: list[str], terminal: Terminal) -> int:
         program.print_help(sys.stderr)
         return ExitCode.USAGE
     if name not in COMMANDS:
-        from planbound.cli.help import unknown  # noqa: PLC0415 - seldom
+        from planbound.cli.help import program_parser, unknown  # noqa: PLC0415 - seldom
 
+        program = program_parser()
+        _, left = program.parse_known_args(argv)
+        if left[0] not in {name, "--json"}:  # the word was meant as the value of that option
+            program.error(f"unrecognized arguments: {left[0]}")
         raise unknown(name)
     if name == "hook" and not {"-h", "--help"}.intersection(argv):
         # No word on its command line may end it otherwise than with an answer.

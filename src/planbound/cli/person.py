@@ -47,7 +47,9 @@ def name_of_person(given: str | None) -> str:
     if given:
         return given
     if not is_terminal():
-        raise UsageError("nobody decides", hint="without a terminal say who: `--as NAME`")
+        raise UsageError(
+            "it is not said who decides", hint="without a terminal say who: `--as NAME`"
+        )
     import getpass  # noqa: PLC0415 - only here
 
     return getpass.getuser()

@@ -16,6 +16,7 @@ from planbound.errors import (
     NothingBound,
     UsageError,
 )
+from planbound.plan.model import PlanStatus
 from planbound.source import visible
 from planbound.workspace.context import Context
 from planbound.workspace.locate import resolve_active_plan
@@ -150,7 +151,7 @@ class ListedPlan(JsonObject, frozen=True):
     slug: str
     path: str
     status: str | None
-    """Null where it cannot be read."""
+    """[Where it is](language.md#status), or `empty`; null where it cannot be read."""
     objective: str | None
     steps: int
     done: int
@@ -327,7 +328,7 @@ def run_activate(arguments: argparse.Namespace, terminal: Terminal) -> ExitCode:
 
 
 class ArchivedPlan(PlanWritten, frozen=True):
-    status: str
+    status: PlanStatus
     """Where it was in its life."""
     progress: str | None
     """The path of its progress file now; null where it had none."""
@@ -352,7 +353,7 @@ def run_archive(arguments: argparse.Namespace, terminal: Terminal) -> ExitCode:
         terminal.json(
             ArchivedPlan(
                 **asdict(plan_written(archived.file, archived.plan)),
-                status=archived.status.value,
+                status=archived.status,
                 progress=archived.progress.path if archived.progress else None,
                 still_marked=archived.still_marked,
             )

@@ -219,7 +219,7 @@ class Face(RunWatcher):
         code = _exit_code(said)
         if self.arguments.json:
             seen = look(self.context, self.file, self.context.reader.read(self.file.path))
-            known = Known(seen.status.value, tuple(session.state.questions.values()))
+            known = Known(seen.status, tuple(session.state.questions.values()))
             about = asdict(run_now(self.file.slug, session.state, known))
             self.terminal.json(RunEnd(**about, exit_code=int(code)))
             return code

@@ -31,6 +31,7 @@ from planbound.plan.model import (
     PlanStatus,
     Rejected,
     Step,
+    StepStatus,
     named_controls,
 )
 from planbound.source import Located, visible
@@ -98,7 +99,8 @@ class StepShown(JsonObject, frozen=True):
     title: str
     template: bool
     target: str
-    status: str
+    status: StepStatus
+    """What the mark in the file says."""
     depends: list[int | str]
     subscriptions: list[str]
     touches: list[str]
@@ -119,7 +121,7 @@ class StepShown(JsonObject, frozen=True):
 class PlanShown(JsonObject, frozen=True):
     slug: str
     path: str
-    status: str
+    status: PlanStatus
     revision: int
     digest: str
     objective: str | None
@@ -144,7 +146,7 @@ def plan_shown(plan: Plan, file: PlanFile, *, status: PlanStatus, revision: int)
     return PlanShown(
         slug=file.slug,
         path=file.path,
-        status=status.value,
+        status=status,
         revision=revision,
         digest=digest(plan),
         objective=plan.objective.value if plan.objective else None,
@@ -174,7 +176,7 @@ def _step_shown(
         title=step.title,
         template=step.is_template,
         target=step.target.value if step.target else DEFAULT_TARGET,
-        status=step.status.value.value if step.status else "pending",
+        status=step.status.value if step.status else StepStatus.PENDING,
         depends=[int(label) if label.isdecimal() else label for label in depends],
         subscriptions=[f"{item.value.kind.value}:{item.value.name}" for item in step.subscriptions],
         touches=[item.value for item in touches],

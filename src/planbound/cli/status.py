@@ -19,7 +19,7 @@ from planbound.cli.terminal import Terminal
 from planbound.errors import ExitCode
 from planbound.journal.event import EventKind, Result, RunOutcome, SessionOutcome, VerdictKind
 from planbound.journal.fields import ControlResult
-from planbound.plan.model import StepStatus
+from planbound.plan.model import PlanStatus, StepStatus
 from planbound.run.people import questions, run_state
 from planbound.session.people import SessionView, session_view
 from planbound.session.shown import ItemData, agenda_data, heading_of, show
@@ -53,7 +53,7 @@ _MARKS = {
 class Known(NamedTuple):
     """What every other view tells of a plan, too."""
 
-    status: str
+    status: PlanStatus
     waiting: Sequence[Question]
     """What is in the inbox."""
 
@@ -107,7 +107,7 @@ class RunNow(JsonObject, frozen=True):
     """Where a run is."""
 
     slug: str
-    status: str
+    status: PlanStatus
     revision: int
     run: str | None
     ended: RunOutcome | None
@@ -184,11 +184,13 @@ def _found(step: StepState, verdict: VerdictKind) -> str:
     return visible(words) or visible(verdict.value)
 
 
-def status_lines(slug: str, state: RunState, terminal: Terminal, status: str) -> Iterator[str]:
+def status_lines(
+    slug: str, state: RunState, terminal: Terminal, status: PlanStatus
+) -> Iterator[str]:
     """Yield where a plan is, for people."""
     paused = f" ({state.paused})" if state.paused and state.ended is None else ""
     run = f", run {state.run}" if state.run else ""
-    yield terminal.style(f"{slug}: {status}{paused}, revision {state.revision}{run}", "bold")
+    yield terminal.style(f"{slug}: {status.value}{paused}, revision {state.revision}{run}", "bold")
     if state.why_ended and state.ended is not None and not state.ended.is_complete:
         yield f"  {state.ended.value}: {visible(state.why_ended)}"
     if state.anyway:
@@ -307,7 +309,7 @@ class LoopStatus(JsonObject, frozen=True):
     """Of a plan that an agent works on by itself."""
 
     slug: str
-    status: str
+    status: PlanStatus
     revision: int
     run: None
     ended: None
@@ -343,7 +345,7 @@ def loop_status(view: SessionView, run: RunStatus) -> LoopStatus:
     agenda = agenda_data(view.agenda, view.state)
     return LoopStatus(
         slug=run.slug,
-        status=view.status.value,
+        status=view.status,
         revision=agenda.revision,
         run=None,
         ended=None,
@@ -411,7 +413,7 @@ def run_status(arguments: argparse.Namespace, terminal: Terminal) -> ExitCode:
     state = run_state(context, file, data)
     loop = session_view(context, file, data) if state.run is None else None
     holder = context.holder_of(file.slug) if context.existing_journal() else None
-    known = Known(seen.status.value, _questions(context, file.slug))
+    known = Known(seen.status, _questions(context, file.slug))
     team = known_of(context.existing_journal(), file.slug)
     # An agent that was refused too often did not come to its end: whoever asks is told so.
     capped = loop is not None and loop.state.outcome is SessionOutcome.INCOMPLETE

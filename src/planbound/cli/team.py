@@ -205,6 +205,7 @@ class QueuedPlan(JsonObject, frozen=True):
 
     slug: str
     status: str
+    """[Where it is](language.md#status), or `empty`, `staged` (queued), `unreadable`."""
     progress: str
     """The last line of its progress file."""
 
@@ -260,6 +261,7 @@ class StandupPlan(JsonObject, frozen=True):
 
     slug: str
     status: str
+    """[Where it is](language.md#status), or `empty`."""
     about: str
 
 

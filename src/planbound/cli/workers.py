@@ -119,6 +119,8 @@ def run_worker(arguments: argparse.Namespace, terminal: Terminal) -> ExitCode:
     worker = Worker(context, rules, voice)
     with signals(worker), Reminder(context, lambda text: voice.say("", text)):
         taken = worker.work()
+    if arguments.once and not taken:
+        terminal.note("nothing to do: the queue has no plan that could be taken")
     return _worker_exit_code(taken) if arguments.once else ExitCode.DONE
 
 

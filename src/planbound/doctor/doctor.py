@@ -74,6 +74,8 @@ class StateFolder(NamedTuple):
     """Whether it belongs to who asks."""
     size: str | None = None
     """How large it is, for people."""
+    closed: str | None = None
+    """The folder above that it cannot be made in."""
 
 
 _TOOL_USES = {
@@ -235,6 +237,10 @@ def findings_checks(
 def state_check(folder: StateFolder) -> Check:
     """Say who can reach the state home."""
     name = STATE
+    if folder.closed is not None:
+        message = f"{folder.path} cannot be made: nothing may be written in {folder.closed}"
+        cure = "plans can be looked at; to approve and run them, choose another with `--state`"
+        return Check(name, Health.WARN, message, cure)
     if folder.mode is None:
         return Check(name, Health.OK, f"not made yet; looked for {folder.path}")
     if not folder.is_own:
@@ -387,7 +393,11 @@ def _state(folder: str) -> StateFolder:
     try:
         found = os.stat(folder)
     except FileNotFoundError:
-        return StateFolder(folder, None)
+        above = folder
+        while not os.path.lexists(above):
+            above = os.path.dirname(above)
+        is_open = os.access(above, os.W_OK | os.X_OK)
+        return StateFolder(folder, None, closed=None if is_open else above)
     except OSError as error:
         raise FileProblem(f"cannot look at {folder}: {error.strerror}") from error
     own = found.st_uid == os.geteuid()

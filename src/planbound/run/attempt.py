@@ -103,7 +103,7 @@ class WorkOrder(NamedTuple):
     """Its tree is the workspace, or a copy of it."""
     setting: Setting
     agent: Agent | None
-    """None: the agent has been at work already, only what it left is judged."""
+    """None: nobody works now; a person answers for the step, or it is judged as it was left."""
     prompt: str
     seconds: float
     masked: tuple[str, ...]
@@ -118,6 +118,8 @@ class WorkOrder(NamedTuple):
     guard: Guard = NoGuard()
     sealed: tuple[str, ...] = ()
     """What the guard wants to be read-only: files of the repository that it keeps no copy of."""
+    left: bool = False
+    """Whether its runner is gone, and only what it left is judged."""
 
 
 class Attempted(NamedTuple):

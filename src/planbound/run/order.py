@@ -238,7 +238,8 @@ class Orders:
         judging = self._judging(step.copy, fresh=False)
         frozen = self._frozen(step.manifest) if step.manifest else None
         known = step.baseline.verdict if step.baseline else None
-        return self._order(slot, step.attempts, judging, frozen, known, None)
+        order = self._order(slot, step.attempts, judging, frozen, known, None)
+        return order._replace(left=True)
 
     def sweep(self) -> None:
         """Remove the copies in which there is nothing left to do."""

@@ -78,7 +78,8 @@ class AttemptRecorder:
         notes, worked = self.session.notes, attempted.worked
         step = self.session.state.steps[order.slot.place]
         if worked is None:
-            return [] if step.ended is not None else self._lost_agent(order.slot, order.number)
+            is_lost = order.left and step.ended is None
+            return self._lost_agent(order.slot, order.number) if is_lost else []
         target, stopped = order.slot.step.target, attempted.stopped
         event = AttemptEnded(
             attempt=order.number,
@@ -105,7 +106,7 @@ class AttemptRecorder:
 
     def _counts(self, order: WorkOrder) -> bool:
         """Say whether a pass shows anything, where nobody saw the agent come to its end."""
-        if order.agent is not None:
+        if not order.left:
             return True
         step = self.session.state.steps[order.slot.place]
         ended = step.ended is not None and not step.ended.is_cut_off
@@ -182,9 +183,8 @@ class AttemptRecorder:
         drafts.append(notes.evaluated(verdict, slot, notes.evaluation(verdict, order.number)))
         tampered = [item.path for item in verdict.tampered]
         drafts.extend(self._violations(order, attempted, tampered, verdict.outside))
-        was_left = order.agent is None
         step = session.state.steps[slot.place]
-        cut_off = was_left and (step.ended is None or step.ended.is_cut_off)
+        cut_off = order.left and (step.ended is None or step.ended.is_cut_off)
         if cut_off and verdict.kind not in {VerdictKind.TAMPERED, VerdictKind.OUT_OF_SCOPE}:
             session.append(self.answers.again(slot, order.number, drafts))
             return

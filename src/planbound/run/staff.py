@@ -14,6 +14,7 @@ from planbound.judging.case import Scope
 from planbound.plan.glob import Glob
 from planbound.plan.limits import Budget
 from planbound.plan.model import USUAL_TARGET
+from planbound.plan.vocabulary import nearest
 from planbound.run.attempt import Brief, over_role
 from planbound.run.budget import NOBODY, Allowance, Expected, room
 from planbound.run.prompt import Given, write_follow_up
@@ -39,12 +40,15 @@ class Staff:
         target = slot.step.target.value if slot.step.target else None
         agent = self._find(slot, target)
         if agent is None and not slot.is_attested:
-            wanted = target or "coder"
-            raise Refused(
-                f"there is no agent for `{target or 'step ' + slot.label}`",
-                hint=f"name one in planbound.toml: `[agents.{wanted}]`, `command = [...]`;"
-                " `planbound agents` says what is installed",
+            wanted = target or USUAL_TARGET
+            hint = (
+                f"name one in planbound.toml: `[agents.{wanted}]`, `command = [...]`;"
+                " `planbound agents` says what is installed"
             )
+            meant = nearest(wanted, self.session.context.agents)
+            if meant is not None and meant != wanted:
+                hint = f"did you mean it by `[agents.{meant}]`? else {hint}"
+            raise Refused(f"there is no agent for `{target or 'step ' + slot.label}`", hint=hint)
         return agent
 
     def _find(self, slot: Slot, target: str | None) -> Agent | None:

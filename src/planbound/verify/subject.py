@@ -166,6 +166,17 @@ class Subject:
         return found
 
     @cached_property
+    def is_no_text(self) -> bool:
+        """Whether it could not be read at all: then nothing is said of what it lacks."""
+        whole = (finding.span.start == finding.span.end for finding in self.unreadable)
+        return any(whole) and not self.plan.steps and self.plan.objective is None
+
+    @property
+    def unreadable(self) -> Sequence[Finding]:
+        """What could not be read as text: a place of the file, or at no place all of it."""
+        return self.faults.get("unreadable-file", ())
+
+    @cached_property
     def started(self) -> tuple[ContractCase, ...]:
         """What its tables have the shell start."""
         return tuple(started_cases(self.plan))

@@ -72,7 +72,7 @@ def test_what_could_not_be_run_is_not_submitted(on_postgres: Fleet) -> None:
     assert "digest changed" in fleet.goes("submit", "hello", code=2).err
     fleet.plan("other", path.read_text())
     assert "`other` is not approved" in fleet.goes("submit", "other", code=2).err
-    fleet.goes("worker", "--once", code=3)
+    assert "the queue has no plan" in fleet.goes("worker", "--once", code=3).err
 
 
 def test_a_plan_that_was_edited_since_is_taken_off_the_queue(on_postgres: Fleet) -> None:

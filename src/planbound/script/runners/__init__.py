@@ -155,6 +155,8 @@ _ESCAPE = lazy_pattern(
 
 def read_summary(text: str) -> Summary | None:
     """Return what the runners in an output say; None where no known runner speaks in it."""
+    if not text.strip():
+        return None  # as most commands that pass do: none of their patterns is compiled
     plain = _ESCAPE.sub("", text).replace("\r\n", "\n").replace("\r", "\n")
     found = {each.runner: each for reader in _READERS if (each := reader(plain)) is not None}
     if "node --test" in found:

@@ -10,7 +10,7 @@ from mcp.server.mcpserver import AcceptedElicitation, Context, Elicit, Elicitati
 from mcp_types import CallToolResult
 from pydantic import BaseModel, Field
 
-from planbound.approval.approve import TYPED, is_typed
+from planbound.approval.approve import TYPED, wrong_digest
 from planbound.approval.elicitation import ElicitedApprovals, Form
 from planbound.errors import PlanboundError
 from planbound.session.answers import Told
@@ -71,7 +71,7 @@ def request_tool(
         filled = answer.data if isinstance(answer, AcceptedElicitation) else None
         if filled is None:
             return _not_yet(told, "the person did not approve it here")
-        if not is_typed(filled.digest, form.digest) or not filled.name.strip():
+        if wrong_digest(filled.digest, form.digest) or not filled.name.strip():
             return _not_yet(told, "what was typed is not the digest, or nobody was named")
 
         def approve() -> Told:

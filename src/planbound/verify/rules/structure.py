@@ -47,7 +47,7 @@ def no_steps(subject: Subject) -> Iterable[Finding]:
     ### 1. Find where rounding happens
     ```
     """
-    if not subject.plan.steps:
+    if not subject.plan.steps and not subject.is_no_text:
         end = len(subject.plan.source.text)
         hint = "write each step as `### 1. What to do` below a `## Steps` heading"
         yield Finding(Span(end, end), "the plan has no steps", hint)
@@ -80,7 +80,7 @@ def no_objective(subject: Subject) -> Iterable[Finding]:
     ### 1. Find where rounding happens
     ```
     """
-    if subject.plan.objective is None:
+    if subject.plan.objective is None and not subject.is_no_text:
         message = "the plan has no objective; expected a heading of level 1 with text"
         hint = "write what the plan is for as `# Round invoices to whole cents`"
         yield Finding(subject.plan.source.line_span(0), message, hint)
@@ -454,7 +454,8 @@ def incomplete_frontmatter(subject: Subject) -> Iterable[Finding]:
     ```
     """
     missing = _missing(subject)
-    if not missing or (len(missing) == 3 and "malformed-frontmatter" in subject.faults):
+    is_unread = subject.is_no_text or "malformed-frontmatter" in subject.faults
+    if not missing or (len(missing) == 3 and is_unread):
         return  # what cannot be read at all is reported as that
     names = ", ".join(f"`{name}`" for name in missing)
     if subject.plan.frontmatter.span is None:
@@ -528,7 +529,7 @@ def unreadable_file(subject: Subject) -> Iterable[Finding]:
     ## Instead
     The same plan saved as UTF-8.
     """
-    return subject.faults.get("unreadable-file", ())
+    return subject.unreadable
 
 
 @rule("PB114", Severity.WARNING)
@@ -937,7 +938,7 @@ def hidden_text(subject: Subject) -> Iterable[Finding]:
     `**task:** Round once`
     """
     text = subject.plan.source.text
-    if hides_nothing(text) or ("\0" in text and "unreadable-file" in subject.faults):
+    if hides_nothing(text) or ("\0" in text and subject.unreadable):
         return  # or it is no text at all
     for span in islice(_runs(text, _commands(subject)), MAX_FINDINGS):
         first = text[span.start]
