@@ -20,6 +20,7 @@ import pytest
 
 from tests.cli.test_judge import Project, plan_text
 from tests.cli.test_log import rewrite
+from tests.needs import need_working
 from tests.tables import first_always
 
 
@@ -206,12 +207,14 @@ def test_what_a_person_only_looks_at_in_git_changes_nothing(project: Project) ->
 
 
 @pytest.mark.requirement("judging.reuse")
-def test_limits_and_cores_that_a_contract_inherits_are_seen(project: Project) -> None:
+def test_limits_and_priorities_that_a_contract_inherits_are_seen(project: Project) -> None:
+    for program, words in (("setarch", "-R"), ("chrt", "-b 0")):
+        need_working(program, *words.split(), "true")
     laid(project, "test $(ulimit -n) -gt 300")
 
-    def judged(command: str) -> str:
+    def judged(command: str, start: str = "") -> str:
         done = subprocess.run(
-            ["bash", "-c", f"{command}; {sys.executable} -m planbound judge it --step 1"],
+            ["bash", "-c", f"{command}; {start} {sys.executable} -m planbound judge it --step 1"],
             cwd=project.workspace,
             env=project.environment(),
             capture_output=True,
@@ -222,6 +225,9 @@ def test_limits_and_cores_that_a_contract_inherits_are_seen(project: Project) ->
 
     assert "reused" not in judged("ulimit -n 512")
     assert "reused" in judged("ulimit -n 512")
+    for start in ("setarch -R", "chrt -b 0"):
+        assert "reused" not in judged("ulimit -n 512", start)
+        assert "reused" in judged("ulimit -n 512", start)
     assert "reused" not in judged("ulimit -n 256")
 
 

@@ -57,6 +57,7 @@ _SYSTEM = (
 """What changes where programs, packages or settings of the machine come, go or are replaced."""
 _OF_PACKAGES = ("/bin", "/sbin", "/usr/bin", "/usr/sbin")
 """Programs that come with packages: those that a contract calls are looked at singly."""
+_BINS = frozenset({"bin", "shims"})
 _OF_CELL = ("/dev", "/proc", "/sys")
 """A cell has its own."""
 _BY_LOOK = frozenset({"objects", "lfs", "annex"})
@@ -92,7 +93,19 @@ def _process() -> str:
     """Return what a contract inherits of this process, and the machine's names."""
     limits = [resource.getrlimit(number) for number in _limits()]
     cores = sorted(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count()
-    return repr((tuple(os.uname()), os.getuid(), os.getgid(), os.getgroups(), cores, limits))
+    own = (os.getuid(), os.getgid(), os.getgroups(), os.getpriority(os.PRIO_PROCESS, 0))
+    scheduler = os.sched_getscheduler(0) if hasattr(os, "sched_getscheduler") else None
+    kept = [_of_kernel(name) for name in ("personality", "oom_score_adj")]
+    return repr((tuple(os.uname()), own, scheduler, kept, cores, limits))
+
+
+def _of_kernel(name: str) -> bytes:
+    """Return what the kernel lets a process hand on to those that it starts."""
+    try:
+        with open(f"/proc/self/{name}", "rb") as file:
+            return file.read()
+    except OSError:
+        return b""
 
 
 @cache
@@ -108,11 +121,11 @@ def _lines(contract: JudgedContract) -> Iterator[bytes]:
     calls = list(all_calls(contract.script, tree))
     folders = _folders(judging)
     outside = [path for path in folders if not is_below(path, root)]
-    tools = _tops(judging.view.tools)
+    home = judging.view.home
+    tools = _tops(judging.view.tools, home)
     singly = [*_SYSTEM, *outside, *_programs(calls, outside), *_packages(outside), *tools]
     for path in dict.fromkeys(singly):
         yield look_at(path)
-    home = judging.view.home
     whole = {*_shown(judging, root), *_paths(calls, root, home), *_linked(manifest, root)}
     whole.update(_links(folders, root))
     left = MOST
@@ -175,9 +188,12 @@ def _packages(folders: Iterable[str]) -> Iterator[str]:
                 yield from (os.path.join(folder, name) for name in sorted(os.listdir(folder)))
 
 
-def _tops(tools: Iterable[str]) -> Iterator[str]:
-    """Yield what lies at the top of toolchains: there they have their settings and versions."""
+def _tops(tools: Iterable[str], home: str | None) -> Iterator[str]:
+    """Yield what lies at the top of a home's toolchains: settings, and which version is chosen."""
     for tool in tools:
+        # A folder of programs is looked at where it is on the path of a contract.
+        if home is None or not is_below(tool, home) or os.path.basename(tool) in _BINS:
+            continue
         yield tool
         with contextlib.suppress(OSError):
             yield from (os.path.join(tool, name) for name in sorted(os.listdir(tool)))
