@@ -34,7 +34,7 @@ _GIT_MOVES = lazy_pattern(r"\.git/(?:modules/.+/|worktrees/[^/]+/)?HEAD", re.DOT
 or is nothing that git has put there."""
 _HARNESS_OPEN = lazy_pattern(r"\.harness/(?:progress[^/]*\.md|topics(?:/.+)?)", re.DOTALL)
 _SPECIAL = lazy_pattern(r"[*?\[{]")
-_GIT = lazy_pattern(r"(?<![\w./-])git(?![\w./-])")
+_GIT = lazy_pattern(r"(?<![\w.-])git(?![\w./])")
 
 
 class Scope(NamedTuple):
