@@ -8,8 +8,10 @@ say what a fresh one says.
 from __future__ import annotations
 
 import os
+import shutil
 import subprocess
 import sys
+import zlib
 from collections.abc import Callable
 from pathlib import Path
 from typing import NamedTuple
@@ -18,6 +20,7 @@ import pytest
 
 from tests.cli.test_judge import Project, plan_text
 from tests.cli.test_log import rewrite
+from tests.needs import need_working
 from tests.tables import first_always
 
 
@@ -40,6 +43,14 @@ def in_the_past(path: Path) -> None:
     os.utime(path, (1_000_000_000, 1_000_000_000))
 
 
+def write_over(root: Path, name: str, text: bytes) -> None:
+    """Write over an object of git's."""
+    digest = subprocess.check_output(["git", "rev-parse", name], cwd=root, text=True).strip()
+    path = root / ".git/objects" / digest[:2] / digest[2:]
+    path.chmod(0o644)
+    path.write_bytes(zlib.compress(b"blob %d\0%b" % (len(text), text)))
+
+
 LIES = [
     Lie("a tag is removed", "git tag | grep -qx v1", lambda root, _: git(root, "tag", "-d", "v1")),
     Lie(
@@ -56,6 +67,23 @@ LIES = [
         "something is staged",
         "git diff --cached --quiet",
         lambda root, _: git(root, "rm", "-q", "--cached", "src/a"),
+    ),
+    Lie(
+        "a branch is moved that is called as what git keeps by content",
+        "test $(git rev-parse lfs/main) = $(git rev-parse HEAD)",
+        lambda root, _: shutil.copy(
+            root / ".git/refs/heads/other", root / ".git/refs/heads/lfs/main"
+        ),
+    ),
+    Lie(
+        "an object of git's is written over",
+        "git show HEAD:src/a | grep -qx right",
+        lambda root, _: write_over(root, "HEAD:src/a", b"wrong\n"),
+    ),
+    Lie(
+        "git gets an empty folder",
+        "test ! -d .git/rebase-apply",
+        lambda root, _: (root / ".git/rebase-apply").mkdir(),
     ),
     Lie(
         "a file is older than another one",
@@ -102,6 +130,21 @@ LIES = [
         "grep -qx right ../aside/data",
         lambda _, aside: (aside / "data").write_text("wrong\n"),
     ),
+    Lie(
+        "a file of a toolchain is edited that a contract names",
+        "grep -qx right ~/.cargo/registry/index",
+        lambda _, aside: (aside.parent / "home/.cargo/registry/index").write_text("wrong\n"),
+    ),
+    Lie(
+        "a file of a toolchain is edited that a variable leads to",
+        'grep -qx right "$HOME"/.cargo/registry/index',
+        lambda _, aside: (aside.parent / "home/.cargo/registry/index").write_text("wrong\n"),
+    ),
+    Lie(
+        "a toolchain is set up otherwise",
+        "bash src/builds.sh",
+        lambda _, aside: (aside.parent / "home/.cargo/config.toml").write_text("wrong\n"),
+    ),
 ]
 
 
@@ -113,12 +156,16 @@ def laid(project: Project, contract: str) -> Path:
         (aside / name).write_text("right\n")
     (aside / "bin/tool").write_text("#!/bin/sh\nexit 0\n")
     (aside / "bin/tool").chmod(0o755)
+    (project.home / ".cargo/registry").mkdir(parents=True)
+    for name in ("config.toml", "registry/index"):
+        (project.home / ".cargo" / name).write_text("right\n")
     project.write("src/a", "right\n")
     project.write("src/b", "right\n")
     os.utime(project.workspace / "src/b", (1_500_000_000, 1_500_000_000))
     project.write("src/check.sh", "tool\n")
     project.write("src/check.py", "import subprocess\nraise SystemExit(subprocess.call('tool'))\n")
     project.write("src/reads.sh", f"grep -qx right {aside}/data\n")
+    project.write("src/builds.sh", "cd; cd .cargo; grep -qx right config.toml\n")
     project.write("planbound.toml", f'[contracts]\npath = ["{aside}/bin"]\nread = ["{aside}"]\n')
     project.plan("it", plan_text(contract.format(aside=aside)))
     git(project.workspace, "init", "-q", "-b", "main")
@@ -126,6 +173,8 @@ def laid(project: Project, contract: str) -> Path:
         git(project.workspace, "add", ".")
         git(project.workspace, "commit", "-q", "--allow-empty", "-m", name)
     git(project.workspace, "tag", "v1")
+    git(project.workspace, "branch", "lfs/main")
+    git(project.workspace, "branch", "other", "HEAD~1")
     project.judge()  # the first look at a plan writes into its file
     return aside
 
@@ -158,12 +207,14 @@ def test_what_a_person_only_looks_at_in_git_changes_nothing(project: Project) ->
 
 
 @pytest.mark.requirement("judging.reuse")
-def test_limits_and_cores_that_a_contract_inherits_are_seen(project: Project) -> None:
+def test_limits_and_priorities_that_a_contract_inherits_are_seen(project: Project) -> None:
+    for program, words in (("setarch", "-R"), ("chrt", "-b 0")):
+        need_working(program, *words.split(), "true")
     laid(project, "test $(ulimit -n) -gt 300")
 
-    def judged(command: str) -> str:
+    def judged(command: str, start: str = "") -> str:
         done = subprocess.run(
-            ["bash", "-c", f"{command}; {sys.executable} -m planbound judge it --step 1"],
+            ["bash", "-c", f"{command}; {start} {sys.executable} -m planbound judge it --step 1"],
             cwd=project.workspace,
             env=project.environment(),
             capture_output=True,
@@ -174,6 +225,9 @@ def test_limits_and_cores_that_a_contract_inherits_are_seen(project: Project) ->
 
     assert "reused" not in judged("ulimit -n 512")
     assert "reused" in judged("ulimit -n 512")
+    for start in ("setarch -R", "chrt -b 0"):
+        assert "reused" not in judged("ulimit -n 512", start)
+        assert "reused" in judged("ulimit -n 512", start)
     assert "reused" not in judged("ulimit -n 256")
 
 

@@ -134,6 +134,23 @@ def test_red_and_green_on_the_same_files_is_no_proof(bench: Bench, tmp_path: obj
     assert "holds (it was `timeout` before, and no file changed since)" in told
 
 
+@pytest.mark.requirement("run.regressed")
+def test_what_only_git_forgot_since_is_found_at_the_end(bench: Bench) -> None:
+    own = "git -c user.name=a -c user.email=a@b"
+    sh(bench.workspace, f"git init -q .; git add src; {own} commit -qm first")
+    commits = f"echo right > src/a; git add src/a; {own} commit -qm second"
+    forgets = f"git rm -q --cached src/a; {own} commit -qm third"
+    bench.lay(
+        Step("Commit a", work=commits, contract="git ls-files --error-unmatch src/a"),
+        Step("Look at a", work=forgets, contract="test -s src/a"),
+    )
+    bench.approve()
+    bench.run("run", "PLAN")
+    judged = bench.log().one("CONTRACT_EVALUATED", final=True, subject="step")
+    assert (judged["number"], judged["verdict"]) == ("1", "fail")
+    assert bench.question()["reason"].startswith("regressed: step 1")
+
+
 @pytest.mark.requirement("run.holds")
 def test_what_is_done_in_git_alone_is_not_called_chance(bench: Bench) -> None:
     own = "git -c user.name=a -c user.email=a@b"

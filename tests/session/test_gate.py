@@ -36,6 +36,7 @@ from planbound.state.plan import PlanState, fold
 from planbound.state.session import LoopState
 from planbound.workspace.configuration import Require
 from tests.examples import examples
+from tests.git.git_scene import sh
 from tests.journal import told
 from tests.project_environment import active_environment
 from tests.session.scratch import SHOWN, Given, Scratch
@@ -490,6 +491,22 @@ def test_a_verifier_passes_and_fails_as_a_contract(bench: Scratch) -> None:
         told = loop.postcondition_verify(number)
         assert (told.ok, told.data["proved"]) == (True, True), check
     assert not (bench.workspace / "pwned").exists()
+
+
+@pytest.mark.requirement("loop.holes")
+def test_what_asks_git_is_judged_again_on_the_same_files(bench: Scratch) -> None:
+    loop = bench.loop()
+    contract = "git ls-files --error-unmatch src/a"
+    loop.plan_create("Make it", [{"title": "Stage a", "contract": contract, "touches": ["src/a"]}])
+    bench.right("a")
+    sh(bench.workspace, "git add src/a")
+    assert loop.step_update(1, "done", evidence=SHOWN).ok
+    sh(bench.workspace, "git rm -q --cached src/a")
+    found = loop.check("all done")
+    assert isinstance(found, Reject)
+    assert "was green, and a later edit broke it" in found.missing[0]
+    sh(bench.workspace, "git add src/a")
+    assert isinstance(loop.check("all done"), Accept)
 
 
 def test_git_committed_is_about_the_files_as_they_are(bench: Scratch) -> None:

@@ -13,6 +13,7 @@ from planbound.judging.verdict import SubjectKind
 from planbound.plan.glob import Glob, GlobError, parse_glob
 from planbound.plan.model import (
     Baseline,
+    Command,
     Condition,
     Contract,
     Evidence,
@@ -33,6 +34,7 @@ _GIT_MOVES = lazy_pattern(r"\.git/(?:modules/.+/|worktrees/[^/]+/)?HEAD", re.DOT
 or is nothing that git has put there."""
 _HARNESS_OPEN = lazy_pattern(r"\.harness/(?:progress[^/]*\.md|topics(?:/.+)?)", re.DOTALL)
 _SPECIAL = lazy_pattern(r"[*?\[{]")
+_GIT = lazy_pattern(r"(?<![\w.-])git(?![\w./])")
 
 
 class Scope(NamedTuple):
@@ -219,6 +221,14 @@ def cases(plan: Plan) -> Iterator[Case]:
         yield _step(step)._replace(touches=touches)
     for condition in plan.postconditions:
         yield _condition(condition, SubjectKind.POSTCONDITION)
+
+
+def asks_git(contract: Contract | None) -> bool:
+    """Say whether the same files are not enough for the same answer: an index, a commit, a tag.
+
+    By its text: who reads `git` there for nothing lets a contract be run once more.
+    """
+    return isinstance(contract, Command) and _GIT.search(contract.text) is not None
 
 
 def _step(step: Step) -> Case:

@@ -6,6 +6,7 @@ contract may see something that is not looked at, there is no look, and everythi
 
 from __future__ import annotations
 
+import contextlib
 import hashlib
 import os
 import resource
@@ -56,10 +57,13 @@ _SYSTEM = (
 """What changes where programs, packages or settings of the machine come, go or are replaced."""
 _OF_PACKAGES = ("/bin", "/sbin", "/usr/bin", "/usr/sbin")
 """Programs that come with packages: those that a contract calls are looked at singly."""
+_BINS = frozenset({"bin", "shims"})
 _OF_CELL = ("/dev", "/proc", "/sys")
 """A cell has its own."""
-_BY_CONTENT = frozenset({"objects", "lfs", "annex"})
-"""What git keeps there is called by its content: it is enough to know what there is."""
+_BY_LOOK = frozenset({"objects", "lfs", "annex"})
+"""What git keeps there is called by its content: it is enough to see that nobody wrote to it."""
+_HOMES = ("~/", "$HOME/", "${HOME}/")
+_QUOTES = str.maketrans("", "", "\"'")
 _LARGEST = 64 << 20
 
 
@@ -89,7 +93,19 @@ def _process() -> str:
     """Return what a contract inherits of this process, and the machine's names."""
     limits = [resource.getrlimit(number) for number in _limits()]
     cores = sorted(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count()
-    return repr((tuple(os.uname()), os.getuid(), os.getgid(), os.getgroups(), cores, limits))
+    own = (os.getuid(), os.getgid(), os.getgroups(), os.getpriority(os.PRIO_PROCESS, 0))
+    scheduler = os.sched_getscheduler(0) if hasattr(os, "sched_getscheduler") else None
+    kept = [_of_kernel(name) for name in ("personality", "oom_score_adj")]
+    return repr((tuple(os.uname()), own, scheduler, kept, cores, limits))
+
+
+def _of_kernel(name: str) -> bytes:
+    """Return what the kernel lets a process hand on to those that it starts."""
+    try:
+        with open(f"/proc/self/{name}", "rb") as file:
+            return file.read()
+    except OSError:
+        return b""
 
 
 @cache
@@ -105,10 +121,12 @@ def _lines(contract: JudgedContract) -> Iterator[bytes]:
     calls = list(all_calls(contract.script, tree))
     folders = _folders(judging)
     outside = [path for path in folders if not is_below(path, root)]
-    singly = [*_SYSTEM, *outside, *_programs(calls, outside), *_packages(outside)]
+    home = judging.view.home
+    tools = _tops(judging.view.tools, home)
+    singly = [*_SYSTEM, *outside, *_programs(calls, outside), *_packages(outside), *tools]
     for path in dict.fromkeys(singly):
         yield look_at(path)
-    whole = {*_shown(judging, root), *_paths(calls, root), *_linked(manifest, root)}
+    whole = {*_shown(judging, root), *_paths(calls, root, home), *_linked(manifest, root)}
     whole.update(_links(folders, root))
     left = MOST
     for path in sorted(whole):
@@ -170,6 +188,17 @@ def _packages(folders: Iterable[str]) -> Iterator[str]:
                 yield from (os.path.join(folder, name) for name in sorted(os.listdir(folder)))
 
 
+def _tops(tools: Iterable[str], home: str | None) -> Iterator[str]:
+    """Yield what lies at the top of a home's toolchains: settings, and which version is chosen."""
+    for tool in tools:
+        # A folder of programs is looked at where it is on the path of a contract.
+        if home is None or not is_below(tool, home) or os.path.basename(tool) in _BINS:
+            continue
+        yield tool
+        with contextlib.suppress(OSError):
+            yield from (os.path.join(tool, name) for name in sorted(os.listdir(tool)))
+
+
 def _links(folders: Iterable[str], root: str) -> Iterator[str]:
     """Yield the places outside of the tree of packages that are only linked in an environment."""
     for prefix in _prefixes(folders):
@@ -179,7 +208,7 @@ def _links(folders: Iterable[str], root: str) -> Iterator[str]:
                 yield place
 
 
-def _paths(calls: Iterable[Call], root: str) -> Iterator[str]:
+def _paths(calls: Iterable[Call], root: str, home: str | None) -> Iterator[str]:
     """Yield what contracts and their scripts name by a place outside of the tree.
 
     Of a place that the shell completes, all below the part that is written out.
@@ -189,8 +218,10 @@ def _paths(calls: Iterable[Call], root: str) -> Iterator[str]:
         for word in (*words, *(each.target for each in call.redirects)):
             if word is None:
                 continue
-            text = word.value if word.value is not None else _written_out(word.text)
-            path = text.rpartition("=")[2]
+            text = word.value if word.value is not None else word.text.translate(_QUOTES)
+            path = _at_home(text.rpartition("=")[2], home)
+            if word.value is None:
+                path = _written_out(path)
             if not (path.startswith("/") or ".." in path.split("/")):
                 continue
             place = os.path.normpath(os.path.join(root, path))
@@ -198,11 +229,17 @@ def _paths(calls: Iterable[Call], root: str) -> Iterator[str]:
                 yield place
 
 
+def _at_home(path: str, home: str | None) -> str:
+    mark = next((mark for mark in _HOMES if path.startswith(mark)), None)
+    return path if mark is None or home is None else f"{home}/{path.removeprefix(mark)}"
+
+
 def _written_out(text: str) -> str:
-    """Return the folder that a word surely names before the shell puts something in."""
-    plain = text.strip("\"'")
-    end = min((plain.find(mark) for mark in "*?[{$`\\" if mark in plain), default=len(plain))
-    return plain[:end].rpartition("/")[0] or ("/" if plain.startswith("/") else "")
+    """Return what a word names, or the folder before the shell puts something in."""
+    ends = [text.find(mark) for mark in "*?[{$`\\" if mark in text]
+    if not ends:
+        return text
+    return text[: min(ends)].rpartition("/")[0] or ("/" if text.startswith("/") else "")
 
 
 def _linked(manifest: Manifest, root: str) -> Iterator[str]:
@@ -253,19 +290,19 @@ def _git_folders(judging: JudgingContext, manifest: Manifest) -> Iterator[str]:
 
 
 def _of_git(folder: str) -> Iterator[bytes]:
-    """Yield what is in a folder of git's: of objects only which there are."""
+    """Yield what is in a folder of git's: of objects which there are, and how they look."""
     left = MOST
     for parent, folders, files in os.walk(folder):
         folders.sort()
         left -= len(folders) + len(files)
         if left < 0:
             raise _UnsureError
-        if _BY_CONTENT.intersection(os.path.relpath(parent, folder).split(os.sep)):
-            yield look_at(parent)
-            continue
+        yield os.fsencode(parent) + b"\n"  # git asks whether a folder is there, too
+        is_called = _BY_LOOK.intersection(os.path.relpath(parent, folder).split(os.sep))
+        of_file = look_at if is_called else _content_of
         for name in sorted(files):
             if not name.endswith(".sample"):
-                yield _content_of(os.path.join(parent, name))
+                yield of_file(os.path.join(parent, name))
 
 
 def _content_of(path: str) -> bytes:

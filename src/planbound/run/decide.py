@@ -7,6 +7,7 @@ from types import MappingProxyType
 from typing import NamedTuple
 
 from planbound.journal.event import RunOutcome, VerdictKind
+from planbound.judging.case import asks_git
 from planbound.judging.reproduction import is_reproduction
 from planbound.plan.model import StepStatus
 from planbound.run.budget import Excess, Expected, Shortages, excess, shortages
@@ -238,13 +239,16 @@ def end_holds(state: RunState, final_tree: str | None) -> bool:
 def unsure_steps(state: RunState, tree: str) -> list[int]:
     """Return the steps that are proved or hold, and that nobody has judged on this tree.
 
-    What shows a fault is not among them: it has to fail once the fault is mended.
+    What shows a fault is not among them: it has to fail once the fault is mended. What asks git is:
+    another step may have changed what git knows, and no file.
     """
-    return [
-        index
-        for index, step in enumerate(state.steps)
-        if step.status.is_green
-        and state.final.get(state.layout.slots[index].id) != tree
-        and not (tree and step.judged_tree == tree and step.verdict is VerdictKind.PASS)
-        and not is_reproduction(state.layout.slots[index].step.contract)
-    ]
+    found = []
+    for index, (step, slot) in enumerate(zip(state.steps, state.layout.slots, strict=True)):
+        contract = slot.step.contract
+        is_seen = tree and step.judged_tree == tree and step.verdict is VerdictKind.PASS
+        is_sure = state.final.get(slot.id) == tree or is_seen
+        if not step.status.is_green or (is_sure and not asks_git(contract)):
+            continue
+        if not is_reproduction(contract):
+            found.append(index)
+    return found

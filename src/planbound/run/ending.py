@@ -17,7 +17,7 @@ from planbound.journal.event import (
     replaced,
 )
 from planbound.journal.record import Draft
-from planbound.judging.case import Case, Scope, cases
+from planbound.judging.case import Case, Scope, asks_git, cases
 from planbound.judging.contract import Setting
 from planbound.judging.events import shown_proof
 from planbound.judging.judge import judge
@@ -102,7 +102,7 @@ class RunEnding:
         state = self.session.state
         found = state.conditions.get(case.number)
         if found is VerdictKind.PASS:
-            return state.condition_trees.get(case.number) == tree
+            return state.condition_trees.get(case.number) == tree and not asks_git(case.contract)
         return found in MET
 
     def _reference(self) -> Frozen | None:

@@ -15,7 +15,7 @@ from planbound.journal.event import (
     TaskCompleted,
     VerdictKind,
 )
-from planbound.judging.case import Case, cases
+from planbound.judging.case import Case, asks_git, cases
 from planbound.judging.verdict import SubjectKind
 from planbound.plan.model import Attest, Judged, StepStatus
 from planbound.session.context import SessionContext, defer
@@ -129,8 +129,9 @@ def _is_judged(work: Work, case: Case) -> bool:
 
 
 def _is_due(work: Work, case: Case) -> bool:
-    # What is outside the tree, such as a service, may be another at any time.
-    if not _is_probed(work, case) and _item(work, case).tree == work.tree:
+    # What is outside the tree, such as a service or git's index, may be another at any time.
+    is_of_files = not _is_probed(work, case) and not asks_git(case.contract)
+    if is_of_files and _item(work, case).tree == work.tree:
         return False
     from planbound.judging.reproduction import is_reproduction  # noqa: PLC0415 - a judged tree is not judged again
 
