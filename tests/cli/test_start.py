@@ -34,9 +34,7 @@ print(json.dumps([modules, words, patterns]), file=sys.stderr)
 JUDGING = ("judging", "cells.host", "cells.choose", "git", "agents", "run.decide")
 READING_SCRIPTS = ("script", "verify.rules", "verify.examine", "tree_sitter")
 JOURNAL = ("journal", "state", "msgspec", "sqlite3")
-LIBRARIES = tuple(
-    "yaml ctypes asyncio ssl mcp acp pydantic_ai dbos psycopg typing_extensions inspect".split()
-)
+LIBRARIES = ("yaml", "ctypes", "asyncio", "ssl", "mcp", "acp", "pydantic_ai", "dbos", "psycopg")
 
 
 class Loaded(NamedTuple):

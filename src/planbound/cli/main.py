@@ -12,7 +12,6 @@ from planbound import __version__
 from planbound.cli.commands import COMMANDS, module_of, run_of
 from planbound.cli.terminal import Terminal
 from planbound.errors import ExitCode, NothingToDo, PlanboundError
-from planbound.start import load_msgspec
 
 _LOOKING = frozenset({"doctor", "gc"})
 """What shows what is left behind, instead of removing it unasked."""
@@ -94,7 +93,6 @@ def _run(argv: list[str], terminal: Terminal) -> int:
     if argv in _NAMES:  # a key was pressed, and somebody waits
         print("\n".join(module_of(name).plan_names(argv[1])))  # noqa: T201 - as it is
         return ExitCode.DONE
-    load_msgspec()
     from planbound.cli.parser import parser_of  # noqa: PLC0415 - hooks do without
 
     parser = parser_of(name)

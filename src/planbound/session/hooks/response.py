@@ -20,7 +20,6 @@ from planbound.session.hooks.event import (
     is_own_child,
     session_at,
 )
-from planbound.start import load_msgspec
 
 if TYPE_CHECKING:
     from planbound.session.context import BoundPlan
@@ -125,7 +124,6 @@ def _reminders(place: HookWorkspace) -> list[str]:
 
 
 def _answered(moment: HookMoment, event: HookCall, place: HookWorkspace) -> Answer:
-    load_msgspec()
     os.chdir(place.folder)
     if moment is HookMoment.SESSION_START:
         return _as_context(moment, event, _oriented(place, event))
