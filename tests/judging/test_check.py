@@ -274,6 +274,21 @@ def test_what_a_function_answers_instead_is_said(
 
 
 @pytest.mark.requirement("judging.check")
+def test_an_answer_with_half_of_a_character_is_in_the_journal_as_any_other(table: Table) -> None:
+    table.plan(
+        'function: app:add\n{"name": "half", "args": [1, 2], "returns": 3}\n'
+        '{"name": "the same half", "args": [1, 2], "returns": "\\ud800"}'
+    )
+    table.app('def add(a, b):\n    return "\\ud800"\n')
+    done = table.program.run("judge", "cases")
+    assert "not in the journal" not in done.err, done
+    assert "1 of 2 cases passed" in done.out, done
+    kept = table.program.run("log", "cases", "--json").out.splitlines()
+    told = [json.loads(line) for line in kept if "CONTRACT_EVALUATED" in line]
+    assert [each["details"]["verdict"] for each in told] == ["fail"]
+    assert told[0]["details"]["reason"].startswith("case 1 (half): expected 3, got"), told
+
+
 def test_a_function_is_found_in_src_and_in_classes_whatever_stands_beside_it(table: Table) -> None:
     table.plan('function: shop.cart:Cart.total\n{"args": [[1, 2]], "returns": 3}')
     table.program.write("src/shop/cart.py", "class Cart:\n    total = staticmethod(sum)\n")
