@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import os
 import re
 import subprocess
 import sys
@@ -255,6 +256,7 @@ def test_a_function_answers_with_data(table: Table, body: str, expected: str) ->
         ("return {1: 2}", '"returns": {}', f"{NO_DATA}a key of type int"),
         ("return {1, 2}", '"returns": [1, 2]', f"{NO_DATA}a value of type set"),
         ("return float('nan')", '"returns": 0', f"{NO_DATA}a number that is not finite"),
+        ("return 10 ** 5000", '"returns": 0', f"{NO_DATA}a number with more digits"),
         ("x = []; x.append(x); return x", '"returns": []', f"{NO_DATA}something that holds"),
         ("raise ValueError('bad')", '"returns": 3', "it raised ValueError: bad"),
         ("raise ValueError('x')", '"error": "OSError"', "expected OSError, it raised ValueError"),
@@ -524,6 +526,27 @@ def test_a_held_out_file_that_cannot_be_used_is_unrunnable_and_shows_nothing(tab
     (table.judges / "app.cases.jsonl").unlink()
     verdict = table.judge()
     assert verdict["reason"] == "no `app.cases.jsonl` is held out"
+
+
+@pytest.mark.requirement("judging.check-held-out")
+def test_a_held_out_file_with_a_mark_in_front_is_read_as_any_other(table: Table) -> None:
+    table.hold_out("\ufeff" + '{"argv": ["1", "2"], "stdout": "3"}')
+    table.plan("command: python3 app.py\ncases: app.cases.jsonl")
+    table.app(ADD)
+    assert table.judge()["verdict"] == "pass"
+
+
+@pytest.mark.requirement("judging.check-held-out")
+def test_verify_says_how_a_held_out_file_is_named_and_waits_for_none(table: Table) -> None:
+    table.hold_out('{"argv": ["1", "2"], "stdout": "3"}')
+    table.plan("command: python3 app.py\ncases: ../judges/app.cases.jsonl")
+    said = table.program.run("verify", "cases").out
+    assert "error[PB219]: no `../judges/app.cases.jsonl` is held out" in said
+    assert "hint: `app.cases.jsonl` is: name it so" in said
+    (table.judges / "app.cases.jsonl").unlink()
+    os.mkfifo(table.judges / "app.cases.jsonl")
+    table.plan("command: python3 app.py\ncases: app.cases.jsonl")
+    assert "error[PB219]: `app.cases.jsonl` is no file" in table.program.run("verify", "cases").out
 
 
 _GIT = ("git", "-c", "user.name=a", "-c", "user.email=a@example.org", "-c", "gc.auto=0")
