@@ -230,14 +230,15 @@ def _escape(match: re.Match[str]) -> str:
 # -- names that are no text: a file may be called by any bytes ------------------------------------
 
 
-_NO_TEXT = lazy_pattern("[\udc80-\udcff\uef80-\uefff]")
+_NO_TEXT = lazy_pattern("[\ud800-\udfff\uef80-\uefff]")
 
 
 def storable(text: str) -> str:
     """Return a text as JSON can hold it: each byte that is not UTF-8 as one character.
 
     It is U+EF00 and the byte. What is such a character itself is written as its bytes, so that
-    `restored` knows what was there.
+    `restored` knows what was there. So is half of a character, which no file can be called by, but
+    which JSON of a product can hold.
     """
     if text.isascii() or not _NO_TEXT.search(text):
         return text
@@ -245,7 +246,10 @@ def storable(text: str) -> str:
 
 
 def _as_characters(match: re.Match[str]) -> str:
-    data = match.group().encode("utf-8", "surrogateescape")
+    try:
+        data = match.group().encode("utf-8", "surrogateescape")
+    except UnicodeEncodeError:
+        data = match.group().encode("utf-8", "surrogatepass")
     return "".join(chr(0xEF00 + byte) for byte in data)
 
 

@@ -107,6 +107,22 @@ def test_the_probe_lets_an_agent_start_edit_and_be_stopped(bench: Bench) -> None
     assert [(each["name"], each["fit"]) for each in only] == [("good", True)]
 
 
+@pytest.mark.requirement("command.agents")
+def test_the_probe_finds_a_program_that_stands_in_the_workspace(bench: Bench) -> None:
+    (bench.workspace / "tools").mkdir()
+    for name in ("own", "tools/script"):
+        bench.write(name, EDITS)
+        (bench.workspace / name).chmod(0o755)
+    bench.write(
+        "planbound.toml",
+        '[agents.own]\ncommand = ["./own"]\n[agents.script]\ncommand = ["bash", "tools/script"]\n',
+    )
+    done = bench.goes("agents", "--probe")
+    assert "✓ own" in done.out
+    assert "✓ script" in done.out
+    bench.ends_all()
+
+
 NEEDS = """\
 #!/bin/bash
 mkdir -p ~/.config/needy-made ~/.needy.d

@@ -8,6 +8,7 @@ from __future__ import annotations
 import base64
 import json
 import os
+import re
 import shutil
 import subprocess
 import sys
@@ -425,6 +426,8 @@ CLOTHES: tuple[tuple[str, Callable[[str], str]], ...] = (
     ("in colours", lambda s: f"{s[:9]}\x1b[1;31m{s[9:14]}\x1b[0m{s[14:]}"),
     ("in colours of JSON", lambda s: json.dumps(f"{s[:9]}\x1b[31m{s[9:]}")),
     ("each letter in a colour", lambda s: "".join(f"\x1b[3{i % 8}m{c}" for i, c in enumerate(s))),
+    ("as where a link leads", lambda s: f"\x1b]8;;{s}\x07x\x1b]8;;\x07"),
+    ("as the name of a window", lambda s: f"\x1b]0;{s}\x1b\\"),
     ("with what nobody sees", "\u200b".join),
     ("with zeros", "\0".join),
     ("wrapped", lambda s: _lines(s, 20)),
@@ -459,6 +462,26 @@ def test_a_known_secret_is_taken_out_in_any_clothes(name: str, dress: Callable[[
         assert said.endswith(after)
         left = said.replace("[redacted:environment]", "")
         assert len(left) <= len(before) + len(after) + 30, said
+
+
+@pytest.mark.requirement("loop.clothes")
+@one_fact(
+    "name, byte",
+    [
+        ("by octal codes", lambda b: f"\\{b:03o}"),
+        ("as git writes names", lambda b: f"\\{b:03o}" if b > 0x7F else chr(b)),
+        ("in an address", lambda b: f"%{b:02x}"),
+    ],
+)
+@one_fact("secret", ["geheimnis-für-morgen", "trésor caché, à demain"])
+def test_a_known_secret_with_accents_is_found_byte_by_byte(
+    name: str, byte: Callable[[int], str], secret: str
+) -> None:
+    dressed = "".join(map(byte, secret.encode()))
+    said, count = Redactor({"APP_SECRET": secret}).redact(f"it is {dressed}\n")
+    assert count == 1, said
+    # Of the first escape its beginning may be left.
+    assert re.fullmatch(r"it is (?:%\w|\\\w\w)?\[redacted:environment\]\n", said), said
 
 
 @pytest.mark.requirement("loop.clothes")

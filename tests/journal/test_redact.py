@@ -269,6 +269,8 @@ def in_context(template: str) -> tuple[str, list[str]]:
         ("x='", "',"),
         ("line one\\n", "\\nline two"),
         ("\x1b[32m", "\x1b[0m"),
+        ("\x1b]8;;https://example.org/?t=", "\x07a link\x1b]8;;\x07"),
+        ("\x1b]0;a window called ", "\x1b\\"),
         ("(", ")."),
         ("https://example.org/?t=", "&u=1"),
         ("key%3D", "%26"),

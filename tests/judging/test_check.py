@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import os
 import re
 import subprocess
 import sys
@@ -267,6 +268,7 @@ def test_a_function_answers_with_data(table: Table, body: str, expected: str) ->
             ("return {1: 2}", '"returns": {}', f"{NO_DATA}a key of type int"),
             ("return {1, 2}", '"returns": [1, 2]', f"{NO_DATA}a value of type set"),
             ("return float('nan')", '"returns": 0', f"{NO_DATA}a number that is not finite"),
+            ("return 10 ** 5000", '"returns": 0', f"{NO_DATA}a number with more digits"),
             ("x = []; x.append(x); return x", '"returns": []', f"{NO_DATA}something that holds"),
             ("raise ValueError('bad')", '"returns": 3', "it raised ValueError: bad"),
             (
@@ -292,6 +294,21 @@ def test_what_a_function_answers_instead_is_said(
 
 
 @pytest.mark.requirement("judging.check")
+def test_an_answer_with_half_of_a_character_is_in_the_journal_as_any_other(table: Table) -> None:
+    table.plan(
+        'function: app:add\n{"name": "half", "args": [1, 2], "returns": 3}\n'
+        '{"name": "the same half", "args": [1, 2], "returns": "\\ud800"}'
+    )
+    table.app('def add(a, b):\n    return "\\ud800"\n')
+    done = table.program.run("judge", "cases")
+    assert "not in the journal" not in done.err, done
+    assert "1 of 2 cases passed" in done.out, done
+    kept = table.program.run("log", "cases", "--json").out.splitlines()
+    told = [json.loads(line) for line in kept if "CONTRACT_EVALUATED" in line]
+    assert [each["details"]["verdict"] for each in told] == ["fail"]
+    assert told[0]["details"]["reason"].startswith("case 1 (half): expected 3, got"), told
+
+
 def test_a_function_is_found_in_src_and_in_classes_whatever_stands_beside_it(table: Table) -> None:
     table.plan('function: shop.cart:Cart.total\n{"args": [[1, 2]], "returns": 3}')
     table.program.write("src/shop/cart.py", "class Cart:\n    total = staticmethod(sum)\n")
@@ -541,6 +558,27 @@ def test_a_held_out_file_that_cannot_be_used_is_unrunnable_and_shows_nothing(tab
     (table.judges / "app.cases.jsonl").unlink()
     verdict = table.judge()
     assert verdict["reason"] == "no `app.cases.jsonl` is held out"
+
+
+@pytest.mark.requirement("judging.check-held-out")
+def test_a_held_out_file_with_a_mark_in_front_is_read_as_any_other(table: Table) -> None:
+    table.hold_out("\ufeff" + '{"argv": ["1", "2"], "stdout": "3"}')
+    table.plan("command: python3 app.py\ncases: app.cases.jsonl")
+    table.app(ADD)
+    assert table.judge()["verdict"] == "pass"
+
+
+@pytest.mark.requirement("judging.check-held-out")
+def test_verify_says_how_a_held_out_file_is_named_and_waits_for_none(table: Table) -> None:
+    table.hold_out('{"argv": ["1", "2"], "stdout": "3"}')
+    table.plan("command: python3 app.py\ncases: ../judges/app.cases.jsonl")
+    said = table.program.run("verify", "cases").out
+    assert "error[PB219]: no `../judges/app.cases.jsonl` is held out" in said
+    assert "hint: `app.cases.jsonl` is: name it so" in said
+    (table.judges / "app.cases.jsonl").unlink()
+    os.mkfifo(table.judges / "app.cases.jsonl")
+    table.plan("command: python3 app.py\ncases: app.cases.jsonl")
+    assert "error[PB219]: `app.cases.jsonl` is no file" in table.program.run("verify", "cases").out
 
 
 _GIT = ("git", "-c", "user.name=a", "-c", "user.email=a@example.org", "-c", "gc.auto=0")

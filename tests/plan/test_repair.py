@@ -105,6 +105,12 @@ def test_an_expectation_behind_inline_code_keeps_its_place() -> None:
 
 
 @pytest.mark.requirement("language.repair")
+def test_a_check_without_its_table_is_not_made_a_command() -> None:
+    written = "**contract:** check\n"
+    assert mended(only_step(written)) == only_step(written)
+
+
+@pytest.mark.requirement("language.repair")
 def test_prose_is_not_taken_for_a_command() -> None:
     written = "**contract:** All tests pass and the code is clean\n"
     assert written in mended(only_step(written))

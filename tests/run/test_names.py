@@ -68,6 +68,11 @@ def test_a_name_of_the_very_characters_that_stand_for_bytes_comes_back(text: str
     assert restored(storable(text)) == text
 
 
+@given(st.text(st.characters(min_codepoint=0xD7F0, max_codepoint=0xF010), max_size=20))
+def test_half_of_a_character_can_be_kept_too(text: str) -> None:
+    storable(text).encode("utf-8")
+
+
 def test_a_name_is_part_of_one_line() -> None:
     assert visible("a\nb\u2028c\x1b[0m") == r"a\nb\u2028c\x1b[0m"
     assert visible(os.fsdecode(b"d\xe9j\xe0")) == r"d\xe9j\xe0"

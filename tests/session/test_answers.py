@@ -153,3 +153,16 @@ def test_a_step_with_a_contract_is_judged_without_a_word(bench: Scratch) -> None
     assert "the evidence is blank" in loop.step_update(2, "done").text
     assert "the evidence is too short to say anything" in loop.step_update(2, "done", "x").text
     assert "the plan has no postconditions" in loop.postcondition_verify(1).text
+
+
+@pytest.mark.requirement("loop.evidence")
+def test_a_contract_in_a_fence_and_a_step_without_a_title_are_named(bench: Scratch) -> None:
+    loop = bench.loop()
+    fenced = {**A, "contract": "```shell\ngrep -qx right src/a\n```"}
+    refused = loop.plan_create("Do it", ["Say it", fenced])
+    assert not refused.ok
+    assert "the contract of step 2 stands in a fence of Markdown" in refused.text
+    assert "give the command alone" in refused.text
+    assert loop.plan_create("Do it", [A, B]).ok
+    refused = loop.plan_amend(edit={"2": {"contract": "test -s src/b"}}, reason="shorter")
+    assert "the title of step 2 is missing" in refused.text

@@ -624,6 +624,8 @@ JUDGE = "tests/test_a.py"
         ".venv/bin/planbound approve",
         "uv run planbound approve x",
         "timeout 5 planbound approve x",
+        "setsid -f planbound approve x",
+        "find . -name a -exec planbound approve x \\;",
         "FOO=1 planbound attest x 1",
         "sudo -u me planbound gate",
         "planbound --state /tmp/x approve p",

@@ -207,6 +207,7 @@ def probe_agents(context: Context, names: tuple[str, ...]) -> Iterator[Probed]:
 
 def _probe(context: Context, rules: AgentRules) -> Probed:
     kind = find_kind(rules.kind)
+    rules = _from_elsewhere(rules, context.root)
     seen = kind.examine(rules, os.environ) if kind is not None and kind.examine else None
     if seen is not None and seen.trouble is not None:
         return Probed(rules.name, (seen,), Usage())
@@ -215,6 +216,13 @@ def _probe(context: Context, rules: AgentRules) -> Probed:
     if not found.is_fit and found.findings[-1].what == "edits":
         found = _with_lines(context, judging, rules, found, left)
     return found if seen is None else found._replace(findings=(seen, *found.findings))
+
+
+def _from_elsewhere(rules: AgentRules, root: str) -> AgentRules:
+    """Return rules whose command names files of the workspace by their whole paths."""
+    places = ((word, os.path.join(root, word)) for word in rules.command)
+    words = (path if os.sep in word and os.path.exists(path) else word for word, path in places)
+    return replace(rules, command=tuple(words))
 
 
 def _tried(

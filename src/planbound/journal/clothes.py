@@ -27,16 +27,16 @@ _HIDDEN = "\x1b\x00\x08\x7f\u00ad\u200b\u200c\u200d\u2060\ufeff"
 _COLOURED = ("\\u001b[", "\\x1b[", "\\033[", "\\e[")
 _UNSEEN = (
     r"(?i:\x1b|\\u001b|\\x1b|\\033|\\e)"
-    r"(?:\[[0-9;:?]{0,40}[ -/]?[@-~]|\][^\x07\x1b]{0,400}(?:\x07|\x1b\\)|[()][0-9AB])"
+    r"(?:\[[0-9;:?]{0,40}[ -/]?[@-~]|\](?P<said>[^\x07\x1b]{0,400})(?:\x07|\x1b\\)|[()][0-9AB])"
     "|[\x00\x08\x7f\u00ad\u200b-\u200d\u2060\ufeff]"
 )
 _ESCAPE = (
     r"%(?P<percent>[0-9A-Fa-f]{2})|\\{1,4}u(?P<u>[0-9A-Fa-f]{4})|\\{1,4}x(?P<x>[0-9A-Fa-f]{2})"
-    r"|\\{1,4}(?P<octal>[01][0-7]{2})|&#x(?P<hex>[0-9A-Fa-f]{1,6});|&#(?P<number>[0-9]{1,7});"
+    r"|\\{1,4}(?P<octal>[0-3][0-7]{2})|&#x(?P<hex>[0-9A-Fa-f]{1,6});|&#(?P<number>[0-9]{1,7});"
 )
 _ESCAPES = {  # each by the sign that calls for it, to be seen fast
     "%": "%[0-9A-Fa-f]{2}",
-    "\\": r"\\[ux][0-9A-Fa-f]{2}|\\[01][0-7]{2}",
+    "\\": r"\\[ux][0-9A-Fa-f]{2}|\\[0-3][0-7]{2}",
     "&#": "&#x?[0-9A-Fa-f]{1,7};",
 }
 _BASES = {"percent": 16, "u": 16, "x": 16, "octal": 8, "hex": 16, "number": 10}
@@ -78,6 +78,13 @@ class ShownText:
         """Where its parts stand: most texts have no secret, and nobody asks."""
         matches = _compiled(_UNSEEN).finditer(self._whole)
         return _replaced(self._whole, matches, lambda _: "") or OtherForm(self._whole)
+
+    @property
+    def unshown(self) -> Iterator[OtherForm]:
+        """Yield what is said and not shown: where a link leads, what a window is called."""
+        for match in _compiled(_UNSEEN).finditer(self._whole):
+            if match["said"]:
+                yield OtherForm(match["said"], (0,), (match.start("said"),))
 
     def place(self, secret: Secret) -> Secret:
         """Return a secret where it stands in the whole text."""
@@ -203,6 +210,8 @@ def _encodings(value: str) -> Iterator[bytes]:
             yield plain
         yield plain[::-1]
     data = value.encode("utf-8", "surrogatepass")
+    if data != plain and len(data.translate(None, _BETWEEN)) >= _LONG:
+        yield data  # each of its bytes was escaped by itself
     digits = [f"{byte:02x}".encode() for byte in data]
     for joint in _JOINTS:
         yield joint.join(digits)

@@ -89,6 +89,7 @@ def _spellings(value: str) -> Iterator[str]:
     yield json.dumps(stripped)[1:-1]
     yield json.dumps(stripped, ensure_ascii=False)[1:-1]
     encoded = stripped.encode("utf-8", "surrogatepass")
+    yield encoded.decode("latin-1")  # each byte escaped by itself: `\303\251`, `%c3%a9`
     yield _percent(encoded, b"")
     yield _percent(encoded, b"/")
     # Of the last bytes the form depends on what follows.
@@ -247,6 +248,9 @@ class Redactor:
         yield from self._find_known(text)  # these may have in them what nobody sees
         yield from map(shown.place, self._find(shown.text))
         yield from map(shown.place, find_dressed(shown.text, self._find, self._squeezed))
+        for part in shown.unshown:
+            yield from map(part.place, self._find(part.text))
+            yield from map(part.place, find_dressed(part.text, self._find, self._squeezed))
 
     def _find(self, text: str) -> Iterator[Secret]:
         yield from self._find_known(text)

@@ -15,6 +15,10 @@ if TYPE_CHECKING:
     from typing import Any
 
 
+_LARGEST = 14_000
+"""More bits than that have more digits than Python writes."""
+
+
 def answer_of(name: str) -> None:
     """Read arguments from standard input, call the function, write the answer and end."""
     here = sys.path.pop(0)
@@ -59,7 +63,7 @@ def _called(function: Any, given: Any) -> dict[str, Any]:
 def _data(value: Any) -> Any:
     """Return a value as plain data, by what it holds and not by what it says of itself."""
     kind = type(value)
-    if value is None or kind in (bool, int, str):
+    if value is None or kind in (bool, str):
         return value
     if issubclass(kind, float):
         number = float.__add__(value, 0.0)
@@ -77,7 +81,10 @@ def _data(value: Any) -> Any:
             members[str.__add__(name, "")] = _data(item)
         return members
     if issubclass(kind, int):
-        return int.__add__(value, 0)
+        number = int.__add__(value, 0)
+        if number.bit_length() > _LARGEST:
+            raise TypeError("a number with more digits than JSON is read with")
+        return number
     if issubclass(kind, str):
         return str.__add__(value, "")
     raise TypeError(f"a value of type {kind.__name__}")

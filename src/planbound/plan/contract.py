@@ -24,6 +24,7 @@ from planbound.plan.model import (
     NoNewFailures,
     OnFail,
     OutputIs,
+    Plan,
     Stream,
     Wrapping,
 )
@@ -74,6 +75,12 @@ def read_contract(
 ) -> Contract | None:
     """Return the contract in the pieces behind a `**contract:**` label."""
     return _ContractReader(source, faults).read(pieces, label)
+
+
+def lacks_table(plan: Plan, command: Command) -> bool:
+    """Say whether what was read as a command is the word `check`, whose table is missing."""
+    places = (each.finding.span for each in plan.faults if each.rule == NO_TABLE)
+    return any(place.start <= command.span.start < place.end for place in places)
 
 
 class _ContractReader:

@@ -11,6 +11,7 @@ from collections.abc import Callable, Sequence
 from itertools import chain
 from typing import NamedTuple
 
+from planbound.plan.contract import lacks_table
 from planbound.plan.edit import Edit, apply
 from planbound.plan.frontmatter import frontmatter_lines
 from planbound.plan.markdown import Block, BlockKind, read_blocks
@@ -83,6 +84,8 @@ def repair_contracts(plan: Plan) -> list[Edit]:
 def _repair(plan: Plan, command: Command) -> list[Edit]:
     if command.wrapping is Wrapping.FENCE:
         return [*_tag(plan, command), *_unprompted(command)]
+    if lacks_table(plan, command):
+        return []  # a person has to write it
     prefixes = find_prefixes(read_script(command.text))
     if command.wrapping is Wrapping.BARE and not prefixes and not _looks_like_command(command.text):
         return []  # prose: a person has to say what to run

@@ -249,7 +249,7 @@ def read_amendment(
     add: object, edit: Mapping[str, object], remove: Sequence[str]
 ) -> GivenAmendment:
     """Return what is to be changed; raise UsageError that names the step which is wrong."""
-    edited = {str(name): _step(value, "step 1") for name, value in edit.items()}
+    edited = {str(name): _step(value, f"step {name}") for name, value in edit.items()}
     return GivenAmendment(read_steps(add), edited, remove)
 
 
@@ -405,7 +405,13 @@ def _contract(
         if expect:
             raise UsageError(f"{name} expects something of no `contract`")
         return None, (), None
-    return _text(contract, f"the contract of {name}").strip() or None, expect, None
+    command = _text(contract, f"the contract of {name}").strip()
+    if command.startswith(("```", "~~~")):
+        raise UsageError(
+            f"the contract of {name} stands in a fence of Markdown",
+            hint="give the command alone, as a shell runs it",
+        )
+    return command or None, expect, None
 
 
 def _table(value: object, name: str, known: tuple[str, ...]) -> Mapping[str, object]:
@@ -427,6 +433,8 @@ def _line(value: object, what: str) -> str:
 
 
 def _text(value: object, what: str) -> str:
+    if value is None:
+        raise UsageError(f"{what} is missing")
     if not isinstance(value, str):
         raise UsageError(f"{what} is no text")
     if len(value) > _LONGEST:

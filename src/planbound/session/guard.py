@@ -27,8 +27,8 @@ _SCRIPT_WRITES = lazy_pattern(
     r"|>|\bs/"
 )
 _WRAPPERS = frozenset(
-    "sudo env nohup time exec command builtin timeout nice ionice stdbuf xargs uv uvx run poetry"
-    " pipx then do else ! { ( if while until".split()
+    "sudo env nohup setsid time exec command builtin timeout nice ionice stdbuf xargs uv uvx run"
+    " poetry pipx then do else ! { ( if while until".split()
 )
 _SHELLS = frozenset({"bash", "sh", "zsh", "dash", "ksh", "fish", "eval"})
 _SCRIPTS = frozenset({"python", "python3", "perl", "ruby", "node", "awk"})
@@ -36,6 +36,7 @@ _CHANGING = frozenset(
     "rm rmdir unlink mv tee truncate chmod chown ln dd patch touch shred rsync install".split()
 )
 _GIT_CHANGING = frozenset("checkout restore clean stash rm mv reset apply".split())
+_EXECUTES = frozenset({"-exec", "-execdir", "-ok", "-okdir"})
 _WHOLE = frozenset("rm rmdir mv chmod chown shred git".split())
 """What changes a folder with all that is in it."""
 _COPYING = frozenset({"cp"})
@@ -250,7 +251,10 @@ def _without_redirections(words: Sequence[str]) -> list[str]:
 
 
 def _inner_command(words: Sequence[str]) -> str | None:
-    """Return what a shell is given to run."""
+    """Return what a shell, or `find`, is given to run."""
+    if words and words[0].rpartition("/")[2] == "find":
+        given = next((n for n, word in enumerate(words) if word in _EXECUTES), len(words))
+        return shlex.join(words[given + 1 :])
     if not words or words[0].rpartition("/")[2] not in _SHELLS:
         return None
     if words[0] == "eval":

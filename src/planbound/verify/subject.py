@@ -10,6 +10,7 @@ from msgspec import Struct
 from msgspec.structs import replace
 
 from planbound.plan.check import CheckKind, read_table
+from planbound.plan.contract import lacks_table
 from planbound.plan.glob import Glob, GlobError, parse_glob
 from planbound.plan.model import (
     CaseTable,
@@ -464,7 +465,11 @@ class Written(Struct, frozen=True):
 @lru_cache(maxsize=1)
 def written_contracts(subject: Subject) -> tuple[Written, ...]:
     """Return the contracts of a plan, each with how it is written."""
-    return tuple(_judge(case, subject.facts.missing_tools) for case in subject.contracts)
+    return tuple(
+        _judge(case, subject.facts.missing_tools)
+        for case in subject.contracts
+        if not lacks_table(subject.plan, case.command)
+    )
 
 
 def shell_contracts(subject: Subject) -> Iterator[ContractCase]:

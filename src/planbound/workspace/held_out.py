@@ -37,28 +37,34 @@ def read_held_out_cases(root: str, paths: Sequence[str], name: str) -> HeldOutCa
 
     What the repository around `root` has of it can be read by whoever has the repository.
     """
-    found = [path for path in files_of_cases(paths) if path.endswith(f"/{name}")]
+    files = list(files_of_cases(paths))
+    found = [path for path in files if path.endswith(f"/{name}")]
     if not is_file_of_cases(name):
         return HeldOutCases(None, f"`{name}` is not called `*{HELD_OUT_SUFFIX}`")
     if len(found) != 1:
-        what = "more than one" if found else "no"
+        what, base = "more than one" if found else "no", os.path.basename(name)
+        if not found and any(os.path.basename(path) == base for path in files):
+            return HeldOutCases(None, f"no `{name}` is held out", f"`{base}` is: name it so")
         return HeldOutCases(None, f"{what} `{name}` is held out")
     return _read(root, found[0], name)
 
 
 def _read(root: str, path: str, name: str) -> HeldOutCases:
     try:
+        if os.path.exists(path) and not os.path.isfile(path):
+            return HeldOutCases(None, f"`{name}` is no file", "lay a file with cases there")
         with open(path, "rb") as file:
             content = file.read(_MAX_BYTES + 1)
         if len(content) > _MAX_BYTES:
             return HeldOutCases(None, f"`{name}` is over {_MAX_BYTES >> 20} MB")
         if _is_in_repository(root, path, content):
             return HeldOutCases(None, f"the git repository has `{name}`, {_READABLE}", _MOVE_OUT)
-        return HeldOutCases(content.decode("utf-8").replace("\r\n", "\n"))
+        return HeldOutCases(content.decode("utf-8-sig").replace("\r\n", "\n"))
     except OSError as error:
-        return HeldOutCases(None, f"`{name}` cannot be read: {error.strerror}")
+        reason = f"`{name}` cannot be read: {error.strerror}"
+        return HeldOutCases(None, reason, "lay it where `held_out` says that it is")
     except UnicodeDecodeError:
-        return HeldOutCases(None, f"`{name}` is not UTF-8")
+        return HeldOutCases(None, f"`{name}` is not UTF-8", "write it as UTF-8")
 
 
 # -- whether git has a file, found by reading git's files ----------------------------------------
