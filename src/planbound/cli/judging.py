@@ -250,8 +250,8 @@ def render(verdict: Verdict, terminal: Terminal, redactor: Redactor) -> Iterator
         about.append(f"before the work: {verdict.baseline.value}")
     if verdict.reused is not None:
         about.append(f"reused from #{verdict.reused}")
-    if verdict.outcome and verdict.outcome.leftovers:
-        about.append(f"{verdict.outcome.leftovers} processes left running, now ended")
+    if verdict.outcome and (left := verdict.outcome.leftovers):
+        about.append(f"{left} process{'' if left == 1 else 'es'} left running, now ended")
     yield f"    {terminal.style(' · '.join(about), 'dim')}"
     for note in verdict.notes:
         yield f"    {terminal.style(f'note: {visible(note)}', 'dim')}"

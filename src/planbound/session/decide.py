@@ -267,8 +267,9 @@ def _refusal(missing: Sequence[str], count: int, bound: int, outputs: Iterable[s
     listed = "\n".join(f"- {each}" for each in missing)
     what = "one thing is missing" if len(missing) == 1 else f"{len(missing)} things are missing"
     left = bound - count
+    more = "1 more refusal" if left == 1 else f"{left} more refusals"
     end = (
-        f"After {left} more refusals without progress this ends as incomplete."
+        f"After {more} without progress this ends as incomplete."
         if left > 0
         else "The next refusal without progress ends this as incomplete."
     )
