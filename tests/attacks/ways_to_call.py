@@ -133,6 +133,11 @@ _NODE_WAYS = {
     "a condition": ("if node --test test/; then echo good; else exit 1; fi", {}),
     "a pipe": ("set -o pipefail\nnode --test test/ | grep -v nothing", {}),
     "a script that runs npm": ("./check", {"check": "#!/bin/bash\nset -e\nnpm test\n"}),
+    "a reporter that names no test": ("node --test --test-reporter=dot test/", {}),
+    "a report in a file": (
+        "node --test --test-reporter=junit --test-reporter-destination=out.xml test/",
+        {},
+    ),
     "a program behind npm": (
         "npm test",
         {
