@@ -24,6 +24,7 @@ _ON_THE_LINE = (
     "python -c \"import sys; sys.path.insert(0, 'src'); from calc import add; "
     'assert add(1, 2) == 3"'
 )
+_DISCOVER = "python -m unittest discover -s tests"
 _MAKE_SHELL = "RESULT := $(shell python -m pytest -q tests >&2 && echo yes)\n\n"
 _MAKE_SHELL += 'test:\n\t@test "$(RESULT)" = yes\n'
 
@@ -61,6 +62,18 @@ def _ways() -> dict[str, tuple[str, dict[str, str]]]:
         ),
         "a variable of make": ("make test", {**tests, "Makefile": _MAKE_SHELL}),
         "two runs": (f"{pytest} && python -m pytest -q more", two),
+        "a recipe that compiles first": (
+            "make check",
+            {**cases, "Makefile": f"check:\n\tpython -m py_compile src/calc.py\n\t{_DISCOVER}\n"},
+        ),
+        "two discoveries": (
+            "bash scripts/test.sh",
+            {
+                "tests/unit/test_calc.py": _CASES,
+                "tests/more/test_more.py": _CASES,
+                "scripts/test.sh": f"set -e\n{_DISCOVER}/unit\n{_DISCOVER}/more\n",
+            },
+        ),
         "two runs on two lines": (f"python -m pytest -q more\n{pytest}", two),
         "the last failed": (f"{pytest} --lf", tests),
         "a variable that is exported": (f"export PYTHONPATH=src\n{pytest}", tests),
@@ -120,6 +133,21 @@ _NODE_WAYS = {
     "a condition": ("if node --test test/; then echo good; else exit 1; fi", {}),
     "a pipe": ("set -o pipefail\nnode --test test/ | grep -v nothing", {}),
     "a script that runs npm": ("./check", {"check": "#!/bin/bash\nset -e\nnpm test\n"}),
+    "a reporter that names no test": ("node --test --test-reporter=dot test/", {}),
+    "a report in a file": (
+        "node --test --test-reporter=junit --test-reporter-destination=out.xml test/",
+        {},
+    ),
+    "a program behind npm": (
+        "npm test",
+        {
+            "package.json": '{"type": "module", "scripts": {"test": "node test/check.js"}}\n',
+            "test/check.js": (
+                "import { add } from '../src/calc.js';\n"
+                "if (add(1, 2) !== 3) {\n  process.exitCode = 1;\n}\n"
+            ),
+        },
+    ),
 }
 
 

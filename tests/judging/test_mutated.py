@@ -219,6 +219,71 @@ def test_an_object_that_is_equal_to_everything_makes_tests_blind(tmp_path: Path)
     assert names(found.blind) <= NAMED | {"test_raises_there"}
 
 
+OBJECTS = """\
+import io
+from dataclasses import dataclass
+
+
+@dataclass(slots=True, frozen=True)
+class Point:
+    x: int = 0
+
+
+class Warmth:
+    def __init__(self, degrees):
+        self.degrees = degrees
+
+    def __eq__(self, other):
+        return abs(self.degrees - other.degrees) <= 10
+
+
+class Text:
+    def __init__(self, text):
+        self.file, self.name = io.StringIO(text), "text"
+
+    def __eq__(self, other):
+        self.file.seek(0)
+        other.file.seek(0)
+        return self.file.read().split() == other.file.read().split()
+
+
+class Unit:
+    pass
+"""
+TESTS_OF_OBJECTS = """\
+import sys
+
+sys.path.insert(0, ".")
+import calc
+
+
+def test_slots():
+    assert calc.Point() == calc.Point(0)
+
+
+def test_tolerance():
+    assert calc.Warmth(20) == calc.Warmth(22)
+
+
+def test_file():
+    assert calc.Text("a  b") == calc.Text("a b")
+
+
+def test_nothing():
+    unit = calc.Unit()
+    assert unit == unit
+"""
+
+
+@pytest.mark.requirement("judging.mutated")
+def test_objects_that_are_equal_by_what_they_hold_are_not_blind(tmp_path: Path) -> None:
+    found = mutated(tmp_path, "python -m pytest -q tests", OBJECTS, TESTS_OF_OBJECTS)
+    assert not found.blind
+    assert "test_slots" in names(found.sensitive)
+    # A copy shares the file, and so says nothing.
+    assert "test_file" in names(found.silent)
+
+
 @pytest.mark.requirement("judging.mutated")
 @pytest.mark.parametrize("command", ["python -m unittest tests/test_calc.py", "python {main}"])
 def test_unittest_and_programs_are_changed_too(tmp_path: Path, command: str) -> None:

@@ -66,6 +66,8 @@ SAID = {
     "pytest-nothing": ("pytest", 0, 0, 0, 0),
     "pytest-quiet": ("pytest", 2, 0, 2, 0),
     "pytest-quiet-failed": ("pytest", 2, 2, 2, 0),
+    "pytest-subtests": ("pytest", 7, 0, 0, 0),
+    "pytest-subtests-failed": ("pytest", 2, 1, 0, 0),
     "pytest-twice": ("pytest", 4, 0, 4, 0),
     "pytest-xdist": ("pytest", 2, 0, 2, 0),
     "rspec-error-outside": ("rspec", 0, 1, 0, 0),

@@ -219,8 +219,9 @@ class WalkedContract:
         """The calls of test runners, each with the name of its runner, or of its program."""
         found = ((runner_of(call), call) for call in self.calls)
         every = [(row.name or call.program, call) for row, call in found if row is not None]
-        # What they run is among the calls, where it can be followed.
-        return [each for each in every if each[1].program not in _RECIPES] or every
+        # What they run is among the calls, or among the files, where it can be followed.
+        own = [each for each in every if each[1].program not in _RECIPES]
+        return own if own or self.mains or self.foreign_mains else every
 
     @cached_property
     def others(self) -> list[str]:

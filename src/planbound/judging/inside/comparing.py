@@ -15,7 +15,15 @@ from planbound.judging.inside.notes import (
     note,
 )
 from planbound.judging.inside.retelling import originals
-from planbound.judging.inside.values import change, far, file_of, is_everything, is_plain, some
+from planbound.judging.inside.values import (
+    change,
+    far,
+    file_of,
+    is_any_of_its_kind,
+    is_everything,
+    is_plain,
+    some,
+)
 
 
 def seen():
@@ -32,6 +40,8 @@ def same(site, one, two):
 
 
 SITES = {}
+BUILT = set()
+"""The places where an object is compared that the judge makes of plain values: `Point(1, 2)`."""
 ASKED = (int, float, str, bytes)
 WANTED = {}
 """By type what was expected anywhere."""
@@ -76,7 +86,7 @@ def compared(site, value, changing, frame):
     before = originals(site, value)
     try:
         changed = value if before else changing(value)
-        if changed is value and not before and is_everything(value):
+        if changed is value and not before and is_equal_to_much(site, value):
             seen()[2] += 1
         if changed is not value and (changed == value or value == changed):
             changed = value
@@ -97,6 +107,14 @@ def compared(site, value, changing, frame):
         if len(wanted) < 1000:
             wanted.setdefault(known.expected)
     return changed
+
+
+def is_equal_to_much(site, value):
+    """Say whether nothing can be told by an object; what it is made of has to be told, too."""
+    try:
+        return is_everything(value) or (site in BUILT and is_any_of_its_kind(value))
+    except Exception:
+        return False
 
 
 def is_direct(frame):

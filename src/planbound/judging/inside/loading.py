@@ -6,8 +6,16 @@ import builtins
 import os
 import sys
 
-from planbound.judging.inside.comparing import CATCHING, actual, expected, near, passed, weigh
-from planbound.judging.inside.equalities import Equalities, last_name
+from planbound.judging.inside.comparing import (
+    BUILT,
+    CATCHING,
+    actual,
+    expected,
+    near,
+    passed,
+    weigh,
+)
+from planbound.judging.inside.equalities import LITERALS, Equalities, last_name
 from planbound.judging.inside.failing import Failing
 from planbound.judging.inside.notes import (
     PID,
@@ -44,6 +52,8 @@ class Mutating(Equalities):
         STATE["sites"] += 1
         site = STATE["sites"]
         place_of(site, self.path, expected)
+        if is_built(actual) or is_built(expected):
+            BUILT.add(site)
         one = actual and called("a", site, actual, actual)
         return one, called("e", site, expected, expected), site
 
@@ -88,6 +98,14 @@ class Mutating(Equalities):
         if len(node.items) == 1 and last_name(node.items[0].context_expr) == "subTest":
             node.body = fails(node.body, whole=False)
         return node
+
+
+def is_built(node):
+    """Say whether an expression makes an object of plain values: `Point(1, 2)`."""
+    if not isinstance(node, ast.Call):
+        return False
+    given = [*node.args, *(each.value for each in node.keywords)]
+    return bool(given) and all(isinstance(each, LITERALS) for each in given)
 
 
 def fails(body, whole):

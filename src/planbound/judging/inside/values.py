@@ -113,17 +113,52 @@ def change_approx(value, kind):
 
 def change_attributes(value, kind, depth):
     """Return a copy of an object of the project with another attribute, where that matters."""
-    for name in shuffled(getattr(value, "__dict__", ())):
-        before = vars(value)[name]
-        inner = change(before, depth + 1)
-        if inner is before:
+    held = held_by(value)
+    if kind.__eq__ is not object.__eq__ and not value == copy(value, held):
+        # A copy shares what the object holds, a file for example, and is another one by that.
+        return value
+    for name in shuffled(held):
+        inner = change(held[name], depth + 1)
+        if inner is held[name]:
             continue
-        copied = kind.__new__(kind)
-        vars(copied).update(vars(value))
-        vars(copied)[name] = inner
+        copied = copy(value, {**held, name: inner})
         if not value == copied:
             return copied
     return value
+
+
+def members(kind):
+    """Return the slots of a class, by name."""
+    return {
+        name: member
+        for each in kind.__mro__
+        for name, member in vars(each).items()
+        if type(member).__name__ == "member_descriptor"
+    }
+
+
+def held_by(value):
+    """Return what an object holds, by name: in its dictionary and in its slots."""
+    found = dict(getattr(value, "__dict__", ()))
+    for name, member in members(type(value)).items():
+        try:
+            found[name] = member.__get__(value)
+        except AttributeError:
+            pass
+    return found
+
+
+def copy(value, held):
+    """Return an object of the same class that holds something else."""
+    kind = type(value)
+    made = kind.__new__(kind)
+    slots = members(kind)
+    for name, each in held.items():
+        if name in slots:
+            slots[name].__set__(made, each)
+        else:
+            vars(made)[name] = each
+    return made
 
 
 def is_plain(value, room=1000):
@@ -151,4 +186,28 @@ def is_everything(value):
     """Say whether an object of the product is equal to whatever there is."""
     if not is_product(file_of(type(value))):
         return False
-    return all(value == each for each in (object(), some(10**9), str(some(10**9)), None, [some(9)]))
+    others = (object(), some(10**9), str(some(10**9)), None, [some(9)])
+    return all(are_equal(value, each) for each in others)
+
+
+def is_any_of_its_kind(value):
+    """Say whether an object of the product is equal to others of its class, whatever they hold."""
+    kind = type(value)
+    if not is_product(file_of(kind)) or kind.__new__ is not object.__new__:
+        return False
+    held = held_by(value)
+    if are_equal(value, copy(value, {})):
+        return True
+    others = {name: far(change(each, 1)) for name, each in held.items()}
+    if not held or any(others[name] is each for name, each in held.items()):
+        return False
+    alone = (copy(value, {**held, name: each}) for name, each in others.items())
+    return all(are_equal(value, each) for each in (copy(value, others), *alone))
+
+
+def are_equal(one, two):
+    """Say whether the first says so; what holds nothing may not even be asked."""
+    try:
+        return bool(one == two)
+    except Exception:
+        return False

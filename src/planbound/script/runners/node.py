@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterator, Mapping
+from itertools import pairwise
 
 from planbound.script.runners.assertions import of_node
 from planbound.script.runners.javascript import DECLARED, is_glob, matches
@@ -115,9 +116,12 @@ def make(found: RunnerCall, project: JudgedTree) -> Canary | None:
         names += [*added, *later]
         files.append((path, (project.read(path) or b"") + _tests(checks, added, later).encode()))
     plain = found.call.has("--test-reporter")
+    named = (report(found, project) if plain and not _is_told(found) else None) or Canary((), ())
     return Canary(
-        tuple(files),
+        (*files, *named.files),
         tuple(names),
+        named.environment,
+        named.reports,
         failing="{name}" if plain else FAILING,
         passing=PASSING,
     )
@@ -237,16 +241,31 @@ def _names(text: str) -> Iterator[str]:
 
 def report(found: RunnerCall, project: JudgedTree) -> Canary | None:
     """Return node's own report, besides what it prints."""
-    given = ("--test-reporter", "--test-reporter-destination")
-    if not found.call.has("--test") or found.call.has(*given) or "NODE_OPTIONS" in found.text:
+    if not found.call.has("--test") or "NODE_OPTIONS" in found.text:
         return None
     folder, report = f".{project.called('folder')}", f"{project.called('report')}.xml"
-    options = (
-        f"--test-reporter=junit --test-reporter-destination={{workspace}}/{folder}/{report} "
-        "--test-reporter=spec --test-reporter-destination=stdout"
-    )
+    options = f"--test-reporter=junit --test-reporter-destination={{workspace}}/{folder}/{report}"
+    if not _given(found, "--test-reporter"):
+        options += " --test-reporter=spec"
+    # A single reporter needs to say nothing of where it writes; two do.
+    if not _given(found, "--test-reporter-destination"):
+        options += " --test-reporter-destination=stdout"
     files = ((f"{folder}/{project.called('note')}", b""),)
     return Canary(files, (), (Variable("NODE_OPTIONS", options, " "),), f"{folder}/{report}")
+
+
+def _given(found: RunnerCall, option: str) -> list[str]:
+    """Return the values that an option was given, `--option=value` or `--option value`."""
+    values = found.call.values()
+    apart = [following for value, following in pairwise(values) if value == option]
+    return apart + [value.partition("=")[2] for value in values if value.startswith(f"{option}=")]
+
+
+def _is_told(found: RunnerCall) -> bool:
+    """Say whether what the reporters print names the tests."""
+    places = _given(found, "--test-reporter-destination")
+    kinds = _given(found, "--test-reporter")
+    return bool({"spec", "tap"} & {*kinds}) and (not places or "stdout" in places)
 
 
 RUNNER = Runner(

@@ -354,14 +354,16 @@ def _places(found: RunnerCall) -> list[str] | None:
 # -- what pytest says: `=== 1 failed, 2 passed in 0.12s ===`, without the frame under `-q` -------
 
 
+# `2 subtests passed` stands beside the tests that they belong to.
+_COUNTED = rf"{COUNT} (?:subtests )?[a-z]{{1,20}}"
 _LAST = lazy_pattern(
-    rf"(={{1,500}} )?(no tests ran|{COUNT} [a-z]{{1,20}}(?:, {COUNT} [a-z]{{1,20}}){{0,12}}"
+    rf"(={{1,500}} )?(no tests ran|{_COUNTED}(?:, {_COUNTED}){{0,12}}"
     rf"|(?:no tests|{COUNT}(?:/{COUNT})? tests?) collected(?: \({COUNT} deselected\))?"
     rf"(?:, {COUNT} [a-z]{{1,20}}){{0,2}})"
     r" in [0-9]{1,9}\.[0-9]{2}s(?: \([0-9:, a-z]{1,40}\))?(?: =+)?"
 )
 _STARTS = lazy_pattern(r"={1,500} test session starts .*")
-_PROGRESS = lazy_pattern(r"(?:\S{1,500} )?[.FEsxXR]{1,500}(?: +\[[ 0-9]{3}%\])?")
+_PROGRESS = lazy_pattern(r"(?:\S{1,500} )?[.,FEsuxXR]{1,500}(?: +\[[ 0-9]{3}%\])?")
 # The words that a summary may hold; another line that looks alike is no summary.
 _WORDS = frozenset({
     "failed", "passed", "skipped", "deselected", "xfailed", "xpassed", "warning", "warnings",

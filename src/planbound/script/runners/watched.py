@@ -695,6 +695,15 @@ def start():
 
 start()
 '''
+_CHOSEN = """
+
+def load_tests(loader, tests, pattern):
+    import sys
+
+    watch = sys.modules.get("{hook}")
+    return tests if watch is None or watch.adds() else loader.suiteClass()
+"""
+"""What unittest finds by itself has to fail in the same processes as what is added to its runs."""
 FIRST = """\
 import os
 import sys
@@ -776,7 +785,8 @@ def watch_for(  # noqa: PLR0913 - one thing each, all by name
     more = of_cases(project.text(path) or "" for path in sources)
     names = tuple(f"test_{name}" for name in project.several(4 + len(more), "watched"))
     tests = failing_tests(folders_of_tests(project), project)
-    files: list[tuple[str, bytes]] = [(each.path, each.content) for each in tests]
+    chosen = _CHOSEN.format(hook=hook).encode()
+    files: list[tuple[str, bytes]] = [(each.path, each.content + chosen) for each in tests]
     for place in dict.fromkeys((folder, *places)):
         source = _HOOK.format(
             depth=place.count("/") + 1 if place else 0,
