@@ -371,7 +371,7 @@ def _read_types() -> None:
 
     for kind, found in event.EVENTS.items():
         event.fields_of(found)
-        event._decoder(kind, found.VERSION)
+        event._reader(kind, found.VERSION)
     vague_phrase("do it")
     read_script("true")
 

@@ -5,6 +5,7 @@ A kind has a version, and records of an old one are decoded as they were written
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from functools import cache
 from types import NoneType, UnionType
 from typing import Any, TypeVar, Union, get_args, get_origin, get_type_hints
@@ -12,6 +13,7 @@ from typing import Any, TypeVar, Union, get_args, get_origin, get_type_hints
 import msgspec
 from msgspec import UNSET, Struct, UnsetType
 
+from planbound.disk.decoders import json_decoder
 from planbound.errors import JournalProblem
 from planbound.journal.fields import (
     AttemptEnding,
@@ -216,7 +218,7 @@ def event_of(kind: EventKind, version: int, text: str) -> Event:
     What this version does not know is left out: a newer one may tell more.
     """
     try:
-        return _decoder(kind, version).decode(text)
+        return _reader(kind, version)(text)
     except msgspec.DecodeError as error:
         raise JournalProblem(
             f"the details of a `{kind.value}` are not what it tells: {error}",
@@ -261,9 +263,9 @@ def reason_of(event: Event) -> str | None:
 
 
 @cache
-def _decoder(kind: EventKind, version: int) -> msgspec.json.Decoder[Event]:
+def _reader(kind: EventKind, version: int) -> Callable[[str], Event]:
     assert version == EVENTS[kind].VERSION  # there is no kind yet with an old version
-    return msgspec.json.Decoder(EVENTS[kind])
+    return json_decoder(EVENTS[kind]).decode
 
 
 @cache

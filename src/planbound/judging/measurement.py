@@ -22,6 +22,7 @@ from msgspec import Struct
 from planbound import __version__
 from planbound.cells.cell import Captured, CommandEnding, Outcome
 from planbound.cells.isolation import Isolation
+from planbound.disk.decoders import msgpack_decoder
 from planbound.journal.chain import is_whole
 from planbound.journal.event import (
     BaselineObserved,
@@ -135,7 +136,7 @@ class Measurements:
         try:
             with open(self._path(key), "rb") as file:
                 data = file.read(_LARGEST + 1)
-            measured = _decoder().decode(data)
+            measured = msgpack_decoder(Measured).decode(data)
         except (OSError, msgspec.MsgspecError):
             return None
         if measured.key != key or not self._is_recent(measured.made):
@@ -343,7 +344,3 @@ def _sha256(data: bytes) -> str:
 
 def _private(path: str, flags: int) -> int:
     return os.open(path, flags, 0o600)
-
-
-def _decoder() -> msgspec.msgpack.Decoder[Measured]:
-    return msgspec.msgpack.Decoder(Measured)

@@ -20,6 +20,7 @@ from typing import NamedTuple
 
 import msgspec
 
+from planbound.disk.decoders import msgpack_decoder
 from planbound.workspace import stamps
 from planbound.workspace.manifest import Entry, EntryType, Manifest
 from planbound.workspace.stamps import SET_BACK, WINDOW, Clocks, moment
@@ -162,7 +163,7 @@ class KnownFiles:
             body = memoryview(data)[_START:]
             if data[:_START] != _MAGIC + hashlib.sha256(body).digest():
                 return
-            kept = msgspec.msgpack.decode(body, type=_SavedFiles)
+            kept = msgpack_decoder(_SavedFiles).decode(body)
             folders = {path: _unpacked(path, *rest) for path, *rest in kept.folders}
         except (OSError, ValueError):  # msgspec's errors are ValueErrors
             return

@@ -20,6 +20,7 @@ from typing import NamedTuple
 
 import msgspec
 
+from planbound.disk.decoders import msgpack_decoder
 from planbound.workspace.manifest import EntryType, Manifest, path_text
 from planbound.workspace.scan import FILE, file_digest, look_of
 
@@ -124,7 +125,7 @@ def _load(file: str) -> _KeptLooks | None:
             data = kept.read()
         if not data.startswith(_MAGIC):
             return None
-        return msgspec.msgpack.decode(zlib.decompress(data[len(_MAGIC) :]), type=_KeptLooks)
+        return msgpack_decoder(_KeptLooks).decode(zlib.decompress(data[len(_MAGIC) :]))
     except (OSError, msgspec.MsgspecError, zlib.error):
         return None
 
