@@ -7,10 +7,13 @@ say what a fresh one says.
 
 from __future__ import annotations
 
+import contextlib
 import os
 import shutil
 import subprocess
 import sys
+import threading
+import time
 import zlib
 from collections.abc import Callable
 from pathlib import Path
@@ -145,7 +148,41 @@ LIES = [
         "bash src/builds.sh",
         lambda _, aside: (aside.parent / "home/.cargo/config.toml").write_text("wrong\n"),
     ),
+    *(
+        Lie(f"a file of a toolchain is edited that {how}", contract, lambda _, aside: spoil(aside))
+        for how, contract in (
+            ("a shell keeps in a variable", 'd=~/.cargo/registry; grep -qx right "$d/index"'),
+            (
+                "a loop goes through",
+                "for each in ~/.cargo/registry/index; do grep -qx right $each; done",
+            ),
+            ("a shell reads in", 'test "$(<$HOME/.cargo/registry/index)" = right'),
+            ("a Python reads", "python3 src/opens.py"),
+            ("a Makefile includes", "make -s -f src/includes.mk"),
+            ("a variable leads to", "PYTHONPATH=src:$HOME/.cargo/registry python3 src/loads.py"),
+            ("a linked package is", "grep -qx right node_modules/lib/index"),
+            ("a link behind a link leads to", "grep -qx right src/out/in/index"),
+        )
+    ),
 ]
+
+
+def spoil(aside: Path) -> None:
+    """Write over what contracts name, whatever it is called there."""
+    for name, text in (
+        ("index", "wrong\n"),
+        ("it.mk", "all:\n\tfalse\n"),
+        ("it.py", "RIGHT = 0\n"),
+    ):
+        (aside.parent / "home/.cargo/registry" / name).write_text(text)
+
+
+OPENS = """
+import os
+
+with open(os.path.expanduser("~/.cargo/registry/index")) as file:
+    raise SystemExit(file.read() != "right\\n")
+"""
 
 
 def laid(project: Project, contract: str) -> Path:
@@ -159,12 +196,22 @@ def laid(project: Project, contract: str) -> Path:
     (project.home / ".cargo/registry").mkdir(parents=True)
     for name in ("config.toml", "registry/index"):
         (project.home / ".cargo" / name).write_text("right\n")
+    (project.home / ".cargo/registry/it.mk").write_text("all:\n\ttrue\n")
+    (project.home / ".cargo/registry/it.py").write_text("RIGHT = 1\n")
+    (project.home / ".cargo/more").mkdir()
+    (project.home / ".cargo/more/in").symlink_to(project.home / ".cargo/registry")
+    (project.workspace / "node_modules").mkdir()
+    (project.workspace / "node_modules/lib").symlink_to(project.home / ".cargo/registry")
     project.write("src/a", "right\n")
     project.write("src/b", "right\n")
     os.utime(project.workspace / "src/b", (1_500_000_000, 1_500_000_000))
     project.write("src/check.sh", "tool\n")
     project.write("src/check.py", "import subprocess\nraise SystemExit(subprocess.call('tool'))\n")
     project.write("src/reads.sh", f"grep -qx right {aside}/data\n")
+    (project.workspace / "src/out").symlink_to(project.home / ".cargo/more")
+    project.write("src/opens.py", OPENS)
+    project.write("src/loads.py", "import it\nraise SystemExit(not it.RIGHT)\n")
+    project.write("src/includes.mk", "include $(HOME)/.cargo/registry/it.mk\n")
     project.write("src/builds.sh", "cd; cd .cargo; grep -qx right config.toml\n")
     project.write("planbound.toml", f'[contracts]\npath = ["{aside}/bin"]\nread = ["{aside}"]\n')
     project.plan("it", plan_text(contract.format(aside=aside)))
@@ -195,6 +242,70 @@ def test_nothing_is_taken_over_where_a_fresh_look_would_differ(project: Project,
     taken, fresh = project.first(), project.first("--fresh")
     assert fresh["verdict"] == "fail"
     assert (taken["verdict"], taken["reused"]) == ("fail", None)
+
+
+def when_it_runs(command: str, change: Callable[[], object]) -> threading.Thread:
+    """Change something as soon as a contract is seen to run."""
+
+    def watch() -> None:
+        deadline = time.monotonic() + 120
+        while time.monotonic() < deadline:
+            for each in Path("/proc").glob("[0-9]*/cmdline"):
+                with contextlib.suppress(OSError):
+                    if command.encode() in each.read_bytes() and b"bash" in each.read_bytes():
+                        change()
+                        return
+            time.sleep(0.05)
+
+    thread = threading.Thread(target=watch)
+    thread.start()
+    return thread
+
+
+@pytest.mark.requirement("judging.reuse")
+@pytest.mark.parametrize(
+    ("question", "path", "verdict"),
+    first_always(
+        [
+            ("test -e node_modules/marker", "node_modules/marker", "tampered"),
+            ("git rev-parse -q --verify refs/tags/v2", ".git/refs/tags/v2", "pass"),
+        ],
+        fields=3,
+    ),
+)
+def test_what_changed_while_a_contract_ran_is_not_taken_over(
+    project: Project, question: str, path: str, verdict: str
+) -> None:
+    command = f"sleep 3; {question}"
+    laid(project, "true")
+    project.plan("it", plan_text(command))
+    project.run("verify", "it")  # writes into its file, too
+    marker = project.workspace / path
+    thread = when_it_runs(
+        command, lambda: shutil.copy(project.workspace / ".git/refs/heads/main", marker)
+    )
+    try:
+        assert project.first()["verdict"] == verdict
+    finally:
+        thread.join()
+    marker.unlink()
+    found = project.first()
+    assert (found["verdict"], found["reused"]) == ("fail", None)
+
+
+@pytest.mark.requirement("judging.reuse")
+def test_every_folder_that_a_variable_leads_to_is_looked_at(project: Project) -> None:
+    aside = laid(project, "python3 src/loads.py")
+    for name in ("first", "second"):
+        (aside.parent / name).mkdir()
+    (aside.parent / "second/it.py").write_text("RIGHT = 1\n")
+    project.write("planbound.toml", '[contracts]\nenv = ["PYTHONPATH"]\n')
+    where = f"{aside.parent}/first:{aside.parent}/second"
+    project.first(PYTHONPATH=where)
+    assert project.first(PYTHONPATH=where)["reused"] is not None
+    (aside.parent / "second/it.py").write_text("RIGHT = 0\n")
+    found = project.first(PYTHONPATH=where)
+    assert (found["verdict"], found["reused"]) == ("fail", None)
 
 
 @pytest.mark.requirement("judging.reuse")

@@ -73,10 +73,12 @@ def judge(judging: JudgingContext, cases: Iterable[Case], setting: Setting) -> I
         judgement = _Judgement(JudgedContract(judging, case, case.contract, setting, before, stage))
         verdict = judgement.verdict()
         if judgement.is_recalled:
-            yield verdict  # nothing ran that could have changed anything
+            yield judgement.noted(verdict)  # nothing ran that could have changed anything
             continue
         after = judging.tree.manifest(judging.rules)
-        yield _meanwhile(verdict, before, after) if after.digest != before.digest else verdict
+        if after.digest != before.digest:
+            verdict = _meanwhile(verdict, before, after)
+        yield judgement.noted(verdict, is_same=after.looks == before.looks)
         before = after
 
 
@@ -132,6 +134,8 @@ class _Judgement:
     def __init__(self, contract: JudgedContract) -> None:
         self.contract = contract
         self.runs = _runs_of(contract)
+        self.support = Corroboration()
+        self.recalling: Recalling | None = None
         self.counted: int | None = None
         """How many tests passed, where that was asked."""
 
@@ -139,6 +143,12 @@ class _Judgement:
     def is_recalled(self) -> bool:
         """Whether nothing was run, because it was on the same before."""
         return self.runs.known is not None
+
+    def noted(self, verdict: Verdict, *, is_same: bool = True) -> Verdict:
+        """Return a verdict that says what it is founded on; keep that, if nothing changed since."""
+        if self.recalling is None:
+            return verdict
+        return self.recalling.noted_in(verdict, self.support, self.counted, is_same=is_same)
 
     def verdict(self) -> Verdict:
         self.contract.judging.on_stage(self.contract.stage)
@@ -195,8 +205,8 @@ class _Judgement:
         finding = self._violation(finding, outcome)
         if finding.kind is not VerdictKind.PASS:
             basis = ReachedEvidence(min(basis.level, Evidence.E2, key=_value), ())
-        verdict = self._made(finding, outcome, summary, basis, support)._replace(runs=runs)
-        return recalling.noted_in(verdict, support, self.counted)
+        self.recalling, self.support = recalling, support
+        return self._made(finding, outcome, summary, basis, support)._replace(runs=runs)
 
     def _unseen(self, finding: VerdictReason) -> str:
         """Return a program that its own code could have ended; of a table all is seen."""

@@ -19,10 +19,10 @@ from typing import TYPE_CHECKING, NamedTuple
 import msgspec
 from msgspec import Struct
 
-from planbound import __version__
 from planbound.cells.cell import Captured, CommandEnding, Outcome
 from planbound.cells.isolation import Isolation
 from planbound.disk.decoders import msgpack_decoder
+from planbound.disk.own_code import own_code
 from planbound.journal.chain import is_whole
 from planbound.journal.event import (
     BaselineObserved,
@@ -46,7 +46,12 @@ FOLDER = "measured"
 """In the state home."""
 LASTS = timedelta(days=1)
 """So long something that was measured is taken over: some tests know what day it is."""
-_FORM = 3
+_FORM = 4
+_CODE = (
+    "cells", "cells/inside", "git", "judging", "judging/inside", "plan", "script",
+    "script/runners", "workspace",
+)  # fmt: skip
+"""The features that run a contract and say what its runs show."""
 _NEAR = 1_000
 """So many events after a measurement one of them tells of it."""
 _LARGEST = 16 << 20
@@ -225,6 +230,7 @@ class Recalling:
     """What was measured of a contract before, or is kept for the next time."""
 
     def __init__(self, contract: JudgedContract, runs: ContractRuns) -> None:
+        self._contract = contract
         self._kept, self._runs = contract.judging.measurements, runs
         self._observing = contract.setting.observing
         self._key = key_of(contract) if self._kept is not None else None
@@ -234,14 +240,22 @@ class Recalling:
             self._found = self._kept.recall(self._key)
             runs.known = self._found.measured if self._found is not None else None
 
-    def noted_in(self, verdict: Verdict, support: Corroboration, counted: int | None) -> Verdict:
-        """Return a verdict that says what it is founded on, which is kept from now on."""
+    def noted_in(
+        self, verdict: Verdict, support: Corroboration, counted: int | None, *, is_same: bool
+    ) -> Verdict:
+        """Return a verdict that says what it is founded on, which is kept from now on.
+
+        What changed while it ran was perhaps seen, and is not what the key speaks of: then nothing
+        is kept. `is_same` says so of the files; everything else is looked at once more.
+        """
         if self._found is not None:
             return verdict._replace(measured=self._found.digest, reused=self._found.seq)
         if self._kept is None or self._key is None:
             return verdict
         if not _is_lasting(verdict.kind, observing=self._observing):
             self._kept.forget(self._key)
+            return verdict
+        if not is_same or key_of(self._contract) != self._key:
             return verdict
         report = None
         if verdict.outcome is not None and self._runs.report is not None:
@@ -281,7 +295,7 @@ def key_of(contract: JudgedContract) -> str | None:
     removed = (os.fsencode(path) for path in request.remove)
     judges = contract.required_judges
     facts = (
-        (_FORM, __version__, judging.cell.isolation.value, judging.cell.name, outside),
+        (_FORM, own_code(*_CODE), judging.cell.isolation.value, judging.cell.name, outside),
         (contract.manifest.digest, contract.digest, observing, rules.canary, rules.mutate),
         request._replace(lay=(), remove=(), environment={}),
         sorted(request.environment.items()),

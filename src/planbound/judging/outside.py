@@ -19,11 +19,13 @@ from typing import TYPE_CHECKING
 import planbound
 from planbound.cells.orders import is_below
 from planbound.judging.context import JudgingContext
+from planbound.judging.named import called_places, is_outside, mentioned_places
 from planbound.script import Call
 from planbound.script.project import ProjectTree
-from planbound.script.walk import all_calls
+from planbound.script.walk import Ran, walk
 from planbound.workspace.environment import linked_places
 from planbound.workspace.manifest import EntryType, Manifest
+from planbound.workspace.scan import is_link
 
 if TYPE_CHECKING:
     from planbound.judging.contract import JudgedContract
@@ -58,13 +60,17 @@ _SYSTEM = (
 _OF_PACKAGES = ("/bin", "/sbin", "/usr/bin", "/usr/sbin")
 """Programs that come with packages: those that a contract calls are looked at singly."""
 _BINS = frozenset({"bin", "shims"})
-_OF_CELL = ("/dev", "/proc", "/sys")
-"""A cell has its own."""
 _BY_LOOK = frozenset({"objects", "lfs", "annex"})
 """What git keeps there is called by its content: it is enough to see that nobody wrote to it."""
-_HOMES = ("~/", "$HOME/", "${HOME}/")
-_QUOTES = str.maketrans("", "", "\"'")
 _LARGEST = 64 << 20
+_LARGEST_TEXT = 1 << 20
+"""What is larger is data, and names no places."""
+_MOST_NAMED = 2_000
+_OWN_LOOK = frozenset("PATH HOME PWD TMPDIR".split())
+"""Variables that lead to what is looked at by itself, or to what each cell has for itself."""
+_OF_JVM = frozenset("mvn mvnw mvnd gradle gradlew sbt lein clj clojure mill ant".split())
+_BUILT_BY_JVM = (".m2/", ".gradle/", ".ivy2/")
+"""Caches into which people put what they build, under names that stay the same."""
 
 
 class _UnsureError(Exception):
@@ -117,24 +123,66 @@ def _limits() -> tuple[int, ...]:
 def _lines(contract: JudgedContract) -> Iterator[bytes]:
     judging, manifest = contract.judging, contract.manifest
     root = judging.tree.root
-    tree = ProjectTree(manifest.files(), contract.read_now)
-    calls = list(all_calls(contract.script, tree))
+    calls, texts = _read(contract)
     folders = _folders(judging)
     outside = [path for path in folders if not is_below(path, root)]
     home = judging.view.home
     tools = _tops(judging.view.tools, home)
+    whole = {*_shown(judging, root), *called_places(calls, root, home), *_linked(manifest, root)}
+    whole.update(_links(folders, root), _built_elsewhere(calls, judging.view.caches, home))
+    passed = [value for name, value in judging.environment.items() if name not in _OWN_LOOK]
+    named = set(mentioned_places((*texts, *passed), root, home))
+    if len(named) > _MOST_NAMED:
+        raise _UnsureError
+    # A folder of the system, or one around a home, is too much to have been meant.
+    visible = [os.path.realpath(path) for path in (*judging.exposed, *_of_view(judging))]
+    meant = {path for path in named if _is_below_any(os.path.realpath(path), visible)}
+    whole.update(meant)
     singly = [*_SYSTEM, *outside, *_programs(calls, outside), *_packages(outside), *tools]
-    for path in dict.fromkeys(singly):
+    for path in dict.fromkeys([*singly, *sorted(named - meant)]):
         yield look_at(path)
-    whole = {*_shown(judging, root), *_paths(calls, root, home), *_linked(manifest, root)}
-    whole.update(_links(folders, root))
     left = MOST
+    seen: set[str] = set()
     for path in sorted(whole):
-        for look in _all_of(path):
+        for look in _all_of(path, seen):
             left -= 1
             if left < 0:
                 raise _UnsureError
             yield look
+
+
+def _read(contract: JudgedContract) -> tuple[list[Call], list[str]]:
+    """Return the calls of a contract and of what it runs, and the texts in which they stand."""
+    texts = [contract.command.text]
+
+    def read(path: str) -> bytes | None:
+        content = contract.read_now(path)
+        if content is not None and len(content) <= _LARGEST_TEXT:
+            texts.append(content.decode("utf-8", "replace"))
+        return content
+
+    tree = ProjectTree(contract.manifest.files(), read)
+    calls = [item.call for item in walk([contract.script], tree) if isinstance(item, Ran)]
+    return calls, texts
+
+
+def _of_view(judging: JudgingContext) -> Iterator[str]:
+    yield from judging.view.tools
+    yield from judging.view.caches
+
+
+def _is_below_any(place: str, folders: Iterable[str]) -> bool:
+    return any(is_below(place, folder) for folder in folders)
+
+
+def _built_elsewhere(
+    calls: Iterable[Call], caches: Iterable[str], home: str | None
+) -> Iterator[str]:
+    """Yield the caches in which a build finds what another project built, where one is called."""
+    names = {word.value for call in calls for word in (call.word, *call.wrappers) if word}
+    if home is not None and any(os.path.basename(name) in _OF_JVM for name in names if name):
+        tops = tuple(f"{home}/{name}" for name in _BUILT_BY_JVM)
+        yield from (path for path in caches if path.startswith(tops))
 
 
 def _folders(judging: JudgingContext) -> list[str]:
@@ -178,7 +226,7 @@ def _prefixes(folders: Iterable[str]) -> Iterator[str]:
 
 
 def _packages(folders: Iterable[str]) -> Iterator[str]:
-    """Yield what stands in the folders of Python packages: what comes, goes or is replaced shows.
+    """Yield what stands in the folders of packages: what comes, goes or is replaced shows.
 
     What is in a package is not looked at: who edits what is installed knows it.
     """
@@ -186,6 +234,9 @@ def _packages(folders: Iterable[str]) -> Iterator[str]:
         for kind in ("site-packages", "dist-packages"):
             for folder in sorted(glob(os.path.join(prefix, "lib", "python*", kind))):
                 yield from (os.path.join(folder, name) for name in sorted(os.listdir(folder)))
+        modules = os.path.join(prefix, "lib", "node_modules")
+        with contextlib.suppress(OSError):
+            yield from (os.path.join(modules, name) for name in sorted(os.listdir(modules)))
 
 
 def _tops(tools: Iterable[str], home: str | None) -> Iterator[str]:
@@ -208,40 +259,6 @@ def _links(folders: Iterable[str], root: str) -> Iterator[str]:
                 yield place
 
 
-def _paths(calls: Iterable[Call], root: str, home: str | None) -> Iterator[str]:
-    """Yield what contracts and their scripts name by a place outside of the tree.
-
-    Of a place that the shell completes, all below the part that is written out.
-    """
-    for call in calls:
-        words = (call.word, *call.wrappers, *call.arguments)
-        for word in (*words, *(each.target for each in call.redirects)):
-            if word is None:
-                continue
-            text = word.value if word.value is not None else word.text.translate(_QUOTES)
-            path = _at_home(text.rpartition("=")[2], home)
-            if word.value is None:
-                path = _written_out(path)
-            if not (path.startswith("/") or ".." in path.split("/")):
-                continue
-            place = os.path.normpath(os.path.join(root, path))
-            if not is_below(place, root) and not any(is_below(place, own) for own in _OF_CELL):
-                yield place
-
-
-def _at_home(path: str, home: str | None) -> str:
-    mark = next((mark for mark in _HOMES if path.startswith(mark)), None)
-    return path if mark is None or home is None else f"{home}/{path.removeprefix(mark)}"
-
-
-def _written_out(text: str) -> str:
-    """Return what a word names, or the folder before the shell puts something in."""
-    ends = [text.find(mark) for mark in "*?[{$`\\" if mark in text]
-    if not ends:
-        return text
-    return text[: min(ends)].rpartition("/")[0] or ("/" if text.startswith("/") else "")
-
-
 def _linked(manifest: Manifest, root: str) -> Iterator[str]:
     """Yield where links of the tree lead that lead out of it."""
     for path, entry in manifest.others():
@@ -249,6 +266,12 @@ def _linked(manifest: Manifest, root: str) -> Iterator[str]:
             place = os.path.realpath(os.path.join(root, os.fsdecode(path)))
             if not is_below(place, root):
                 yield place
+    for folder, looks in manifest.held.items():
+        for name, look in looks.items():
+            if is_link(look):
+                place = os.path.realpath(os.path.join(root, os.fsdecode(folder + b"/" + name)))
+                if is_outside(place, root):
+                    yield place
 
 
 def _shown(judging: JudgingContext, root: str) -> list[str]:
@@ -264,15 +287,22 @@ def _shown(judging: JudgingContext, root: str) -> list[str]:
     ]
 
 
-def _all_of(path: str) -> Iterator[bytes]:
-    """Yield what everything below a path looks like."""
+def _all_of(path: str, seen: set[str]) -> Iterator[bytes]:
+    """Yield what everything below a path looks like, also where links lead, each once."""
     yield look_at(path)
-    if not os.path.isdir(path):
-        return
-    for parent, folders, files in os.walk(path):
-        folders.sort()
-        for name in (*folders, *sorted(files)):
-            yield look_at(os.path.join(parent, name))
+    waiting = [path]
+    while waiting:
+        top = waiting.pop()
+        place = os.path.realpath(top)
+        if place in seen or not os.path.isdir(place):
+            continue
+        seen.add(place)
+        for parent, folders, files in os.walk(top):
+            folders.sort()
+            for name in (*folders, *sorted(files)):
+                yield look_at(os.path.join(parent, name))
+            inner = (os.path.join(parent, name) for name in folders)
+            waiting += [each for each in inner if os.path.islink(each)]
 
 
 # -- what git knows ------------------------------------------------------------------------------

@@ -16,14 +16,13 @@ import io
 import json
 import os
 import pickle
-import sys
 from enum import Enum
 from types import MappingProxyType
 from typing import Any, NamedTuple, TypeVar
 
 from msgspec import Struct
 
-from planbound import __version__
+from planbound.disk.own_code import own_code
 from planbound.journal.event import EventKind
 from planbound.journal.record import Head, Journal, Provenance, Query
 from planbound.plan.model import Plan
@@ -36,7 +35,7 @@ from planbound.state.session import LoopState
 
 WORTH = 200
 """A plan of fewer steps is read and folded in a moment."""
-_PARTS = ("plan", "state", "journal")
+_PARTS = ("plan", "state", "journal", "run")
 """The features whose values are kept: other code of theirs makes other values."""
 _FRESH = ".fresh"
 _SETTLING = (
@@ -157,7 +156,7 @@ class Snapshots:
 
     def _keep(self, path: str, made_of: str, value: Plan | PlanState) -> _Key:
         data = _dumped(value)
-        key = _Key(made_of, _code(), _digest(data))
+        key = _Key(made_of, own_code(*_PARTS), _digest(data))
         os.makedirs(self._folder, mode=0o700, exist_ok=True)
         _write(path, data)
         _write(f"{path}.key", json.dumps(key).encode("ascii"))
@@ -179,7 +178,7 @@ def _is_told(state: PlanState, journal: Journal) -> bool:
 
 def _load(path: str, key: _Key, kind: type[V]) -> V | None:
     """Return what is kept, where it is what the key says, and of this code."""
-    if key.code != _code():
+    if key.code != own_code(*_PARTS):
         return None
     try:
         with open(path, "rb") as file:
@@ -222,21 +221,6 @@ def _digest(data: bytes) -> str:
 
 def _place(head: Head) -> str:
     return f"{head.seq} {head.hash}"
-
-
-def _code() -> str:
-    """Return what differs as soon as other code would make, or read, other values."""
-    own = os.path.abspath(__file__)
-    here = os.path.dirname(os.path.dirname(own))
-    files = [own, os.path.join(here, "source.py")]
-    for part in _PARTS:
-        with os.scandir(os.path.join(here, part)) as entries:
-            files += sorted(each.path for each in entries if each.name.endswith(".py"))
-    said = [__version__, sys.version]
-    for path in files:
-        found = os.stat(path)
-        said.append(f"{path} {found.st_size} {found.st_mtime_ns}")
-    return _digest("\n".join(said).encode("utf-8", "surrogateescape"))
 
 
 # -- values as bytes: those of the plan, the state and the journal, and nothing else -------------

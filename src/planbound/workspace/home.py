@@ -88,11 +88,12 @@ def in_home(view: HostView) -> tuple[str, ...]:
 
 
 def named_paths(names: Iterable[str], environment: Mapping[str, str]) -> Iterator[str]:
-    """Yield what variables that are passed lead to: certificates, a toolchain, a key."""
+    """Yield what variables that are passed lead to: certificates, a toolchain, folders of code."""
     for name in names:
-        value = environment.get(name, "")
-        if name != "PATH" and os.path.isabs(value) and os.path.exists(value):
-            yield value
+        value = environment.get(name, "") if name != "PATH" else ""
+        for path in dict.fromkeys((value, *value.split(os.pathsep))):
+            if os.path.isabs(path) and os.path.exists(path):
+                yield path
 
 
 def own_places(environment: Mapping[str, str]) -> list[str]:

@@ -122,6 +122,11 @@ def look_of(path: bytes, found: os.stat_result) -> bytes:
     return _LINE.pack(len(path), kind, mode, size, modified, changed)
 
 
+def is_link(look: bytes) -> bool:
+    """Say whether what looks like this is a link."""
+    return stat.S_ISLNK(_LINE.unpack(look)[1])
+
+
 def _unsigned(nanoseconds: int) -> int:
     return nanoseconds & 0xFFFF_FFFF_FFFF_FFFF  # before 1970 it is negative
 

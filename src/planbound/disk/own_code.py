@@ -1,0 +1,25 @@
+"""Which code this is: what it made before may be read by no other one."""
+
+from __future__ import annotations
+
+import os
+import sys
+from functools import cache
+
+import planbound
+from planbound import __version__
+
+
+@cache
+def own_code(*parts: str) -> str:
+    """Return what differs as soon as code of these folders, or Python, is another one."""
+    here = os.path.dirname(os.path.abspath(planbound.__file__))
+    files = [os.path.join(here, "source.py")]
+    for part in parts:
+        with os.scandir(os.path.join(here, part)) as entries:
+            files += sorted(each.path for each in entries if each.name.endswith(".py"))
+    said = [__version__, sys.version]
+    for path in files:
+        found = os.stat(path)
+        said.append(f"{path} {found.st_size} {found.st_mtime_ns}")
+    return "\n".join(said)
