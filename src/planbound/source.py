@@ -315,5 +315,12 @@ def _width(text: str) -> int:
     )
 
 
+def fitting(text: str, columns: int) -> str:
+    """Return as much of a text as a line of a terminal has room for."""
+    while text and _width(text) > columns:
+        text = text[: min(len(text) - 1, columns)]
+    return text
+
+
 def _is_wide(character: str) -> bool:
     return unicodedata.east_asian_width(character) in "WF"

@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 import os
 import pty
+import re
 import shutil
 import subprocess
 import sys
@@ -16,6 +17,7 @@ import pytest
 from tests.cli.test_judge import Project, plan_text
 from tests.needs import need
 from tests.tables import first_always
+from tests.terminal import Typed
 
 
 @pytest.fixture
@@ -165,6 +167,17 @@ def test_a_person_at_a_terminal_types_the_digest(project: Project) -> None:
         os.close(main)
     (approved,) = events(project, "GATE_APPROVED")
     assert approved["details"]["method"] == "terminal"
+
+
+@pytest.mark.requirement("command.approve")
+def test_each_contract_that_is_looked_at_has_a_line_of_its_own(project: Project) -> None:
+    waits = [f"sleep 4; test -e src/{name}" for name in ("one", "two")]
+    project.plan("it", plan_text(*waits, "test -e src/three"))
+    person = Typed(project.workspace, project.environment(NO_COLOR="1"), "approve", "it")
+    seen = person.until("to approve")
+    person.interrupt()
+    person.end()
+    assert re.search(r"  judging 1/3: sleep 4[^\n]*\n  judging 2/3: sleep 4", seen), seen
 
 
 @pytest.mark.requirement("command.approve", "verdict.tampered")

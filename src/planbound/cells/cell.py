@@ -213,7 +213,7 @@ class Cell(Protocol):
 
 
 class Stage(NamedTuple):
-    """What is being judged now, for whoever waits for it."""
+    """What takes its time now, for whoever waits for it: mostly a contract that is judged."""
 
     place: int
     total: int
@@ -222,6 +222,7 @@ class Stage(NamedTuple):
     """The first line of the contract."""
     part: str = ""
     """What else is done for it, and what is known of that, as `canary red`."""
+    doing: str = "judging"
 
 
 # -- whether this is the inside of one -----------------------------------------------------------

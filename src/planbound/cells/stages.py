@@ -7,7 +7,7 @@ import time
 from typing import NamedTuple
 
 from planbound.cells.cell import Stage
-from planbound.source import visible
+from planbound.source import fitting, visible
 
 _LONGEST = 60
 _FIRST, _NEXT = 1.0, 10.0
@@ -27,10 +27,11 @@ def stage_line(stage: Stage, seconds: float) -> str:
     """Return what is judged, for how long, and what is known: `npm test, 28.0 s, canary red`."""
     place = f" {stage.place}/{stage.total}" if stage.total > 1 else ""
     command = visible(stage.command)
-    if len(command) > _LONGEST:
-        command = command[: _LONGEST - 1] + "…"
+    if fitting(command, _LONGEST) != command:
+        command = fitting(command, _LONGEST - 1) + "…"
     part = f", {stage.part}" if stage.part else ""
-    return f"judging{place}: {command}, {spoken(seconds)}{part}"
+    colon = ":" if place or stage.doing == "judging" else ""
+    return f"{stage.doing}{place}{colon} {command}, {spoken(seconds)}{part}"
 
 
 class _StageShown(NamedTuple):

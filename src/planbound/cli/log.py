@@ -225,14 +225,16 @@ def _short(value: object) -> str:
 def _verify(
     context: Context, journal: Journal | None, arguments: argparse.Namespace, terminal: Terminal
 ) -> ExitCode:
+    from planbound.cli.progress import waiting  # noqa: PLC0415 - only to check
     from planbound.journal.log import check  # noqa: PLC0415 - only to check
 
-    checked = check(
-        journal,
-        context.anchors().read(),
-        guarded=context.guards_stand,
-        folder=context.state.folder,
-    )
+    with waiting("checking", "the chain", quiet=arguments.json):
+        checked = check(
+            journal,
+            context.anchors().read(),
+            guarded=context.guards_stand,
+            folder=context.state.folder,
+        )
     if arguments.json:
         terminal.json(
             JournalCheck(

@@ -7,6 +7,7 @@ import sys
 import threading
 import time
 from collections.abc import Iterator
+from contextlib import contextmanager
 from types import TracebackType
 from typing import Self
 
@@ -39,7 +40,7 @@ from planbound.journal.event import (
 )
 from planbound.journal.record import Record
 from planbound.plan.model import Plan
-from planbound.source import visible
+from planbound.source import fitting, visible
 from planbound.state.question import SAYS_BLOCKED
 from planbound.state.step import held, tally, trouble_words, why_held
 
@@ -309,7 +310,7 @@ def money(dollars: float) -> str:
     return f"${dollars:.2f}" if dollars == 0 or dollars >= 0.01 else f"${dollars:.4f}"
 
 
-# -- one line at the bottom of a terminal that says what is being worked on, and judged ----------
+# -- lines at the bottom of a terminal that say what is being worked on, and judged --------------
 
 
 _EVERY, _EVERY_PLAIN = 1.0, 0.25
@@ -328,6 +329,8 @@ _ENDS = frozenset(
 class LiveLine:
     """Written over and over on standard error; gone when there is something to say.
 
+    What is judged beside each other has a line each.
+
     Elsewhere than on a terminal only what is judged for long is said, in plain lines.
     """
 
@@ -339,7 +342,8 @@ class LiveLine:
         self._stages = Stages()
         self._lock = threading.Lock()
         self._over = threading.Event()
-        self._shown = False
+        self._shown = 0
+        """How many lines are shown."""
         self._thread: threading.Thread | None = None
 
     def __enter__(self) -> Self:
@@ -396,9 +400,9 @@ class LiveLine:
 
     def _clear(self) -> None:
         if self._shown:
-            sys.stderr.write("\r\x1b[K")
+            sys.stderr.write(_wiped(self._shown))
             sys.stderr.flush()
-            self._shown = False
+            self._shown = 0
 
     def _tick(self) -> None:
         while not self._over.wait(_EVERY_PLAIN if self.plain else _EVERY):
@@ -420,10 +424,12 @@ class LiveLine:
         if not parts:
             self._clear()
             return
-        text = f"  {'; '.join(parts)}"[: _width() - 1]
-        sys.stderr.write(f"\r\x1b[K{text}")
+        columns, rows = _size()
+        # What scrolled out of sight could not be written over.
+        lines = [fitting(f"  {part}", columns - 1) for part in parts[: max(1, rows // 2)]]
+        sys.stderr.write(_wiped(self._shown) + "\n".join(lines))
         sys.stderr.flush()
-        self._shown = True
+        self._shown = len(lines)
 
     def _say_plainly(self) -> None:
         for line in self._stages.due():
@@ -441,8 +447,23 @@ def live_line(*, quiet: bool = False) -> LiveLine:
     return LiveLine(enabled=is_terminal and not quiet, plain=not quiet)
 
 
-def _width() -> int:
+@contextmanager
+def waiting(doing: str, what: str, *, quiet: bool = False) -> Iterator[None]:
+    """Say on a terminal what takes longer than a second."""
+    with LiveLine(enabled=sys.stderr.isatty() and not quiet) as live:
+        live.judging(Stage(0, 0, what, doing=doing))
+        yield
+
+
+def _wiped(lines: int) -> str:
+    """Return what takes so many lines away, and stands where the first one began."""
+    return "\r\x1b[K" + "\x1b[A\x1b[K" * (lines - 1)
+
+
+def _size() -> os.terminal_size:
+    usual = os.terminal_size((80, 24))
     try:
-        return os.get_terminal_size(sys.stderr.fileno()).columns
+        found = os.get_terminal_size(sys.stderr.fileno())
     except OSError:
-        return 80
+        return usual
+    return found if all(found) else usual

@@ -10,6 +10,7 @@ from msgspec import UNSET, UnsetType
 from planbound.cells.cell import refuse_in_cell
 from planbound.cells.choose import CellTrial, trials
 from planbound.cells.isolation import Isolation
+from planbound.cli.progress import waiting
 from planbound.cli.shape import JsonObject, Shapes
 from planbound.cli.terminal import Terminal
 from planbound.disk.space import size_text
@@ -57,7 +58,8 @@ def run_doctor(arguments: argparse.Namespace, terminal: Terminal) -> ExitCode:
     """Look at everything; repair nothing but marks, and those only if told to."""
     context = Context(workspace=arguments.workspace, state=arguments.state)
     mended, failed = _fix(context) if arguments.fix else ([], [])
-    checks = doctor(context)
+    with waiting("looking at", "the workspace, the state home and the hosts", quiet=arguments.json):
+        checks = doctor(context)
     if arguments.json:
         terminal.json(
             DoctorReport(
@@ -123,7 +125,8 @@ def configure_gc(parser: argparse.ArgumentParser) -> None:
 def run_gc(arguments: argparse.Namespace, terminal: Terminal) -> ExitCode:
     """Remove what no run, approval or receipt needs."""
     context = Context(workspace=arguments.workspace, state=arguments.state)
-    cleared = clear_out(context, dry=arguments.dry_run)
+    with waiting("looking for", "what nobody needs", quiet=arguments.json):
+        cleared = clear_out(context, dry=arguments.dry_run)
     if arguments.json:
         items = [GcItem(kind.value, path, size) for kind, path, size in cleared.items]
         about = cleared._replace(items=())._asdict() | {"items": items}
@@ -198,10 +201,10 @@ def run_selftest(arguments: argparse.Namespace, terminal: Terminal) -> ExitCode:
     refuse_in_cell()
     hide_harness()
     context = Context(workspace=arguments.workspace, state=arguments.state)
-    found = {
-        whose: list(trials(scratch(context), writable=writable))
-        for writable, whose in _WHOSE.items()
-    }
+    found: dict[str, list[CellTrial]] = {}
+    for writable, whose in _WHOSE.items():
+        with waiting("trying", f"the cells of {_article(whose)}", quiet=arguments.json):
+            found[whose] = list(trials(scratch(context), writable=writable))
     demanded = context.configuration.judging.isolation
     best = next((trial for trial in found["contract"] if trial.works), None)
     enough = best is not None and best.cell.isolation.reaches(demanded)
@@ -240,9 +243,13 @@ def _tried(trial: CellTrial, whose: str) -> CellTried:
     )
 
 
+def _article(whose: str) -> str:
+    return f"{'an' if whose == 'agent' else 'a'} {whose}"
+
+
 def _lines(found: dict[str, list[CellTrial]], terminal: Terminal) -> Iterator[str]:
     for whose, tried in found.items():
-        yield terminal.style(f"The cell of {'an' if whose == 'agent' else 'a'} {whose}", "bold")
+        yield terminal.style(f"The cell of {_article(whose)}", "bold")
         for trial in tried:
             held = sum(item.held for item in trial.findings)
             level = trial.cell.isolation.value
