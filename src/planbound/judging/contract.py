@@ -311,7 +311,7 @@ class JudgedContract:
     @cached_property
     def wants_failures(self) -> bool:
         """Whether it passes because tests fail."""
-        from planbound.judging.reproduction import wants_failures  # noqa: PLC0415
+        from planbound.judging.reproduction import wants_failures  # noqa: PLC0415 - start-up: it knows all runners
 
         if isinstance(self.command, CaseTable):
             return False

@@ -282,7 +282,7 @@ def _current() -> str | None:
 def session_at(place: HookWorkspace, event: HookCall) -> "SessionContext":
     """Return the session that a host asks about."""
     from planbound.session.context import SessionContext  # noqa: PLC0415 - start-up
-    from planbound.workspace.context import Context  # noqa: PLC0415
+    from planbound.workspace.context import Context  # noqa: PLC0415 - start-up
 
     context = Context(workspace=place.workspace, state=place.given_state)
     return SessionContext(context, event.key, None, journal=context.journal(), probes={})
