@@ -22,7 +22,7 @@ from planbound.judging.reached import (
     not_reached_in_javascript,
     surely_comparing,
 )
-from planbound.judging.watched import WalkedContract, passes, text_inside
+from planbound.judging.watched import WalkedContract, text_inside
 from planbound.script import Call
 from planbound.script.runners import programs
 from planbound.script.runners.javascript import DECLARED
@@ -116,7 +116,7 @@ class _ChangedRuns:
         found = read_mutated(
             outcome.collected,
             notes,
-            passes=passes(self.contract, outcome),
+            passes=self.contract.passes(outcome),
             not_reached=partial(self._unreached, followed(outcome.collected, notes)),
         )
         return found._replace(

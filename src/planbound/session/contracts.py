@@ -28,7 +28,6 @@ from planbound.session.work import Work
 from planbound.state.item import Item
 from planbound.state.owner import TOOLS
 from planbound.state.step import Before, proof_of
-from planbound.workspace.agents import contract_seconds
 from planbound.workspace.measured import rules_beside
 
 # -- runs the contracts of a plan in the loop, and records what they came to ---------------------
@@ -177,7 +176,7 @@ def _until(work: Work, wanted: Sequence[Case], end: float | None) -> Iterator[Ca
         left = None if end is None else end - time.monotonic()
         if left is not None and left <= 0:
             return
-        limit = contract_seconds(case.seconds, contracts)
+        limit = contracts.seconds_for(case.seconds)
         yield case if left is None else case._replace(seconds=min(limit, left))
 
 

@@ -10,14 +10,20 @@ from collections.abc import Mapping
 from typing import TYPE_CHECKING, assert_never
 
 from planbound.errors import BindingError, JournalProblem, PlanboundError
-from planbound.session.hooks.command import NOTHING, Answer, also_said, context, deny, go_on, said
 from planbound.session.hooks.event import (
+    NOTHING,
+    Answer,
     HookCall,
     HookMoment,
     HookWorkspace,
     Host,
+    also_said,
+    context,
+    deny,
     find_place,
+    go_on,
     is_own_child,
+    said,
     session_at,
 )
 
