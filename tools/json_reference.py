@@ -31,6 +31,14 @@ _EXAMPLE = (
     '{"error":{"code":"no-such-plan","message":"there is no plan `roundng`",'
     '"hint":"did you mean `rounding`?"}}'
 )
+WITHOUT = {
+    "gate": "it is a dialogue",
+    "mcp": "it speaks the Model Context Protocol",
+    "hook": "it answers hosts, always with one JSON object in the shape that the host takes",
+    "help": "people read it",
+    "completion": "shells read it",
+}
+"""The commands that have no `--json`, and why."""
 _ENDS = {
     "interrupted": ("130", "Ctrl-C, or another signal."),
     "bug": ("70", "A bug in Planbound, with a report file."),
@@ -48,8 +56,12 @@ def json_page() -> Iterator[str]:
     yield from (
         "# JSON",
         "",
-        "Look up here what a program reads. Every command that reads, decides or writes has",
-        "`--json`: standard output is then exactly one document, or one a line where that is said.",
+        "Look up here what a program reads. With `--json` a command prints exactly one document to",
+        "standard output, or one a line where that is said. Every command has this option, but",
+        "these:",
+        "",
+        *(f"- `{name}`: {why}." for name, why in WITHOUT.items()),
+        "",
         "Fields may be added in later versions; none is renamed or removed.",
         "A field that is not always there is marked *optional*; any other one always is.",
         "[Exit codes](exit-codes.md) are the same with and without `--json`.",

@@ -34,8 +34,10 @@ def man_lines() -> Iterator[str]:
         " approved exactly this plan."
     )
     yield ".SH OPTIONS"
-    yield from _item("--workspace DIR", "the workspace (default: found upwards)")
-    yield from _item("--state DIR", "the state home (default: $PLANBOUND_STATE, else by XDG)")
+    yield from _item("--workspace DIR", "the workspace (default: the nearest one upwards)")
+    yield from _item(
+        "--state DIR", "the state home (default: $PLANBOUND_STATE, else in the XDG state folder)"
+    )
     yield from _item("--version", "show the version")
     yield from _item("--help", "show the help; after a command, that of the command")
     for group, about in GROUPS.items():

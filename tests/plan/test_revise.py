@@ -11,18 +11,7 @@ from hypothesis import strategies as st
 from planbound.plan.digest import step_digest
 from planbound.plan.model import Plan
 from planbound.plan.parse import parse
-from planbound.plan.revise import (
-    Change,
-    MoveStep,
-    RemoveStep,
-    ReorderSteps,
-    SwapSteps,
-    move_step,
-    remove_step,
-    reorder_steps,
-    revise,
-    swap_steps,
-)
+from planbound.plan.revise import move_step, remove_step, reorder_steps, swap_steps
 from planbound.plan.rewrite import RevisionError
 from planbound.verify.subject import StepGraph
 from tests.examples import examples
@@ -33,6 +22,26 @@ pytestmark = pytest.mark.requirement("language.revise")
 
 HEAD = "---\ntype: plan\n---\n\n# Goal\n\n## Preconditions\n\n1. One  \n\n## Steps\n\nText.\n\n"
 TAIL = "\n\n\n## Notes of mine\n\n### 2. not a step\n\n## Postconditions\n\n1. Step 2 holds\t\n"
+
+
+Change = Callable[[Plan], str]
+"""A change that is still to be made: to whichever plan it is given."""
+
+
+def remove(label: str) -> Change:
+    return lambda plan: remove_step(plan, label)
+
+
+def move(label: str, *, before: str | None = None, after: str | None = None) -> Change:
+    return lambda plan: move_step(plan, label, before=before, after=after)
+
+
+def swap(first: str, second: str) -> Change:
+    return lambda plan: swap_steps(plan, first, second)
+
+
+def reorder(*order: str) -> Change:
+    return lambda plan: reorder_steps(plan, order)
 
 
 def steps_text(*headings: str) -> str:
@@ -59,77 +68,77 @@ DIAMOND = ("1. A", "2. B (depends on 1)", "3. C (depends on 1)", "4. D (depends 
     ("before", "change", "after"),
     [
         # a removal
-        (DIAMOND, RemoveStep("2"), ["1. A", "2. C (depends on 1)", "3. D (depends on 1, 2)"]),
-        (DIAMOND, RemoveStep("3"), ["1. A", "2. B (depends on 1)", "3. D (depends on 2, 1)"]),
-        (DIAMOND, RemoveStep("4"), list(DIAMOND[:3])),
+        (DIAMOND, remove("2"), ["1. A", "2. C (depends on 1)", "3. D (depends on 1, 2)"]),
+        (DIAMOND, remove("3"), ["1. A", "2. B (depends on 1)", "3. D (depends on 2, 1)"]),
+        (DIAMOND, remove("4"), list(DIAMOND[:3])),
         (
             DIAMOND,
-            RemoveStep("1"),
+            remove("1"),
             ["1. B (depends on none)", "2. C (depends on none)", "3. D (depends on 1, 2)"],
         ),
-        (("1. A", "2. B", "3. C"), RemoveStep("2"), ["1. A", "2. C"]),
-        (("1. A", "2. B", "3. C"), RemoveStep("1"), ["1. B", "2. C"]),
+        (("1. A", "2. B", "3. C"), remove("2"), ["1. A", "2. C"]),
+        (("1. A", "2. B", "3. C"), remove("1"), ["1. B", "2. C"]),
         # what the step before it depended on is not the step before that: it is written down
         (
             ("1. A", "2. B (depends on none)", "3. C (depends on 1)", "4. D ✅"),
-            RemoveStep("3"),
+            remove("3"),
             ["1. A", "2. B (depends on none)", "3. D (depends on 1) ✅"],
         ),
         (
             ("1. A", "2. B (depends: none)", "3. C"),
-            RemoveStep("2"),
+            remove("2"),
             ["1. A", "2. C (depends on none)"],
         ),
         # nothing is named twice
         (
             ("1. A", "2. B (depends on 1)", "3. C (depends on step 2 and step 1)"),
-            RemoveStep("2"),
+            remove("2"),
             ["1. A", "2. C (depends on step 1)"],
         ),
         (
             ("1. A", "2. B", "3. C (depends on 1; 2)"),
-            RemoveStep("2"),
+            remove("2"),
             ["1. A", "2. C (depends on 1)"],
         ),
         # ranges
         (
             ("1. A", "2. B", "3. C", "4. D (depends on 1–3)"),
-            RemoveStep("2"),
+            remove("2"),
             ["1. A", "2. C", "3. D (depends on 1–2)"],
         ),
         (
             ("1. A", "2. B", "3. C", "4. D (depends on 1-2)"),
-            SwapSteps("2", "3"),
+            swap("2", "3"),
             ["1. A", "2. C", "3. B", "4. D (depends on 1, 3)"],
         ),
         # a move: the dependency means the same step
         (
             ("1. A", "2. B", "3. ✅ C (depends on 1)", "4. D (depends on 3)"),
-            MoveStep("3", before="2"),
+            move("3", before="2"),
             ["1. A", "2. ✅ C (depends on 1)", "3. B", "4. D (depends on 2)"],
         ),
-        (("1. A", "2. B", "3. C"), MoveStep("1"), ["1. B", "2. C", "3. A"]),
-        (("1. A", "2. B", "3. C"), MoveStep("1", after="last"), ["1. B", "2. C", "3. A"]),
-        (("1. A", "2. B", "3. C"), MoveStep("c", before="first"), ["1. C", "2. A", "3. B"]),
-        (("1. A", "2. B", "3. C"), MoveStep("1", after="2"), ["1. B", "2. A", "3. C"]),
-        (("1. A", "2. B", "3. C"), MoveStep("3", after="1"), ["1. A", "2. C", "3. B"]),
-        (("1. A", "2. B", "3. C"), MoveStep("1", before="3"), ["1. B", "2. A", "3. C"]),
-        (("1. A", "2. B", "3. C"), MoveStep("2", after="2"), ["1. A", "2. B", "3. C"]),
+        (("1. A", "2. B", "3. C"), move("1"), ["1. B", "2. C", "3. A"]),
+        (("1. A", "2. B", "3. C"), move("1", after="last"), ["1. B", "2. C", "3. A"]),
+        (("1. A", "2. B", "3. C"), move("c", before="first"), ["1. C", "2. A", "3. B"]),
+        (("1. A", "2. B", "3. C"), move("1", after="2"), ["1. B", "2. A", "3. C"]),
+        (("1. A", "2. B", "3. C"), move("3", after="1"), ["1. A", "2. C", "3. B"]),
+        (("1. A", "2. B", "3. C"), move("1", before="3"), ["1. B", "2. A", "3. C"]),
+        (("1. A", "2. B", "3. C"), move("2", after="2"), ["1. A", "2. B", "3. C"]),
         # all of them; a step that is not there stays unknown
         (
             ("1. A", "2. B (depends on 1, 9)", "3. C"),
-            ReorderSteps(("3", "1", "2")),
+            reorder("3", "1", "2"),
             ["1. C", "2. A", "3. B (depends on 2, 9)"],
         ),
         # numbers as they are written
-        (("0. A", "02) B", "5. C"), ReorderSteps(("5", "0", "2")), ["0. C", "02. A", "5) B"]),
-        (("步骤 1：A", "步骤 2：B"), SwapSteps("1", "2"), ["步骤 1：B", "步骤 2：A"]),
-        (("**1. A**", "**2. B (depends on none)**"), SwapSteps("1", "2"),
+        (("0. A", "02) B", "5. C"), reorder("5", "0", "2"), ["0. C", "02. A", "5) B"]),
+        (("步骤 1：A", "步骤 2：B"), swap("1", "2"), ["步骤 1：B", "步骤 2：A"]),
+        (("**1. A**", "**2. B (depends on none)**"), swap("1", "2"),
          ["**1. B (depends on none)**", "**2. A**"]),
         # templates behind the change
         (
             ("1. A", "2. B", "3–N. C (depends on 1)", "N+1. D"),
-            SwapSteps("1", "2"),
+            swap("1", "2"),
             ["1. B", "2. A", "3–N. C (depends on 2)", "N+1. D"],
         ),
     ],
@@ -138,7 +147,7 @@ def test_headings_after_a_change(
     before: tuple[str, ...], change: Change, after: list[str], newline: str
 ) -> None:
     text = "\ufeff" + steps_text(*before).replace("\n", newline)
-    changed = revise(parse(text), change)
+    changed = change(parse(text))
     assert headings_of(changed) == after
     assert changed.startswith("\ufeff" + HEAD.replace("\n", newline))
     assert changed.endswith("  " + TAIL.replace("\n", newline))
@@ -183,42 +192,42 @@ def test_a_title_and_a_field_together() -> None:
 @one_fact(
     ("headings", "change", "reason"),
     [
-        (DIAMOND, RemoveStep("7"), "no step `7`: its steps are 1, 2, 3, 4"),
-        (DIAMOND, MoveStep("4", before="9"), "no step `9`"),
-        (DIAMOND, MoveStep("4", before="1", after="2"), "not both"),
-        (DIAMOND, MoveStep("4", before="3"), "step 4 depends on step 3, which would come after it"),
-        (DIAMOND, MoveStep("1"), "step 2 depends on step 1, which would come after it"),
-        (DIAMOND, SwapSteps("1", "4"), "which would come after it"),
-        (DIAMOND, ReorderSteps(("1", "2", "3")), "step 4 is not in the new order"),
-        (DIAMOND, ReorderSteps(("1", "2", "3", "4", "2")), "step 2 is in the new order more"),
-        (DIAMOND, ReorderSteps(("1", "2", "3", "5")), "no step `5`"),
-        (("1. A",), RemoveStep("1"), "the only step"),
-        ((), RemoveStep("1"), "it has no steps"),
-        (("1. A", "2–N. B", "N+1. C"), RemoveStep("1"), "step 2-N is a template and in the way"),
-        (("1. A", "2–N. B", "N+1. C"), MoveStep("N+1", before="first"), "step 2-N is a template"),
-        (("1. A", "2–N. B"), RemoveStep("2-N"), "step 2-N is a template"),
-        (("1. A", "2. B", "2. C"), RemoveStep("1"), "2 steps have the number 2"),
-        (("1. A", "2. B", "3. A"), RemoveStep("1"), "step 1 and step 3 have the same title"),
-        (("1. A", "2. B", "3. A"), MoveStep("1"), "step 1 and step 3 have the same title"),
+        (DIAMOND, remove("7"), "no step `7`: its steps are 1, 2, 3, 4"),
+        (DIAMOND, move("4", before="9"), "no step `9`"),
+        (DIAMOND, move("4", before="1", after="2"), "not both"),
+        (DIAMOND, move("4", before="3"), "step 4 depends on step 3, which would come after it"),
+        (DIAMOND, move("1"), "step 2 depends on step 1, which would come after it"),
+        (DIAMOND, swap("1", "4"), "which would come after it"),
+        (DIAMOND, reorder("1", "2", "3"), "step 4 is not in the new order"),
+        (DIAMOND, reorder("1", "2", "3", "4", "2"), "step 2 is in the new order more"),
+        (DIAMOND, reorder("1", "2", "3", "5"), "no step `5`"),
+        (("1. A",), remove("1"), "the only step"),
+        ((), remove("1"), "it has no steps"),
+        (("1. A", "2–N. B", "N+1. C"), remove("1"), "step 2-N is a template and in the way"),
+        (("1. A", "2–N. B", "N+1. C"), move("N+1", before="first"), "step 2-N is a template"),
+        (("1. A", "2–N. B"), remove("2-N"), "step 2-N is a template"),
+        (("1. A", "2. B", "2. C"), remove("1"), "2 steps have the number 2"),
+        (("1. A", "2. B", "3. A"), remove("1"), "step 1 and step 3 have the same title"),
+        (("1. A", "2. B", "3. A"), move("1"), "step 1 and step 3 have the same title"),
         # a plan that names later steps already, and an order that closes the circle
         (
             ("1. A", "2. B (depends on 4)", "3. C (depends on none)", "4. D"),
-            MoveStep("3"),
+            move("3"),
             "step 2 would wait for step 4, step 4 would wait for step 2",
         ),
         (
             ("1. A (depends on 3)", "2. B (depends on 1)", "3. C (depends on 2)"),
-            RemoveStep("3"),
+            remove("3"),
             "steps would wait for each other",
         ),
         (
             ("1. A", "2. B (depends on 4)", "3. C (depends on 2)", "4. D (depends on 3)", "5. E"),
-            RemoveStep("5"),
+            remove("5"),
             "step 2 would wait for step 4, step 4 would wait for step 3, step 3 would wait for",
         ),
         # a dependency that would have to be written down, and cannot
-        (("1. A", "2. B (depends on none)", "Three"), RemoveStep("2"), "step `Three` would have"),
-        (("1. A", "2. A one", "3. A-one"), RemoveStep("2"), "step 2 and step 3 have the same"),
+        (("1. A", "2. B (depends on none)", "Three"), remove("2"), "step `Three` would have"),
+        (("1. A", "2. A one", "3. A-one"), remove("2"), "step 2 and step 3 have the same"),
     ],
 )
 def test_what_cannot_be_done_is_refused_with_a_reason(
@@ -226,7 +235,7 @@ def test_what_cannot_be_done_is_refused_with_a_reason(
 ) -> None:
     text = steps_text(*headings)
     with pytest.raises(RevisionError) as error:
-        revise(parse(text), change)
+        change(parse(text))
     assert reason in error.value.reason
 
 

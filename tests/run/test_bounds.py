@@ -15,7 +15,7 @@ from planbound.run.classify import Classified
 from planbound.run.recovery import Abort, Escalate, FailureHistory, Retry, answer, recipe_for
 from planbound.state.run import lay_out
 from planbound.state.step import FailureClass
-from planbound.workspace.agents import agent_seconds, contract_seconds, retries
+from planbound.workspace.agents import agent_seconds, retries
 from planbound.workspace.configuration_file import read_configuration
 from tests.run.bench import Step, plan_text
 
@@ -47,7 +47,7 @@ def test_the_number_wins_that_the_reference_says(row: list[str]) -> None:
     (case,) = cases(plan)
 
     assert agent_seconds(slot.step, configuration.agents["coder"]) == parse_duration(agent)
-    assert contract_seconds(case.seconds, configuration.contracts) == parse_duration(contract)
+    assert configuration.contracts.seconds_for(case.seconds) == parse_duration(contract)
     for kind, count in zip(KINDS, counts, strict=True):
         found = Classified(kind, "test")
         assert retries(recipe_for(found, configuration.recipes), slot.on_fail) == int(count)

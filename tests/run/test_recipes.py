@@ -80,12 +80,8 @@ def test_every_class_has_one_default_recipe_of_its_name() -> None:
 
 
 def test_transient_failures_are_retried_twice_after_longer_and_longer_waits() -> None:
-    assert retried(FailureClass.TRANSIENT) == Retry(
-        "transient", 1, 2, 5.0, restore=False, guidance=""
-    )
-    assert retried(FailureClass.TRANSIENT, 1) == Retry(
-        "transient", 2, 2, 30.0, restore=False, guidance=""
-    )
+    assert retried(FailureClass.TRANSIENT) == Retry("transient", 1, 2, 5.0, guidance="")
+    assert retried(FailureClass.TRANSIENT, 1) == Retry("transient", 2, 2, 30.0, guidance="")
     assert answered(FailureClass.TRANSIENT, 2) == Escalate(
         "transient", "2 retries after `transient` failures did not help", exhausted=True
     )
@@ -142,7 +138,6 @@ def test_some_classes_get_one_more_attempt_with_a_warning(kind: FailureClass) ->
     found = answered(kind, on_fail=OnFail(5))
     assert isinstance(found, Retry)
     assert (found.of, found.guidance) == (1, GUIDANCE[kind])
-    assert found.restore is (kind is FailureClass.TAMPERED)
     assert isinstance(answered(kind, 1, on_fail=OnFail(5)), Escalate)
 
 
@@ -173,10 +168,9 @@ def test_an_agent_s_own_breakdown_has_a_bound_of_its_own() -> None:
     assert (again.number, again.of) == (1, 1)
 
 
-def test_what_lies_outside_the_scope_is_put_back() -> None:
+def test_who_left_the_scope_is_told_so() -> None:
     found = retried(FailureClass.OUT_OF_SCOPE)
-    assert found.restore
-    assert found.guidance
+    assert found.guidance == GUIDANCE[FailureClass.OUT_OF_SCOPE]
 
 
 @pytest.mark.parametrize("kind", sorted(AT_ONCE, key=str))
@@ -250,7 +244,7 @@ def test_the_same_tree_and_the_same_output_twice_is_no_progress() -> None:
 def test_who_waits_for_a_service_is_not_blamed_for_no_progress() -> None:
     patient = replace(DEFAULT_RECIPES[0], max=3)
     found = answered(FailureClass.TRANSIENT, 2, recipes=(patient,), repeated=3)
-    assert found == Retry("transient", 3, 3, 300.0, restore=False, guidance="")
+    assert found == Retry("transient", 3, 3, 300.0, guidance="")
 
 
 def test_a_recipe_that_matched_by_its_pattern_answers_before_all_others() -> None:
@@ -262,7 +256,7 @@ def test_a_recipe_that_matched_by_its_pattern_answers_before_all_others() -> Non
         (mine, *DEFAULT_RECIPES),
         0,
     )
-    assert found == Retry("proxy", 1, 4, 1.0, restore=False, guidance="")
+    assert found == Retry("proxy", 1, 4, 1.0, guidance="")
     gone = answer(
         Classified(FailureClass.UNKNOWN, "recipe-gone"),
         FailureHistory({}),

@@ -80,7 +80,7 @@ def test_a_pattern_of_the_configuration_is_found_and_its_recipe_answers() -> Non
     failure = Failure(VerdictKind.FAIL, CommandEnding.EXITED, 0, contract_output="a hiccup")
     found = classify(failure, patterns_of(recipes))
     assert answer(found, FailureHistory({}), OnFail(), recipes, 0.0) == Retry(
-        "proxy", 1, 4, 10.0, restore=False, guidance=""
+        "proxy", 1, 4, 10.0, guidance=""
     )
 
 

@@ -13,7 +13,7 @@ from planbound.judging.case import Scope, covers, outside
 from planbound.plan.glob import parse_glob
 from planbound.plan.limits import Budget
 from planbound.plan.vocabulary import DEFAULT_ROLES
-from planbound.workspace.agents import SHIPPED, Role, command_objection, known_roles
+from planbound.workspace.agents import SHIPPED, Role, command_objection
 from planbound.workspace.configuration import Configuration
 from planbound.workspace.configuration_file import read_configuration
 from planbound.workspace.manifest import ChangeKind, Entry, EntryType, TreeChange
@@ -70,7 +70,7 @@ def test_a_step_without_a_target_has_the_role_of_a_coder() -> None:
 
 def test_the_roles_that_are_known_come_with_who_gets_their_steps() -> None:
     configuration = _read(dba={"skills": ["sql"]}, worker={})
-    found = known_roles(configuration)
+    found = configuration.known_roles()
     assert [(role.name, role.agents) for role in found] == [("dba", ("two",)), ("worker", ())]
     assert configuration.roles_of("two") == ("dba",)
 

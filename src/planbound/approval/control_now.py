@@ -28,7 +28,6 @@ from planbound.judging.reference import judges_of, read_frozen
 from planbound.judging.verdict import SubjectKind, Verdict
 from planbound.plan.glob import parse_glob
 from planbound.plan.model import Baseline
-from planbound.workspace.agents import contract_seconds
 from planbound.workspace.manifest import Manifest
 from planbound.workspace.root import GitPlace, find_git
 
@@ -263,7 +262,7 @@ class ControlNow:
             self.on_stage(Stage(0, 0, f"{case.number}. {case.title}, as it is"))
             for verdict in judge(self._judging, [case], self._setting):
                 took = verdict.outcome.duration if verdict.outcome else 0.0
-                usual = contract_seconds(case.seconds, self._judging.configuration.contracts)
+                usual = self._judging.configuration.contracts.seconds_for(case.seconds)
                 seconds = min(usual, _SECONDS + 10 * took)
                 limited.append((case._replace(seconds=seconds), scope))
                 self.now.found.append(verdict)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import contextlib
+import fcntl
 import hashlib
 import os
 import selectors
@@ -324,8 +325,6 @@ def _ending(report: Report) -> tuple[CommandEnding, int | None, int | None]:
 
 def _memory_file(data: bytes) -> int:
     """Return a file that is only in memory, and that nobody can write to any more."""
-    import fcntl  # noqa: PLC0415 - only where a cell runs
-
     descriptor = os.memfd_create("planbound", os.MFD_CLOEXEC | os.MFD_ALLOW_SEALING)
     try:
         unwritten = memoryview(data)
@@ -340,8 +339,6 @@ def _memory_file(data: bytes) -> int:
 
 
 def _widen(descriptor: int) -> None:
-    import fcntl  # noqa: PLC0415 - only where a cell runs
-
     with contextlib.suppress(OSError):  # a user has only so much of this
         fcntl.fcntl(descriptor, _F_SETPIPE_SZ, _PIPE)
 

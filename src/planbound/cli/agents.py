@@ -19,7 +19,7 @@ from planbound.cli.terminal import Terminal
 from planbound.errors import ExitCode, UsageError
 from planbound.plan.limits import Budget, format_budget
 from planbound.source import visible
-from planbound.workspace.agents import Role, known_roles
+from planbound.workspace.agents import Role
 from planbound.workspace.context import Context
 
 # -- `planbound agents` --------------------------------------------------------------------------
@@ -113,7 +113,7 @@ def run_agents(arguments: argparse.Namespace, terminal: Terminal) -> ExitCode:
     if arguments.names:
         raise UsageError("names go with `--probe`")
     configured, kinds = list(configured_agents(context)), list(installed_kinds())
-    roles = _roles(context)
+    roles = context.configuration.known_roles()
     if arguments.json:
         terminal.json(
             AgentsKnown(
@@ -168,11 +168,6 @@ def _standing_lines(configured: list[AgentReadiness], terminal: Terminal) -> Ite
             yield f"    {visible(problem)}"
     if configured:
         yield ""
-
-
-def _roles(context: Context) -> list[Role]:
-    """Return the roles that are named; none where nothing is configured."""
-    return known_roles(context.configuration)
 
 
 def _role_lines(roles: list[Role], terminal: Terminal) -> Iterator[str]:

@@ -241,7 +241,7 @@ def _check(arguments: argparse.Namespace) -> None:
 
 def _server(arguments: argparse.Namespace) -> PlanServer:
     try:
-        from planbound.session.mcp.server import (  # noqa: PLC0415
+        from planbound.session.mcp.server import (  # noqa: PLC0415 - an extra that may be missing
             Documents,
             PlanServer,
         )

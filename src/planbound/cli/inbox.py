@@ -137,7 +137,7 @@ def run_notify(arguments: argparse.Namespace, terminal: Terminal) -> ExitCode:
     if not context.configuration.notify:
         raise NothingToDo("the configuration has no `[[notify]]`")
     from planbound.workspace.notify import Fate, deliver  # noqa: PLC0415 - start-up time
-    from planbound.workspace.receivers import make_outbox  # noqa: PLC0415
+    from planbound.workspace.receivers import make_outbox  # noqa: PLC0415 - the same
 
     refuse_in_cell()
     outbox = make_outbox(context)

@@ -63,7 +63,7 @@ def configure_init(parser: argparse.ArgumentParser) -> None:
 def run_init(arguments: argparse.Namespace, terminal: Terminal) -> ExitCode:
     """Make what a workspace needs; leave alone what is there."""
     from planbound.cli.progress import live_line  # noqa: PLC0415 - start-up
-    from planbound.judging.trial import Begun, begin  # noqa: PLC0415
+    from planbound.judging.trial import Begun, begin  # noqa: PLC0415 - start-up
 
     context = Context(workspace=arguments.workspace, state=arguments.state)
     seconds = _seconds(arguments.limit)

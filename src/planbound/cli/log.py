@@ -6,20 +6,18 @@ import argparse
 import re
 import sys
 from datetime import UTC, datetime, timedelta
-from typing import TYPE_CHECKING
 
 from planbound.cli.shape import JsonObject, Shapes
 from planbound.cli.terminal import Terminal
 from planbound.errors import ExitCode, UsageError
+from planbound.journal.event import EventKind
+from planbound.journal.record import GENESIS, Journal, Query, Record
 from planbound.plan.limits import LimitError, parse_duration
 from planbound.plan.slug import SlugError, parse_slug
 from planbound.plan.vocabulary import nearest
 from planbound.source import visible
 from planbound.state.step import held
 from planbound.workspace.context import Context
-
-if TYPE_CHECKING:
-    from planbound.journal.record import Journal, Query, Record
 
 _DIGEST = re.compile(r"[0-9a-f]{64}")
 _VERDICT = ("verdict", "reason", "number", "duration", "evidence", "isolation", "reused")
@@ -142,9 +140,6 @@ def run_log(arguments: argparse.Namespace, terminal: Terminal) -> ExitCode:
 
 
 def _query(arguments: argparse.Namespace, now: str) -> Query:
-    from planbound.journal.event import EventKind  # noqa: PLC0415 - start-up time
-    from planbound.journal.record import Query  # noqa: PLC0415
-
     kinds = []
     for name in arguments.event:
         wanted = name.upper().replace("-", "_")
@@ -264,8 +259,6 @@ def _verify(
 def _anchor(
     context: Context, journal: Journal | None, arguments: argparse.Namespace, terminal: Terminal
 ) -> ExitCode:
-    from planbound.journal.record import GENESIS  # noqa: PLC0415
-
     head = journal.head() if journal else GENESIS
     if arguments.json:
         terminal.json(JournalHead(seq=head.seq, hash=head.hash, project=context.state.project))

@@ -169,7 +169,7 @@ def _broken(error: Exception, argv: list[str], terminal: Terminal) -> ExitCode:
 
 def _report(error: Exception, argv: list[str], terminal: Terminal) -> ExitCode:
     import tempfile  # noqa: PLC0415 - only when we crash
-    import traceback  # noqa: PLC0415
+    import traceback  # noqa: PLC0415 - the same
 
     text = f"planbound {__version__}, Python {sys.version}\n\narguments: {argv!r}\n\n"
     text += "".join(traceback.format_exception(error))

@@ -100,7 +100,7 @@ def run_import(arguments: argparse.Namespace, terminal: Terminal) -> ExitCode:
         find_task_list,
         write_adopted,
     )
-    from planbound.drafting.importers import Format  # noqa: PLC0415
+    from planbound.drafting.importers import Format  # noqa: PLC0415 - the same
 
     context = Context(workspace=arguments.workspace, state=arguments.state)
     adopted = adopt(

@@ -200,9 +200,9 @@ def _warn(expansion: Expansion, terminal: Terminal) -> None:
 def _drafted(
     arguments: argparse.Namespace, context: Context, file: PlanFile, terminal: Terminal
 ) -> Expansion:
-    from planbound.cells.cell import refuse_in_cell  # noqa: PLC0415
+    from planbound.cells.cell import refuse_in_cell  # noqa: PLC0415 - seldom
     from planbound.cli import drafting  # noqa: PLC0415 - only where a model is asked
-    from planbound.drafting.draft import fill_template  # noqa: PLC0415
+    from planbound.drafting.draft import fill_template  # noqa: PLC0415 - the same
 
     if arguments.size is not None:
         raise UsageError("`--size` goes with `--batches`")

@@ -368,7 +368,7 @@ def _taken_in(reference: str | None, context: Context, terminal: Terminal) -> st
     file = locate(reference, context.tree)
     if context.holds(file.path):
         return reference
-    from planbound.workspace.shelves import take_in  # noqa: PLC0415
+    from planbound.workspace.shelves import take_in  # noqa: PLC0415 - seldom
 
     taken = take_in(context, file)
     for move in taken.moves:

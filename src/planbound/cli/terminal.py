@@ -44,9 +44,9 @@ class Terminal:
         """Write a result for programs."""
         import json  # noqa: PLC0415 - only for who asks for it
 
-        from msgspec import to_builtins  # noqa: PLC0415
+        from msgspec import to_builtins  # noqa: PLC0415 - the same
 
-        from planbound.source import storable_json  # noqa: PLC0415
+        from planbound.source import storable_json  # noqa: PLC0415 - the same
 
         self._has_told = True
         self.out(json.dumps(storable_json(to_builtins(value)), indent=2))
@@ -57,8 +57,8 @@ class Terminal:
             return
         from msgspec import json  # noqa: PLC0415 - only for who asks for it
 
-        from planbound.cli.shape import ErrorAbout, ErrorPrinted  # noqa: PLC0415
-        from planbound.source import storable  # noqa: PLC0415
+        from planbound.cli.shape import ErrorAbout, ErrorPrinted  # noqa: PLC0415 - the same
+        from planbound.source import storable  # noqa: PLC0415 - the same
 
         hint = None if hint is None else storable(hint)
         about = ErrorAbout(code=code, message=storable(message), hint=hint)

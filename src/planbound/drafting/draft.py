@@ -76,7 +76,6 @@ class Proposal(NamedTuple):
     plan: Plan
     diagnostics: tuple[Diagnostic, ...]
     remarks: tuple[Remark, ...]
-    rounds: int
     redactions: bool = False
     """Whether secrets were taken out of it."""
 
@@ -171,7 +170,7 @@ class _Talk:
                 self.tell(f"round {number} of {ROUNDS}: no plan in the answer: {said}")
                 message = write_no_files() if wanted_files(answer) else write_no_plan()
                 continue
-            proposal = self._examine(text, number)
+            proposal = self._examine(text)
             if best is None or _rank(proposal) <= _rank(best):
                 best = proposal
             self.tell(f"round {number} of {ROUNDS}: {_summary(proposal)}")
@@ -204,7 +203,7 @@ class _Talk:
                 break
         return answer, text
 
-    def _examine(self, text: str, number: int) -> Proposal:
+    def _examine(self, text: str) -> Proposal:
         cleaned = self.clean(text)
         plan = self._as_draft(repair(parse(cleaned)).plan)
         found = verify(write(plan), path="PLAN.md", surroundings=self.surroundings)
@@ -215,7 +214,6 @@ class _Talk:
             plan=found.plan,
             diagnostics=found.diagnostics,
             remarks=tuple(remarks),
-            rounds=number,
             redactions=cleaned != text,
         )
 

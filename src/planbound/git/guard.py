@@ -29,6 +29,7 @@ from planbound.git.directory import (
     pointer_text,
 )
 from planbound.git.repair import Repairer
+from planbound.git.repository import MOVES
 from planbound.workspace.context import Context
 from planbound.workspace.manifest import CACHES, SUMMARISED
 from planbound.workspace.root import plans_root
@@ -388,8 +389,6 @@ def _nested(root: str) -> Iterator[str]:
 
 def git_guard(context: Context, level: Level) -> GitGuard:
     """Return the guard of a workspace, for agents in a cell of some level."""
-    from planbound.git.repository import MOVES  # noqa: PLC0415
-
     folder = context.state.folder
     moves = os.path.join(folder, "git", MOVES)
     plans = plans_root(context.root)

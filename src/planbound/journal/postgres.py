@@ -130,7 +130,7 @@ class PostgresJournal:
 
     def leases(self) -> SqlLeases:
         """Return the leases that are kept beside the events, by the clock of the server."""
-        from planbound.journal.leases import DatabaseTime, SqlLeases  # noqa: PLC0415
+        from planbound.journal.leases import DatabaseTime, SqlLeases  # noqa: PLC0415 - not every command
 
         now = Statement("SELECT extract(epoch FROM clock_timestamp())::float8", ())
         return SqlLeases(

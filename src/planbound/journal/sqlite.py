@@ -287,7 +287,7 @@ class SqliteJournal:
     def leases(self) -> SqlLeases:
         """Return the leases that are kept beside the events."""
         from planbound.disk.lock import boot_id, machine_clock  # noqa: PLC0415 - not every command
-        from planbound.journal.leases import DatabaseTime, SqlLeases  # noqa: PLC0415
+        from planbound.journal.leases import DatabaseTime, SqlLeases  # noqa: PLC0415 - the same
 
         return SqlLeases(
             DIALECT,

@@ -44,7 +44,6 @@ from planbound.plan.check import CheckCase, CheckKind, CheckTable, read_cases, r
 from planbound.plan.data import Data, DataError, data_text
 from planbound.script.runners.runner import Summary
 from planbound.source import lazy_pattern, visible
-from planbound.workspace.agents import contract_seconds
 from planbound.workspace.held_out import read_held_out_cases
 
 USUAL_SECONDS = 30.0
@@ -205,10 +204,9 @@ class CheckRuns(ContractRuns):
     @property
     def _seconds(self) -> float:
         """How long all cases may take together: as a contract may, or a second for each."""
-        limit = contract_seconds(
-            self.contract.case.seconds, self.contract.judging.configuration.contracts
-        )
-        return limit if self.contract.case.seconds else max(limit, float(len(self._cases)))
+        own = self.contract.case.seconds
+        limit = self.contract.judging.configuration.contracts.seconds_for(own)
+        return limit if own else max(limit, float(len(self._cases)))
 
     # -- one case ----------------------------------------------------------------------------
 

@@ -10,7 +10,7 @@ from posixpath import basename
 from types import MappingProxyType
 from typing import TYPE_CHECKING, NamedTuple
 
-from planbound.cells.cell import Cell, Laid, Limits, Request, Stage
+from planbound.cells.cell import Cell, Laid, Limits, Outcome, Request, Stage
 from planbound.git.directory import foreign_files
 from planbound.git.repository import ignored_by_files
 from planbound.journal.event import VerdictKind
@@ -22,17 +22,16 @@ from planbound.judging.corroborate import (
     as_laid,
 )
 from planbound.judging.judges import Judges
-from planbound.judging.meaning import is_test_file, needles
+from planbound.judging.meaning import is_test_file, meaning, needles
 from planbound.judging.protection import Protection, are_summaries, new_caches, protect
 from planbound.judging.reference import Frozen, judges_of, read_frozen
 from planbound.plan.check import CheckKind, read_table
 from planbound.plan.digest import contract_digest
 from planbound.plan.glob import GlobError, parse_glob
-from planbound.plan.model import CaseTable, Judged
+from planbound.plan.model import CaseTable, ExitCodeIs, Judged
 from planbound.script import Script, read_script
 from planbound.script.runners.runner import Canary, Summary
 from planbound.state.step import Before
-from planbound.workspace.agents import contract_seconds
 from planbound.workspace.held_out import files_of_cases
 from planbound.workspace.home import installed_in, narrow
 from planbound.workspace.manifest import Manifest, changes, is_housekeeping, path_text
@@ -70,7 +69,7 @@ def contract_request(
         workspace=judging.tree.root,
         environment=judging.environment,
         limits=Limits(
-            seconds=contract_seconds(case.seconds, contracts),
+            seconds=contracts.seconds_for(case.seconds),
             memory=contracts.memory,
             processes=contracts.processes,
             file_size=contracts.file_size,
@@ -311,11 +310,16 @@ class JudgedContract:
     @cached_property
     def wants_failures(self) -> bool:
         """Whether it passes because tests fail."""
-        from planbound.judging.reproduction import wants_failures  # noqa: PLC0415
+        from planbound.judging.reproduction import wants_failures  # noqa: PLC0415 - start-up: it knows all runners
 
         if isinstance(self.command, CaseTable):
             return False
         return wants_failures(self.script, self.expectations)
+
+    def passes(self, outcome: Outcome) -> bool:
+        """Say whether a run ends as the contract wants it to end, whatever it printed."""
+        codes = [item for item in self.expectations if isinstance(item, ExitCodeIs)]
+        return meaning(outcome, codes, None).kind is VerdictKind.PASS
 
     def in_cell(self, cell: Cell) -> JudgedContract:
         """Return the same contract, to be run in other cells."""

@@ -8,11 +8,22 @@ from __future__ import annotations
 
 import random
 import re
-from collections.abc import Collection, Iterator, Mapping
+from collections.abc import Collection, Iterable, Iterator, Mapping
 from typing import NamedTuple
 
+from planbound.script.runners import JAVASCRIPT
+from planbound.script.runners.runner import JavaScriptTests
 from planbound.source import lazy_pattern
 
+
+def _modules(runners: Iterable[JavaScriptTests]) -> str:
+    """Return an expression for the modules of runners, as they are named in quotes."""
+    names = "|".join(re.escape(name) for runner in runners for name in runner.modules)
+    return rf"(?:{names})['\"]"
+
+
+_OF_RUNNERS = _modules(JAVASCRIPT.values())
+_WITH_EXPECT = _modules(runner for runner in JAVASCRIPT.values() if runner.has_expect)
 _TOKEN = lazy_pattern(
     r"(?P<space>\s+|//[^\n]*|/\*.*?\*/)"
     r"|(?P<text>'(?:[^'\\\n]|\\.)*'|\"(?:[^\"\\\n]|\\.)*\")"
@@ -46,13 +57,14 @@ _ASSERT_OF_NODE = lazy_pattern(
 )
 _OWN_EXPECT = lazy_pattern(
     r"\b(?:import|const|let|var)\b[^;'\"=]*\bexpect\b[^;'\"]*?"
-    r"(?:\bfrom\b|=\s*require\(|=\s*await import\()\s*['\"](?!@jest/globals['\"])"
+    r"(?:\bfrom\b|=\s*require\(|=\s*await import\()\s*['\"]"
+    rf"(?!{_WITH_EXPECT})"
     r"|[{,]\s*expect\s*[,}][^;'\"]*=\s*\w+\s*;"
 )
 _OTHER_RUNNER = lazy_pattern(
     r"\b(?:import|const|let|var)\b[^;'\"=]*\b(?:it|test|describe|suite|context)\b[^;'\"]*?"
     r"(?:\bfrom\b|=\s*require\(|=\s*await import\()\s*"
-    r"['\"](?!(?:node:test|@jest/globals|mocha)['\"])"
+    rf"['\"](?!{_OF_RUNNERS})"
 )
 """Tests are registered by something else, of which nobody knows when it calls them."""
 _OWN_TEST = lazy_pattern(

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import random
 from collections.abc import Collection, Mapping, Sequence
 from functools import partial
 from itertools import chain
@@ -12,6 +13,7 @@ from typing import TYPE_CHECKING
 from planbound.cells.cell import CommandEnding, Laid, Outcome
 from planbound.judging.canary import replaces
 from planbound.judging.corroborate import with_added
+from planbound.judging.javascript import RetoldScript, answered, retell_script
 from planbound.judging.meaning import is_test_file
 from planbound.judging.reached import (
     compares,
@@ -20,7 +22,7 @@ from planbound.judging.reached import (
     not_reached_in_javascript,
     surely_comparing,
 )
-from planbound.judging.watched import WalkedContract, passes, text_inside
+from planbound.judging.watched import WalkedContract, text_inside
 from planbound.script import Call
 from planbound.script.runners import programs
 from planbound.script.runners.javascript import DECLARED
@@ -41,7 +43,6 @@ from planbound.script.wrapper import program_of
 
 if TYPE_CHECKING:
     from planbound.judging.contract import JudgedContract
-    from planbound.judging.javascript import RetoldScript
     from planbound.judging.retold import RetoldJudge
 
 _JAVASCRIPT = DECLARED.endings
@@ -115,7 +116,7 @@ class _ChangedRuns:
         found = read_mutated(
             outcome.collected,
             notes,
-            passes=passes(self.contract, outcome),
+            passes=self.contract.passes(outcome),
             not_reached=partial(self._unreached, followed(outcome.collected, notes)),
         )
         return found._replace(
@@ -139,8 +140,6 @@ class _ChangedRuns:
 
     def _retold(self) -> dict[str, RetoldJudge]:
         """Return the judges whose text can expect other values."""
-        import random  # noqa: PLC0415 - seldom needed
-
         from planbound.judging.retold import retell, shared  # noqa: PLC0415 - seldom needed
 
         known = shared(self.judged.values())
@@ -174,10 +173,6 @@ def _answered_in_javascript(
 
     Also return whether a run of these ran out of time.
     """
-    import random  # noqa: PLC0415 - seldom needed
-
-    from planbound.judging.javascript import answered, retell_script  # noqa: PLC0415 - the same
-
     kept: frozenset[str] | None = None
     for _ in range(2):
         chance = random.Random(os.urandom(8))  # noqa: S311 - values for tests

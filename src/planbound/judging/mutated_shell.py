@@ -13,7 +13,7 @@ import time
 from typing import TYPE_CHECKING, NamedTuple
 
 from planbound.cells.cell import Laid, Request
-from planbound.judging.watched import WalkedContract, passes
+from planbound.judging.watched import WalkedContract
 from planbound.plan.model import CaseTable, ExitCodeIs
 from planbound.script.comparison import Comparison, ExpectedKind, is_number
 from planbound.script.deciding import find_comparisons
@@ -106,7 +106,7 @@ class _Runs:
         request = self._request(comparison)
         if request is None:
             return None
-        return passes(self._contract, self._contract.judging.cell.run(request))
+        return self._contract.passes(self._contract.judging.cell.run(request))
 
     def _request(self, comparison: Comparison) -> Request | None:
         changed = self._changed(comparison)

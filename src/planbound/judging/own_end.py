@@ -78,8 +78,6 @@ class ShellEnd(NamedTuple):
 
 def shell_end(walked: WalkedContract) -> ShellEnd:
     """Return whether shells come to their own end, being what they were."""
-    from planbound.judging.watched import passes  # noqa: PLC0415 - it asks for these runs
-
     contract = walked.contract
     ran, unseen = CanaryRun.NONE, ""
     for number, script in enumerate(walked.scripts):
@@ -98,7 +96,7 @@ def shell_end(walked: WalkedContract) -> ShellEnd:
         outcome = contract.judging.cell.run(request)
         if why := next(looks.seen(outcome.collected), ""):
             return ShellEnd(CanaryRun.CUT, f"what `{name}` takes in changed its shell: {why}")
-        if passes(contract, outcome):
+        if contract.passes(outcome):
             return ShellEnd(CanaryRun.CUT, "what the contract takes in ended its shell")
         if not looks.is_whole(outcome.collected):
             unseen = unseen or f"nobody saw what became of the shell of `{name}`"
@@ -240,8 +238,6 @@ def _blocks(item: Statement) -> Iterator[StatementList]:
 
 def other_ends(walked: WalkedContract) -> Iterator[tuple[str, bool]]:
     """Yield the programs of other languages, and whether a failure at their end arrives."""
-    from planbound.judging.watched import passes  # noqa: PLC0415 - it asks for these runs
-
     contract = walked.contract
     for path in walked.foreign_mains:
         if not _has_tail(walked, path):
@@ -252,7 +248,7 @@ def other_ends(walked: WalkedContract) -> Iterator[tuple[str, bool]]:
         laid = Laid(path, content, entry.mode if entry else 0o755)
         kept = [item for item in contract.request.lay if item.path != path]
         request = contract.request._replace(lay=(*kept, laid))
-        yield path, not passes(contract, contract.judging.cell.run(request))
+        yield path, not contract.passes(contract.judging.cell.run(request))
 
 
 def is_continued(walked: WalkedContract, path: str) -> bool:

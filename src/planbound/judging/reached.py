@@ -11,6 +11,7 @@ from collections.abc import Collection, Iterable, Mapping, Sequence
 
 from planbound.judging.inside.equalities import Equalities
 from planbound.judging.javascript import sure_tests
+from planbound.script.runners import JAVASCRIPT
 from planbound.script.runners.python import parsed, tests_of
 from planbound.source import lazy_pattern
 
@@ -110,17 +111,17 @@ def not_reached_in_javascript(
 ) -> tuple[str, ...]:
     """Return the same for tests in JavaScript, called `path::name`, by how they are written.
 
-    `runners` says by file who runs its tests. Under node's own one tests may run at the same time,
-    and after something was awaited they are not always told apart: there nothing is said of a file
-    in which any test came to an assertion.
+    `runners` says by file who runs its tests. Some runners may run two tests of a file at the same
+    time: under these nothing is said of a file in which any test came to an assertion, but of tests
+    that do so at once.
     """
     known = {name.partition("::")[0] for name in reached}
     sure = {
         f"{path}::{test.name}"
         for path, data in judges.items()
-        if (runner := runners.get(path)) is not None
-        for test in sure_tests(data, has_expect=runner == "jest")
-        if test.name and (test.is_at_once or runner != "node" or path not in known)
+        if (runner := JAVASCRIPT.get(runners.get(path, ""))) is not None
+        for test in sure_tests(data, has_expect=runner.has_expect)
+        if test.name and (test.is_at_once or runner.one_by_one or path not in known)
     }
     return tuple(name for name in passed if name in sure)
 

@@ -220,7 +220,7 @@ class ContractRuns:
         if not self.tries_values or is_doubtful:
             return found
         # What knows how shells compare is needed for a pass only.
-        from planbound.judging.mutated_shell import mutate_shell, together  # noqa: PLC0415
+        from planbound.judging.mutated_shell import mutate_shell, together  # noqa: PLC0415 - see above
 
         self.told.tell("values", "changed values")
         # Whether tests can tell right from wrong is asked where a failure is seen to arrive, and

@@ -15,10 +15,9 @@ from posixpath import basename
 from typing import TYPE_CHECKING
 
 from planbound.cells.cell import Laid, Outcome, Request
-from planbound.journal.event import VerdictKind
 from planbound.judging.canary import canary_for, replaces
 from planbound.judging.corroborate import Corroboration, not_seen_to_fail, with_added
-from planbound.judging.meaning import is_test_file, meaning
+from planbound.judging.meaning import is_test_file
 from planbound.judging.own_end import is_continued, other_ends, shell_end, taking_in, unsure_end
 from planbound.judging.reference import judges_of
 from planbound.judging.untried import inline_text, reads_program, untried
@@ -483,7 +482,7 @@ class _PythonRuns:
                 found = Corroboration(CanaryRun.UNCLEAR, unseen=why)
             if found is not None or len(processes) <= shown or self.walked.pythons == 1:
                 break
-            if passes(self.contract, outcome):
+            if self.contract.passes(outcome):
                 break
             shown = len(processes)
         else:
@@ -511,7 +510,7 @@ class _PythonRuns:
             return Corroboration()
         outcome = self.contract.judging.cell.run(self._request(watch))
         processes = read_notes(outcome.collected, watch.notes)
-        if why := self._cut(processes, is_green=passes(self.contract, outcome)):
+        if why := self._cut(processes, is_green=self.contract.passes(outcome)):
             return Corroboration(CanaryRun.CUT, why=why)
         if len(processes) >= MOST_PROCESSES:
             why = f"more than {MOST_PROCESSES} processes of Python ran: not all were watched"
@@ -572,7 +571,7 @@ class _PythonRuns:
         shown: int,
     ) -> Corroboration | None:
         """Return why a run is no proof that the contract can fail; None where it is one."""
-        is_green = passes(self.contract, outcome)
+        is_green = self.contract.passes(outcome)
         if why := self._cut(processes, is_green=is_green):
             return Corroboration(CanaryRun.CUT, why=why)
         made_to_fail = [
@@ -645,12 +644,6 @@ class _PythonRuns:
             for name in group
             if name in ends
         )
-
-
-def passes(contract: JudgedContract, outcome: Outcome) -> bool:
-    """Say whether a run ends as the contract wants it to end."""
-    codes = [item for item in contract.expectations if isinstance(item, ExitCodeIs)]
-    return meaning(outcome, codes, None).kind is VerdictKind.PASS
 
 
 def _marked_text(script: Script, mark: str) -> str:

@@ -1,4 +1,4 @@
-"""What `fmt` mends: one kind of slip per module.
+"""What `fmt` mends: one function for each kind of slip, in the order of `REPAIRS`.
 
 A repair is a function from a plan to edits. It changes how the plan is written; where it changes
 what the plan means (a `$ ` in front of a command), that is what the author meant.

@@ -16,7 +16,6 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Iterator, Sequence
-from typing import NamedTuple, assert_never
 
 from planbound.plan.digest import step_digest
 from planbound.plan.edit import Edit, edit_plan
@@ -149,51 +148,6 @@ def _differences(plan: Plan, after: Plan, changed: int | None) -> Iterator[str]:
 
 
 _SHOWN = 20
-
-
-class RemoveStep(NamedTuple):
-    """A step goes."""
-
-    label: str
-
-
-class MoveStep(NamedTuple):
-    """A step goes to another place; to the end where none is named."""
-
-    label: str
-    before: str | None = None
-    after: str | None = None
-
-
-class SwapSteps(NamedTuple):
-    """Two steps change places."""
-
-    first: str
-    second: str
-
-
-class ReorderSteps(NamedTuple):
-    """All steps in a new order."""
-
-    order: tuple[str, ...]
-
-
-Change = RemoveStep | MoveStep | SwapSteps | ReorderSteps
-
-
-def revise(plan: Plan, change: Change) -> str:
-    """Return the plan's text with a change made."""
-    match change:
-        case RemoveStep():
-            return remove_step(plan, change.label)
-        case MoveStep():
-            return move_step(plan, change.label, before=change.before, after=change.after)
-        case SwapSteps():
-            return swap_steps(plan, change.first, change.second)
-        case ReorderSteps():
-            return reorder_steps(plan, change.order)
-        case _:
-            assert_never(change)
 
 
 def remove_step(plan: Plan, label: str) -> str:

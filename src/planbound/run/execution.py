@@ -155,7 +155,7 @@ class Execution:
         """Return what tells receivers of events; most workspaces have none, and load nothing."""
         if not self.context.configuration.notify:
             return None
-        from planbound.workspace.receivers import make_courier  # noqa: PLC0415
+        from planbound.workspace.receivers import make_courier  # noqa: PLC0415 - see above
 
         return make_courier(self.context)
 

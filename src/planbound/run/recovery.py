@@ -88,8 +88,6 @@ class Retry(NamedTuple):
     of: int
     backoff: float
     """The seconds to wait before."""
-    restore: bool
-    """Whether what the attempt must not have changed is put back first."""
     guidance: str
     """What the agent is told; empty where there is nothing to tell."""
 
@@ -163,7 +161,6 @@ def _decide(
         number=used + 1,
         of=allowed,
         backoff=_wait(recipe, used, classified.retry_after, jitter),
-        restore=Action.RESTORE in recipe.actions,
         guidance=GUIDANCE[kind] if Action.WARN in recipe.actions else "",
     )
 

@@ -70,7 +70,7 @@ def _parse(data: bytes) -> Node:
 @cache
 def _parser() -> Parser:
     # Not at the top: it would be most of the time that importing this module takes.
-    from tree_sitter import Language, Parser  # noqa: PLC0415
+    from tree_sitter import Language, Parser  # noqa: PLC0415 - see above
 
     return Parser(Language(_grammar()))
 
@@ -85,7 +85,7 @@ def _grammar() -> object:
     places = package.submodule_search_locations if package else None
     spec = PathFinder.find_spec("tree_sitter_bash._binding", places) if places else None
     if spec is None or not isinstance(spec.loader, ExtensionFileLoader):
-        import tree_sitter_bash  # noqa: PLC0415
+        import tree_sitter_bash  # noqa: PLC0415 - as a last resort
 
         return tree_sitter_bash.language()
     module = spec.loader.create_module(spec)

@@ -184,7 +184,7 @@ def is_absent(session: SessionContext) -> bool:
 def unbound(session: SessionContext) -> Refused:
     """Return what a session is told that is bound to no plan: which there are, and who binds."""
     from planbound.session.shown import OWN, offer  # noqa: PLC0415 - seldom needed
-    from planbound.workspace.overview import glimpse  # noqa: PLC0415
+    from planbound.workspace.overview import glimpse  # noqa: PLC0415 - seldom needed
 
     lines, more = glimpse(
         session.context.tree, session.context.files, lambda: session.journal, MOST_PLANS
@@ -233,7 +233,7 @@ def _made_by_tools(session: SessionContext) -> Iterator[BoundPlan]:
 def plans_here(*, workspace: str | None, state: str | None) -> str | None:
     """Return which plans a session without one could be bound to; None where none has a name."""
     from planbound.session.shown import offer  # noqa: PLC0415 - start-up
-    from planbound.workspace.overview import (  # noqa: PLC0415
+    from planbound.workspace.overview import (  # noqa: PLC0415 - start-up
         glimpse,
         notice_lines,
     )

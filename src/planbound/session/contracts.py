@@ -28,7 +28,6 @@ from planbound.session.work import Work
 from planbound.state.item import Item
 from planbound.state.owner import TOOLS
 from planbound.state.step import Before, proof_of
-from planbound.workspace.agents import contract_seconds
 from planbound.workspace.measured import rules_beside
 
 # -- runs the contracts of a plan in the loop, and records what they came to ---------------------
@@ -43,10 +42,10 @@ def judge_contracts(work: Work, wanted: Sequence[Case]) -> list[Verdict]:
     """Run contracts now, and record what they came to."""
     found: list[Verdict] = []
     judging = work.judging()
-    from planbound.judging.context import earlier_verdicts  # noqa: PLC0415
-    from planbound.judging.contract import Setting  # noqa: PLC0415
-    from planbound.judging.events import evaluated, shown_proof, verdict_draft  # noqa: PLC0415
-    from planbound.judging.judge import baseline_tests, judge  # noqa: PLC0415
+    from planbound.judging.context import earlier_verdicts  # noqa: PLC0415 - start-up
+    from planbound.judging.contract import Setting  # noqa: PLC0415 - start-up
+    from planbound.judging.events import evaluated, shown_proof, verdict_draft  # noqa: PLC0415 - start-up
+    from planbound.judging.judge import baseline_tests, judge  # noqa: PLC0415 - start-up
 
     setting = Setting(
         frozen=work.frozen(),
@@ -95,7 +94,7 @@ def judge_preconditions(
 
         judging = in_turn(judging)  # beside others a contract may take longer than its limit
     from planbound.judging.contract import Setting  # noqa: PLC0415 - start-up
-    from planbound.judging.events import evaluated, verdict_draft  # noqa: PLC0415
+    from planbound.judging.events import evaluated, verdict_draft  # noqa: PLC0415 - start-up
     from planbound.judging.judge import judge  # noqa: PLC0415 - start-up
 
     setting = Setting(frozen=work.frozen(), scope=Scope(None))
@@ -135,7 +134,7 @@ def look_before(
     end = None if within is None else time.monotonic() + within
     if commands:
         from planbound.judging.control import with_controls  # noqa: PLC0415 - start-up
-        from planbound.judging.events import observed, verdict_draft  # noqa: PLC0415
+        from planbound.judging.events import observed, verdict_draft  # noqa: PLC0415 - start-up
         from planbound.judging.judge import observe  # noqa: PLC0415 - start-up
 
         judging = work.judging()
@@ -177,7 +176,7 @@ def _until(work: Work, wanted: Sequence[Case], end: float | None) -> Iterator[Ca
         left = None if end is None else end - time.monotonic()
         if left is not None and left <= 0:
             return
-        limit = contract_seconds(case.seconds, contracts)
+        limit = contracts.seconds_for(case.seconds)
         yield case if left is None else case._replace(seconds=min(limit, left))
 
 
@@ -217,7 +216,7 @@ def _probe(work: Work, case: Case, probe: ProbeCall, *, late: bool = False) -> N
     if found is not VerdictKind.PASS or case.subject is SubjectKind.PRECONDITION:
         pass
     elif case.subject is SubjectKind.POSTCONDITION:
-        from planbound.judging.events import shown_proof  # noqa: PLC0415
+        from planbound.judging.events import shown_proof  # noqa: PLC0415 - start-up
 
         shown = shown_proof(proof)
     elif demands_red(case.baseline, usual) and proof.result is Result.HOLDS:
@@ -268,7 +267,7 @@ def _ask(probes: Mapping[str, Probe], wanted: ProbeCall) -> str | None:
 def http_ok(url: str) -> str | None:
     """Say what is wrong with an address on this machine; None where it answers well."""
     import http.client  # noqa: PLC0415 - few plans look at services
-    from urllib.parse import urlsplit  # noqa: PLC0415
+    from urllib.parse import urlsplit  # noqa: PLC0415 - the same
 
     address = urlsplit(url)
     if address.scheme not in {"http", "https"} or address.hostname not in _LOOPBACK:

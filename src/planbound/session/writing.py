@@ -6,12 +6,12 @@ import json
 import re
 import shlex
 from collections.abc import Collection, Iterator, Mapping, Sequence
-from typing import TYPE_CHECKING
 
 from planbound.disk.files import PlanFile, Shelf
 from planbound.errors import NothingToDo, Refused, UsageError
 from planbound.journal.event import PlanCreated, PlanRewritten, replaced
 from planbound.journal.fields import ProbeCall
+from planbound.plan.contract import expectation_text
 from planbound.plan.digest import contract_digest, digest, step_digest
 from planbound.plan.edit import mark_progress
 from planbound.plan.model import Command, Condition, Plan, PlanStatus, StepStatus
@@ -29,10 +29,7 @@ from planbound.session.given import (
 from planbound.session.work import Work, leased
 from planbound.source import Diagnostic, Severity
 from planbound.state.owner import TOOLS
-
-if TYPE_CHECKING:
-    from planbound.session.work import Work
-
+from planbound.workspace.measured import ScreenedTree
 
 _DIFF = 6000
 _NAME_WORDS = 5
@@ -45,11 +42,10 @@ def create_plan(
 ) -> PlanFile:
     """Write a new plan and put it on record, with the tree as it is before any work."""
     # These take their time to load, and a hook that is asked at every prompt does not write.
-    from planbound.approval.record import keep_text  # noqa: PLC0415
-    from planbound.drafting.draft import free_name  # noqa: PLC0415
-    from planbound.judging.reference import freeze_for  # noqa: PLC0415
-    from planbound.workspace.measured import ScreenedTree  # noqa: PLC0415
-    from planbound.workspace.shelves import refuse_taken  # noqa: PLC0415
+    from planbound.approval.record import keep_text  # noqa: PLC0415 - see above
+    from planbound.drafting.draft import free_name  # noqa: PLC0415 - see above
+    from planbound.judging.reference import freeze_for  # noqa: PLC0415 - see above
+    from planbound.workspace.shelves import refuse_taken  # noqa: PLC0415 - see above
 
     data = _text(session, given).encode()
     judging = session.judging
@@ -346,8 +342,6 @@ def without(steps: Sequence[GivenStep], gone: Collection[int]) -> list[GivenStep
 
 
 def _expected(contract: object) -> tuple[str, ...]:
-    from planbound.plan.contract import expectation_text  # noqa: PLC0415 - only to change a plan
-
     if not isinstance(contract, Command):
         return ()
     return tuple(expectation_text(item.value) for item in contract.expectations)

@@ -37,17 +37,14 @@ class Slot(Struct, frozen=True):
 
     @property
     def label(self) -> str:
-        """Return the number in the plan."""
         return self.step.label
 
     @property
     def title(self) -> str:
-        """Return the title."""
         return self.step.title
 
     @property
     def on_fail(self) -> OnFail:
-        """Return how a failure is answered."""
         return self.step.on_fail.value if self.step.on_fail else OnFail()
 
     @property
@@ -57,17 +54,17 @@ class Slot(Struct, frozen=True):
 
 
 class Layout(Struct, frozen=True):
-    """The whole plan."""
+    """All slots of a plan, and by what names they are found."""
 
     plan: Plan
     slots: tuple[Slot, ...]
     by_id: Mapping[str, int]
+    """The places of the steps, by their ids in the journal."""
     by_name: Mapping[str, int]
     """By number and by the plan's own id, too."""
 
     @property
     def conditions(self) -> tuple[Condition, ...]:
-        """Return the postconditions."""
         return self.plan.postconditions
 
     def find(self, name: str) -> Slot | None:
@@ -194,7 +191,7 @@ class RunState:
             self.apply(record)
 
     def apply(self, record: Record) -> None:
-        """Add one event of this plan."""
+        """Add one event of this plan, and count anew only what it changed."""
         self.plan.apply(record)
         known = self._version()
         if known[0] is not self._known[0] or known[1] != self._known[1]:
@@ -233,7 +230,6 @@ class RunState:
         return (index for index in self.open if self.steps[index].status is StepStatus.FAILED)
 
     def count(self, status: StepStatus) -> int:
-        """Return how many steps are there."""
         return sum(step.status is status for step in self.steps)
 
     def left_out_with(self, index: int) -> tuple[Slot, ...]:

@@ -16,7 +16,6 @@ from planbound.plan.vocabulary import nearest
 from planbound.script import Call, read_script
 from planbound.script.wrapper import SHELLS, provides
 from planbound.source import lazy_pattern
-from planbound.workspace.configuration import Configuration, Contracts
 from planbound.workspace.configuration_table import Table
 from planbound.workspace.recipes import Recipe
 
@@ -313,18 +312,6 @@ _SEATS = ("agent", "agents", "skills")
 _ROLE_KEYS = (*_SEATS, "touches", "commands", "tools", "budget", "purpose")
 
 
-def known_roles(configuration: Configuration) -> list[Role]:
-    """Return the roles that steps can be for, each with who gets them; none if none is named."""
-    if not configuration.agents and not configuration.roster:
-        return []
-    found = (configuration.role(name) for name in sorted(configuration.roles))
-    return [
-        replace(role, agents=configuration.agents_for(role.name))
-        for role in found
-        if role is not None
-    ]
-
-
 def read_roles(table: Table, agents: Mapping[str, AgentRules]) -> dict[str, Role]:
     """Return the roles that are configured; what they do not say is as shipped."""
     return {name: _role(name, table.table(name), agents) for name in table}
@@ -465,7 +452,7 @@ def _changes_path(call: Call) -> bool:
     return named or any(word.text.startswith("PATH=") for word in call.arguments)
 
 
-# -- which number wins: how long an agent and a contract may take, how often a failure is retried
+# -- which number wins: how long an agent may take, how often a failure is retried --------------
 
 
 AGENT_SECONDS = 600.0
@@ -475,12 +462,7 @@ AGENT_SECONDS = 600.0
 def agent_seconds(step: Step, rules: AgentRules | None) -> float:
     """Return how long an agent may take for a step, whatever is left of the budget."""
     own = float(step.timeout.value) if step.timeout else None
-    return _first(own, rules.seconds if rules else None, AGENT_SECONDS)
-
-
-def contract_seconds(own: float | None, contracts: Contracts) -> float:
-    """Return how long a contract may take each time that it runs; `own` is what stands with it."""
-    return _first(own, contracts.seconds)
+    return own or (rules.seconds if rules else None) or AGENT_SECONDS
 
 
 def retries(recipe: Recipe, on_fail: OnFail) -> int:
@@ -488,7 +470,3 @@ def retries(recipe: Recipe, on_fail: OnFail) -> int:
     if on_fail.retries == 0 or not recipe.retries:
         return 0
     return on_fail.retries if recipe.max is None else recipe.max
-
-
-def _first(*seconds: float | None) -> float:
-    return next(each for each in seconds if each)

@@ -7,6 +7,7 @@ from collections.abc import Mapping
 from typing import TYPE_CHECKING
 
 from msgspec import Struct
+from msgspec.structs import replace
 
 from planbound.cells.isolation import Isolation
 from planbound.plan.limits import ESTIMATE, Budget
@@ -39,6 +40,10 @@ class Contracts(Struct, frozen=True):
     processes: int = 1024
     file_size: int = 2 << 30
     temporary: int = 2 << 30
+
+    def seconds_for(self, own: float | None) -> float:
+        """Return how long a contract may take each time it runs; `own` is what stands with it."""
+        return own or self.seconds
 
 
 class HeldOut(Struct, frozen=True):
@@ -210,6 +215,15 @@ class Configuration(Struct, frozen=True):
 
         name = target or USUAL_TARGET
         return self.roster.get(name) or SHIPPED.get(name)
+
+    def known_roles(self) -> list[Role]:
+        """Return the roles that steps can be for, with who gets them; none if none is named."""
+        if not self.agents and not self.roster:
+            return []
+        found = (self.role(name) for name in sorted(self.roles))
+        return [
+            replace(role, agents=self.agents_for(role.name)) for role in found if role is not None
+        ]
 
     @property
     def recipes(self) -> tuple[Recipe, ...]:

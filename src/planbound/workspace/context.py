@@ -103,7 +103,7 @@ class Context:
     def surroundings(self, *, profile: str | None = None) -> Surroundings:
         """What verification asks about; a profile may be given for this once."""
         from planbound.cells.syntax import BashSyntax  # noqa: PLC0415 - not every command
-        from planbound.workspace.surroundings import Surroundings  # noqa: PLC0415
+        from planbound.workspace.surroundings import Surroundings  # noqa: PLC0415 - the same
 
         configuration = self.configuration
         if profile is not None:
@@ -252,19 +252,19 @@ class Context:
     def _new_journal(self) -> PostgresJournal | SqliteJournal:
         url = os.environ.get("PLANBOUND_DATABASE_URL")
         if url:
-            from planbound.journal.postgres import PostgresJournal  # noqa: PLC0415
+            from planbound.journal.postgres import PostgresJournal  # noqa: PLC0415 - one of two
 
             return PostgresJournal(url)
-        from planbound.journal.sqlite import SqliteJournal  # noqa: PLC0415
+        from planbound.journal.sqlite import SqliteJournal  # noqa: PLC0415 - the other
 
         return SqliteJournal(self.state.journal)
 
     def show_progress(self, records: Sequence[Record]) -> None:
         """Add what events tell to what people read about the plans: it follows the journal."""
-        from datetime import datetime  # noqa: PLC0415
+        from datetime import datetime  # noqa: PLC0415 - not every command writes
 
-        from planbound.workspace.progress import is_drafted, may_begin  # noqa: PLC0415
-        from planbound.workspace.progress_file import ProgressAppender  # noqa: PLC0415
+        from planbound.workspace.progress import is_drafted, may_begin  # noqa: PLC0415 - the same
+        from planbound.workspace.progress_file import ProgressAppender  # noqa: PLC0415 - the same
 
         said: dict[str, list[tuple[str, datetime]]] = {}
         begun: set[str] = set()

@@ -22,7 +22,11 @@ class Action(enum.Enum):
 
     RETRY = "retry"
     RESTORE = "restore"
-    """Before a retry: put back what the attempt must not have changed."""
+    """Before a retry: put back what the attempt must not have changed.
+
+    That is done after every attempt, whatever the recipe says: configurations may name it, and
+    nothing follows from it.
+    """
     WARN = "warn"
     """With a retry: tell the agent what it did wrong."""
     ESCALATE = "escalate"

@@ -23,6 +23,7 @@ from pydantic import ValidationError
 
 from planbound import __version__
 from planbound.agents.acp.transcript import Job, Permissions, call_usage, read_job, tell, turn_usage
+from planbound.workspace.agents import command_objection
 
 if TYPE_CHECKING:
     from asyncio.subprocess import Process
@@ -65,8 +66,6 @@ class ToolPolicy(NamedTuple):
         """
         if self.commands is None:
             return None
-        from planbound.workspace.agents import command_objection  # noqa: PLC0415 - seldom
-
         lines = list(commands_in(given))
         if executes and not lines:
             return "it does not say which command it runs"

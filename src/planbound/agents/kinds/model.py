@@ -48,7 +48,7 @@ class ModelAgent:
             return _not_installed(f"`{_LIBRARY}` is not installed: `{install_extra(EXTRA)}`")
         # The library takes seconds to import.
         from planbound.agents.model import service  # noqa: PLC0415 - start-up
-        from planbound.agents.model.attempt import ModelAttempt  # noqa: PLC0415
+        from planbound.agents.model.attempt import ModelAttempt  # noqa: PLC0415 - see above
 
         environment = self.program.environment
         attempt = ModelAttempt(self.rules, self.options, environment, assignment, begun)

@@ -96,8 +96,8 @@ def _split(model: str) -> tuple[str | None, str]:
 
 def _compatible(name: str, base_url: str, key: str, api: str | None) -> Model:
     from pydantic_ai.models import openai  # noqa: PLC0415 - one of many
-    from pydantic_ai.profiles.openai import OpenAIModelProfile  # noqa: PLC0415
-    from pydantic_ai.providers.openai_compatible import OpenAICompatibleProvider  # noqa: PLC0415
+    from pydantic_ai.profiles.openai import OpenAIModelProfile  # noqa: PLC0415 - the same
+    from pydantic_ai.providers.openai_compatible import OpenAICompatibleProvider  # noqa: PLC0415 - it too
 
     provider = OpenAICompatibleProvider("compatible", base_url=base_url, api_key=key)
     if api == "responses":

@@ -61,6 +61,8 @@ BY_NAME = {runner.name: runner for runner in RUNNERS if runner.name}
 """By what their summaries are called: those of which most is known."""
 MODULES = frozenset(module for runner in RUNNERS for module in runner.modules)
 """What runners are imported as."""
+JAVASCRIPT = {each.programs[0]: each.javascript for each in RUNNERS if each.javascript is not None}
+"""What is known of tests in JavaScript, by the runner's program."""
 _READERS = (*(each.read for each in RUNNERS if each.read is not None), tap.read, printed_junit)
 
 # A target, a script or a file that says it: `make check`, `npm run test:unit`, `./ci.sh`.

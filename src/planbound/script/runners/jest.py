@@ -27,6 +27,7 @@ from planbound.script.runners.javascript import (
 from planbound.script.runners.runner import (
     Canary,
     Habits,
+    JavaScriptTests,
     JudgedTree,
     Language,
     Runner,
@@ -158,4 +159,5 @@ RUNNER = Runner(
     canary=make,
     naming=named_by("--json", "--outputFile=FOUND"),
     declared=DECLARED,
+    javascript=JavaScriptTests(_MODULES, has_expect=True),
 )

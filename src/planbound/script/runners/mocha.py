@@ -20,6 +20,7 @@ from planbound.script.runners.runner import (
     CallWords,
     Canary,
     Habits,
+    JavaScriptTests,
     JudgedTree,
     Language,
     Runner,
@@ -183,4 +184,5 @@ RUNNER = Runner(
         "--reporter", "json", "--reporter-option", "output=FOUND", failing=range(1, 100)
     ),
     declared=DECLARED,
+    javascript=JavaScriptTests(_MODULES),
 )

@@ -17,6 +17,7 @@ from planbound.script.runners.runner import (
     CallWords,
     Canary,
     Habits,
+    JavaScriptTests,
     JudgedTree,
     Language,
     Naming,
@@ -288,4 +289,6 @@ RUNNER = Runner(
     naming=Naming(report),
     required=required,
     declared=DECLARED,
+    # After something was awaited its tests are not always told apart.
+    javascript=JavaScriptTests(("node:test",), one_by_one=False),
 )

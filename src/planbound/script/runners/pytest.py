@@ -594,7 +594,7 @@ def configured_paths(name: str, data: bytes) -> list[str]:
         given = _TESTPATHS.search(text)
         return given[1].split() if given else []
     # Not at the top: only trees with this setting need it.
-    import tomllib  # noqa: PLC0415
+    import tomllib  # noqa: PLC0415 - see above
 
     try:
         document = tomllib.loads(text)

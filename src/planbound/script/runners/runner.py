@@ -455,6 +455,17 @@ class Declared(Struct, frozen=True):
     """Whether also a file whose name says nothing of tests may declare some."""
 
 
+class JavaScriptTests(Struct, frozen=True):
+    """What is known of tests in JavaScript under a runner that tells which of them runs."""
+
+    modules: tuple[str, ...]
+    """From where a file may import what adds tests: what comes from elsewhere is another's."""
+    has_expect: bool = False
+    """Whether it has an `expect` of its own, from the same modules or without an import."""
+    one_by_one: bool = True
+    """Whether no two tests of a file run at the same time."""
+
+
 class Runner(Struct, frozen=True):
     """A test runner. Only the programs are needed; what is left out is not known."""
 
@@ -508,6 +519,7 @@ class Runner(Struct, frozen=True):
     ) = None
     """The tests that surely run, as the frozen judges declare them."""
     declared: Declared | None = None
+    javascript: JavaScriptTests | None = None
 
     def runs_tests(self, call: Call) -> bool:
         """Say whether a call of one of its programs runs tests."""

@@ -8,78 +8,23 @@ import contextlib
 import json
 import os
 import signal
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from types import FrameType
 from typing import TYPE_CHECKING, NamedTuple, NoReturn
 
-from planbound.session.hooks.event import HookCall, HookMoment, Host, read_event
+from planbound.session.hooks.event import (
+    NOTHING,
+    Answer,
+    HookCall,
+    HookMoment,
+    Host,
+    read_event,
+    said,
+)
 
 if TYPE_CHECKING:
     import argparse
-
-
-# -- what a hook answers, in the shape that each host takes --------------------------------------
-
-
-Answer = Mapping[str, object]
-NOTHING: Answer = {}
-_EVENTS = {
-    HookMoment.SESSION_START: "SessionStart",
-    HookMoment.PRE_TOOL_USE: "PreToolUse",
-    HookMoment.USER_PROMPT_SUBMIT: "UserPromptSubmit",
-    HookMoment.STOP: "Stop",
-    HookMoment.SUBAGENT_STOP: "SubagentStop",
-}
-_GEMINI_EVENTS = {
-    HookMoment.SESSION_START: "SessionStart",
-    HookMoment.PRE_TOOL_USE: "BeforeTool",
-    HookMoment.USER_PROMPT_SUBMIT: "BeforeAgent",
-    HookMoment.STOP: "AfterAgent",
-    HookMoment.SUBAGENT_STOP: "AfterAgent",
-}
-
-
-def host_event(host: Host, moment: HookMoment) -> str:
-    """Return what a host calls the moment."""
-    return (_GEMINI_EVENTS if host is Host.GEMINI else _EVENTS)[moment]
-
-
-def go_on(host: Host, reason: str) -> Answer:
-    """The agent may not stop."""
-    word = "deny" if host is Host.GEMINI else "block"
-    return {"decision": word, "reason": reason.strip() or "the plan is not done"}
-
-
-def said(text: str) -> Answer:
-    """The person reads it, and nothing is decided: the one way to give up that all hosts have."""
-    return {"systemMessage": text}
-
-
-def also_said(answer: Answer, lines: Sequence[str]) -> Answer:
-    """The person reads this, too."""
-    before = answer.get("systemMessage")
-    text = "\n".join([*([str(before)] if before else []), *lines])
-    return {**answer, **said(text)} if lines else answer
-
-
-def context(host: Host, moment: HookMoment, text: str) -> Answer:
-    """The agent reads it before it goes on."""
-    event = host_event(host, moment)
-    return {"hookSpecificOutput": {"hookEventName": event, "additionalContext": text}}
-
-
-def deny(host: Host, reason: str) -> Answer:
-    """The tool is not called."""
-    if host is Host.GEMINI:
-        return {"decision": "deny", "reason": reason}
-    return {
-        "hookSpecificOutput": {
-            "hookEventName": "PreToolUse",
-            "permissionDecision": "deny",
-            "permissionDecisionReason": reason,
-        }
-    }
 
 
 # -- `planbound hook`: always prints one JSON object, and always ends with 0 ---------------------

@@ -1,11 +1,11 @@
-"""What a host tells a hook: read from its standard input, whatever its shape."""
+"""What a host tells a hook, whatever its shape, and what it is answered, in the shape it takes."""
 
 import enum
 import json
 import os
 import select
 import time
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Mapping, Sequence
 from typing import TYPE_CHECKING, NamedTuple
 
 from planbound.errors import BindingError, UsageError
@@ -171,6 +171,69 @@ def _is_whole(data: bytes) -> bool:
     return True
 
 
+# -- what a hook answers, in the shape that each host takes --------------------------------------
+
+
+Answer = Mapping[str, object]
+NOTHING: Answer = {}
+_CALLED = {
+    HookMoment.SESSION_START: "SessionStart",
+    HookMoment.PRE_TOOL_USE: "PreToolUse",
+    HookMoment.USER_PROMPT_SUBMIT: "UserPromptSubmit",
+    HookMoment.STOP: "Stop",
+    HookMoment.SUBAGENT_STOP: "SubagentStop",
+}
+_CALLED_BY_GEMINI = {
+    HookMoment.SESSION_START: "SessionStart",
+    HookMoment.PRE_TOOL_USE: "BeforeTool",
+    HookMoment.USER_PROMPT_SUBMIT: "BeforeAgent",
+    HookMoment.STOP: "AfterAgent",
+    HookMoment.SUBAGENT_STOP: "AfterAgent",
+}
+
+
+def host_event(host: Host, moment: HookMoment) -> str:
+    """Return what a host calls the moment."""
+    return (_CALLED_BY_GEMINI if host is Host.GEMINI else _CALLED)[moment]
+
+
+def go_on(host: Host, reason: str) -> Answer:
+    """The agent may not stop."""
+    word = "deny" if host is Host.GEMINI else "block"
+    return {"decision": word, "reason": reason.strip() or "the plan is not done"}
+
+
+def said(text: str) -> Answer:
+    """The person reads it, and nothing is decided: the one way to give up that all hosts have."""
+    return {"systemMessage": text}
+
+
+def also_said(answer: Answer, lines: Sequence[str]) -> Answer:
+    """The person reads this, too."""
+    before = answer.get("systemMessage")
+    text = "\n".join([*([str(before)] if before else []), *lines])
+    return {**answer, **said(text)} if lines else answer
+
+
+def context(host: Host, moment: HookMoment, text: str) -> Answer:
+    """The agent reads it before it goes on."""
+    event = host_event(host, moment)
+    return {"hookSpecificOutput": {"hookEventName": event, "additionalContext": text}}
+
+
+def deny(host: Host, reason: str) -> Answer:
+    """The tool is not called."""
+    if host is Host.GEMINI:
+        return {"decision": "deny", "reason": reason}
+    return {
+        "hookSpecificOutput": {
+            "hookEventName": "PreToolUse",
+            "permissionDecision": "deny",
+            "permissionDecisionReason": reason,
+        }
+    }
+
+
 # -- where the workspace of a host's session is, and whether there is anything to guard in it ----
 
 
@@ -282,7 +345,7 @@ def _current() -> str | None:
 def session_at(place: HookWorkspace, event: HookCall) -> "SessionContext":
     """Return the session that a host asks about."""
     from planbound.session.context import SessionContext  # noqa: PLC0415 - start-up
-    from planbound.workspace.context import Context  # noqa: PLC0415
+    from planbound.workspace.context import Context  # noqa: PLC0415 - start-up
 
     context = Context(workspace=place.workspace, state=place.given_state)
     return SessionContext(context, event.key, None, journal=context.journal(), probes={})

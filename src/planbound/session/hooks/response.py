@@ -10,14 +10,20 @@ from collections.abc import Mapping
 from typing import TYPE_CHECKING, assert_never
 
 from planbound.errors import BindingError, JournalProblem, PlanboundError
-from planbound.session.hooks.command import NOTHING, Answer, also_said, context, deny, go_on, said
 from planbound.session.hooks.event import (
+    NOTHING,
+    Answer,
     HookCall,
     HookMoment,
     HookWorkspace,
     Host,
+    also_said,
+    context,
+    deny,
     find_place,
+    go_on,
     is_own_child,
+    said,
     session_at,
 )
 
@@ -117,7 +123,7 @@ def _reminders(place: HookWorkspace) -> list[str]:
     with contextlib.suppress(Exception):  # what the hook is for does not wait for it
         context = Context(workspace=place.workspace, state=place.given_state)
         if context.configuration.gate.remind is not None:
-            from planbound.approval.remind import remind_waiting, still_waits  # noqa: PLC0415
+            from planbound.approval.remind import remind_waiting, still_waits  # noqa: PLC0415 - few want it
 
             return [f"Planbound: {still_waits(slug)}" for slug in remind_waiting(context)]
     return []
@@ -147,7 +153,7 @@ def _answered(moment: HookMoment, event: HookCall, place: HookWorkspace) -> Answ
 def _oriented(place: HookWorkspace, event: HookCall) -> str | None:
     """Return the session's plan; which ones there are where it has none, or that cannot be told."""
     from planbound.session.context import plans_here  # noqa: PLC0415 - start-up
-    from planbound.session.view import orientation  # noqa: PLC0415
+    from planbound.session.view import orientation  # noqa: PLC0415 - start-up
 
     where = {"workspace": place.workspace, "state": place.given_state}
     try:

@@ -56,8 +56,8 @@ def _unapproved(
     paths = list(written_paths(call, place.root))
     if not paths:
         return None
-    from planbound.judging.case import covers, plan_scope  # noqa: PLC0415
-    from planbound.session.view import waits_for  # noqa: PLC0415
+    from planbound.judging.case import covers, plan_scope  # noqa: PLC0415 - start-up
+    from planbound.session.view import waits_for  # noqa: PLC0415 - start-up
 
     work = _work(bound, event, place)
     waiting = waits_for(work)
@@ -106,7 +106,7 @@ def frozen_judges(work: Work) -> list[str]:
         covers,
         plan_scope,
     )
-    from planbound.judging.reference import judges_of, read_frozen  # noqa: PLC0415
+    from planbound.judging.reference import judges_of, read_frozen  # noqa: PLC0415 - the same
 
     frozen = work.frozen()
     if frozen is None:
