@@ -64,6 +64,15 @@ def test_programs_of_the_path_come_with_what_they_are_installed_with(home: Path)
     )  # fmt: skip
 
 
+def test_packages_beside_the_home_come_with_the_folder_of_their_programs(home: Path) -> None:
+    modules = home.parent / "elsewhere/node_modules"
+    jest = _file(modules / "jest/bin/jest.js")
+    (modules / ".bin").mkdir()
+    (modules / ".bin/jest").symlink_to(jest)
+    view = host_view(str(home / "work/project"), [str(modules / ".bin")], {"HOME": str(home)})
+    assert str(modules) in view.tools
+
+
 def test_a_prefix_of_the_path_shows_no_more_than_what_was_installed(home: Path) -> None:
     names = (
         *(".fly/bin/fly", ".fly/config.yml", ".fly/state/x", "scripts/deploy", "jdk/bin/java"),

@@ -143,8 +143,6 @@ def _with_tools(folder: str, home: str) -> Iterator[str]:
     else:
         # A folder of scripts, or a toolchain by itself: people keep other things beside them.
         yield from [*_programs(folder), *installed_in(folder)] if own else [folder]
-    if not own:
-        return
     try:
         with os.scandir(folder) as entries:
             links = [entry.path for entry in entries if entry.is_symlink()][:_MOST_LINKS]
