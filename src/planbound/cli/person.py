@@ -13,6 +13,7 @@ from msgspec.structs import asdict
 
 from planbound.cli.shape import JsonObject
 from planbound.errors import UsageError
+from planbound.journal.words import QuestionSubject
 from planbound.source import visible
 from planbound.state.question import Choice, Question, QuestionKind
 
@@ -87,7 +88,7 @@ class QuestionAsked(JsonObject, frozen=True):
     task_id: str | None
     title: str | None
     number: str | None
-    subject: str | None
+    subject: QuestionSubject | None
     choices: list[str]
     """What `planbound answer` takes."""
     leaves_out: list[str]

@@ -38,6 +38,7 @@ from planbound.journal.event import (
     number_of,
 )
 from planbound.journal.record import Record
+from planbound.journal.words import SubjectKind
 from planbound.plan.model import Plan
 from planbound.source import visible
 from planbound.state.question import SAYS_BLOCKED
@@ -71,7 +72,7 @@ class ProgressReport:
     def __init__(self, terminal: Terminal) -> None:
         self.terminal = terminal
         self.steps = 0
-        self._titles: dict[tuple[str, str], str] = {}
+        self._titles: dict[tuple[SubjectKind | None, str], str] = {}
         self._verdicts: dict[str, ContractEvaluated] = {}
         self._troubles: dict[str, str] = {}
         """By step what was wrong the last time."""
@@ -82,8 +83,8 @@ class ProgressReport:
         """Take notice of what events do not say: how many steps there are, what is a condition."""
         self.steps = len(plan.steps)
         for kind, conditions in (
-            ("precondition", plan.preconditions),
-            ("postcondition", plan.postconditions),
+            (SubjectKind.PRECONDITION, plan.preconditions),
+            (SubjectKind.POSTCONDITION, plan.postconditions),
         ):
             for each in conditions:
                 self._titles[kind, str(each.number)] = each.statement
@@ -138,8 +139,8 @@ class ProgressReport:
             yield self._line("…", record, f"put back: {', '.join(event.mended)}")
 
     def _evaluated(self, record: Record, event: ContractEvaluated) -> Iterator[str]:
-        verdict, subject = event.verdict, str(event.subject)
-        if subject == "step":
+        verdict, subject = event.verdict, event.subject
+        if subject is SubjectKind.STEP:
             if record.draft.task_id is not None:
                 self._verdicts[record.draft.task_id] = event
             if event.left_out and verdict is not VerdictKind.PASS:
@@ -159,7 +160,7 @@ class ProgressReport:
         if event.result is Result.HOLDS:
             found = f"{held(why_held(event.baseline))}, {found}"
         said = f"{title}: {found}" if title else found
-        place = f"[{subject.capitalize()} {number}]"
+        place = f"[{str(subject).capitalize()} {number}]"
         yield self._painted(mark, f"{place} {mark} {visible(_one_line(said))}")
         if verdict is not VerdictKind.PASS:
             lines = (event.output_tail or "").rstrip().splitlines()

@@ -23,11 +23,11 @@ from planbound.journal.fields import (
     Revision,
     Run,
     Session,
-    SessionOutcome,
     StepNumber,
     Tree,
     Why,
 )
+from planbound.journal.words import SessionOutcome, SubjectKind
 
 # -- the events of a plan and of its gate --------------------------------------------------------
 
@@ -245,7 +245,7 @@ Said = Annotated[str | None, Free("the end of the agent's last message")]
 class ContractStarted(Event, frozen=True, kw_only=True, tag="CONTRACT_STARTED"):
     """For an agent in the loop a contract is about to run; without a verdict it was cut off."""
 
-    subject: Annotated[str, Exact("what is judged, such as `step`")]
+    subject: Annotated[SubjectKind, Exact("what is judged, such as `step`")]
     number: Annotated[str, Exact("its number in the plan")]
     session: Session = None
 

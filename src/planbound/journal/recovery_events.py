@@ -23,6 +23,7 @@ from planbound.journal.fields import (
     Verdict,
     Why,
 )
+from planbound.journal.words import QuestionSubject, SubjectKind
 
 Files = Annotated[tuple[str, ...], Free("the files, relative to the workspace")]
 Restored = Annotated[bool | None, Exact("whether they were put back as they had been")]
@@ -128,7 +129,8 @@ class RecoveryEscalation(Event, frozen=True, kw_only=True, tag="RECOVERY_ESCALAT
     agent_tail: Annotated[str | None, Free("the end of what the agent printed")] = None
     diff: Annotated[str | None, Free("what the step has changed so far")] = None
     subject: Annotated[
-        str | None, Exact("what it is about: `step`, `precondition`, `postcondition`, `plan`")
+        QuestionSubject | None,
+        Exact("what it is about: `step`, `precondition`, `postcondition`, `plan`"),
     ] = None
     number: StepNumber = None
     run: Run = None
@@ -207,7 +209,7 @@ class Waived(Event, frozen=True, kw_only=True, tag="WAIVED"):
     by: Person
     reason: Why
     subject: Annotated[
-        str | None, Exact("what is waived: `step`, `precondition` or `postcondition`")
+        SubjectKind | None, Exact("what is waived: `step`, `precondition` or `postcondition`")
     ] = None
     method: Method = None
     number: StepNumber = None
@@ -224,7 +226,7 @@ class Attested(Event, frozen=True, kw_only=True, tag="ATTESTED"):
     by: Person
     statement: Annotated[str, Free("what was signed")]
     subject: Annotated[
-        str | None, Exact("what is attested: `step`, `precondition` or `postcondition`")
+        SubjectKind | None, Exact("what is attested: `step`, `precondition` or `postcondition`")
     ] = None
     method: Method = None
     number: StepNumber = None

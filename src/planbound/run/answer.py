@@ -21,6 +21,7 @@ from planbound.journal.event import (
     replaced,
 )
 from planbound.journal.record import Draft
+from planbound.journal.words import QuestionSubject
 from planbound.judging.restore import diff_since
 from planbound.judging.verdict import Verdict
 from planbound.run.attempt import OVER_MAX_COST, OVER_ROLE, Attempted, WorkOrder
@@ -288,7 +289,8 @@ class FailureAnswers:
             escalation=self.session.context.nonce(),
             kind=kind.value,
             choices=tuple(choice.value for choice in choices),
-            subject=asked.subject or ("step" if slot is not None else "plan"),
+            subject=asked.subject
+            or (QuestionSubject.PLAN if slot is None else QuestionSubject.STEP),
             leaves_out=tuple(each.label for each in held) or None,
         )
         return self.session.notes.about(event, slot)

@@ -23,6 +23,7 @@ from planbound.journal.event import (
     replaced,
 )
 from planbound.journal.record import Draft, Journal, Query
+from planbound.journal.words import SubjectKind
 from planbound.plan.digest import digest
 from planbound.plan.limits import Budget
 from planbound.plan.model import Attest, StepStatus
@@ -37,6 +38,8 @@ from planbound.workspace.context import Context
 from planbound.workspace.vault import open_vault
 
 _TRIES = 20
+_Condition = tuple[SubjectKind, str]
+"""Which kind it is of, and its number."""
 
 
 class Person(NamedTuple):
@@ -224,7 +227,7 @@ def _is_in_the_loop(recorder: Recorder, slug: str) -> bool:
     return known and not loop.is_over
 
 
-def _statement(state: RunState, slot: Slot | None, condition: tuple[str, str] | None) -> str:
+def _statement(state: RunState, slot: Slot | None, condition: _Condition | None) -> str:
     if slot is not None:
         if not isinstance(slot.step.contract, Attest):
             raise Refused(
@@ -235,25 +238,29 @@ def _statement(state: RunState, slot: Slot | None, condition: tuple[str, str] | 
     assert condition is not None
     kind, number = condition
     plan = state.layout.plan
-    conditions = plan.preconditions if kind == "precondition" else plan.postconditions
+    conditions = plan.preconditions if kind is SubjectKind.PRECONDITION else plan.postconditions
     found = next(each for each in conditions if str(each.number) == number)
     if found.contract is not None and not isinstance(found.contract, Attest):
         raise Refused(
-            f"{kind} {number} has a contract that the harness runs: nobody attests it",
+            f"{kind.value} {number} has a contract that the harness runs: nobody attests it",
             hint="`planbound waive` goes on without a pass",
         )
     return found.contract.statement if found.contract is not None else found.statement
 
 
-def _subject(state: RunState, text: str) -> tuple[Slot | None, tuple[str, str] | None]:
+def _subject(state: RunState, text: str) -> tuple[Slot | None, _Condition | None]:
     word, _, number = text.replace(":", " ").partition(" ")
     plan = state.layout.plan
-    known = {"precondition": plan.preconditions, "postcondition": plan.postconditions}
-    if word in known:
-        if number.strip() not in {str(each.number) for each in known[word]}:
+    known = {
+        SubjectKind.PRECONDITION: plan.preconditions,
+        SubjectKind.POSTCONDITION: plan.postconditions,
+    }
+    kind = SubjectKind(word)
+    if kind in known:
+        if number.strip() not in {str(each.number) for each in known[kind]}:
             raise UsageError(f"the plan has no {word} `{number.strip()}`")
-        return None, (word, number.strip())
-    slot = state.layout.find(number.strip() if word == "step" else text)
+        return None, (kind, number.strip())
+    slot = state.layout.find(number.strip() if kind is SubjectKind.STEP else text)
     if slot is None:
         labels = ", ".join(each.label for each in state.layout.slots[:20])
         raise UsageError(f"the plan has no step `{text}`", hint=f"it has the steps {labels}")
@@ -264,13 +271,13 @@ def _settle(
     recorder: Recorder,
     slug: str,
     state: RunState,
-    subject: tuple[Slot | None, tuple[str, str] | None],
+    subject: tuple[Slot | None, _Condition | None],
     event: Waived | Attested,
 ) -> str:
     slot, condition = subject
     if slot is not None:
         task: tuple[str, str] | None = (slot.id, slot.title)
-        about = ("step", slot.label)
+        about = (SubjectKind.STEP, slot.label)
     else:
         assert condition is not None
         task, about = None, condition
@@ -286,7 +293,7 @@ def _settle(
         return recorder.with_outcomes(slug, state.recovering, decided)
 
     _append(recorder, drafts)
-    return f"{about[0]} {about[1]}"
+    return f"{about[0].value} {about[1]}"
 
 
 def _refuse_settled(state: RunState, slot: Slot) -> None:

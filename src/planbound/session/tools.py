@@ -20,8 +20,9 @@ from planbound.errors import (
 )
 from planbound.journal.event import EventKind, SessionOutcome
 from planbound.journal.record import Json, Query
+from planbound.journal.words import SubjectKind
 from planbound.judging.case import cases
-from planbound.judging.verdict import SubjectKind, Verdict
+from planbound.judging.verdict import Verdict
 from planbound.plan.model import Step
 from planbound.plan.parse import parse
 from planbound.session.answers import Told, created, finished, logged, shown, status_line

@@ -25,8 +25,9 @@ from planbound.journal.event import (
     digest_of,
     run_of,
 )
-from planbound.journal.fields import EventWord, was_redacted
+from planbound.journal.fields import was_redacted
 from planbound.journal.record import Record
+from planbound.journal.words import EventWord
 from planbound.plan.model import PlanStatus
 
 # -- an approval, and when it holds no longer ----------------------------------------------------

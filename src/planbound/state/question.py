@@ -28,6 +28,7 @@ from planbound.journal.event import (
     subject_of,
 )
 from planbound.journal.record import Record
+from planbound.journal.words import QuestionSubject
 from planbound.source import lazy_pattern
 from planbound.state.approval import is_noticed
 
@@ -80,7 +81,7 @@ class Question(Struct, frozen=True):
     task_id: str | None = None
     title: str | None = None
     number: str | None = None
-    subject: str | None = None
+    subject: QuestionSubject | None = None
     choices: tuple[str, ...] = ()
     leaves_out: tuple[str, ...] = ()
     """The steps that `skip` leaves out, too: they depend on this one."""
@@ -185,6 +186,10 @@ KINDS = (*_CLEARING, *_SETTLED, *_MERGING, *_ASKING)
 """The events that matter here."""
 
 
+_About = tuple[str | None, QuestionSubject | None, str | None]
+"""A step, what else it is about, and its number."""
+
+
 class Questions(Struct):
     """The questions of one plan that nobody has answered."""
 
@@ -251,7 +256,9 @@ def _note(questions: dict[str, Question], record: Record, event: Event) -> None:
         if not is_noticed(event):
             questions.clear()
     elif record.kind in _SETTLED:
-        about = (record.draft.task_id, subject_of(event), number_of(event))
+        word = subject_of(event)
+        subject = None if word is None else QuestionSubject(word.value)
+        about = (record.draft.task_id, subject, number_of(event))
         _drop(questions, lambda each: _is_about(each, about))
     elif record.kind in _MERGING:
         _merging(questions, record, event)
@@ -316,11 +323,11 @@ def _incomplete(missing: tuple[str, ...]) -> str:
     return f"{said}: {missing[0]}{more}" if missing else said
 
 
-def _is_about(question: Question, about: tuple[object, object, object]) -> bool:
+def _is_about(question: Question, about: _About) -> bool:
     task, subject, number = about
     if task is not None:
         return question.task_id == task
-    if question.task_id is not None or question.subject != subject:
+    if question.task_id is not None or question.subject is not subject:
         return False
     return question.number in {None, number}
 
@@ -356,7 +363,7 @@ def _add(
         kind=kind,
         reason=reason,
         since=record.draft.timestamp,
-        subject="plan",
+        subject=QuestionSubject.PLAN,
         digest=digest,
     )
     return key

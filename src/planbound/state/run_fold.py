@@ -40,6 +40,7 @@ from planbound.journal.event import (
 )
 from planbound.journal.fields import was_redacted
 from planbound.journal.record import Record
+from planbound.journal.words import SubjectKind
 from planbound.plan.model import StepStatus
 from planbound.state.question import QuestionKind, Questions
 from planbound.state.run_facts import RunFacts, moment, recovery_of
@@ -249,7 +250,7 @@ def _baseline(facts: RunFacts, record: Record, event: BaselineObserved) -> None:
             facts.approved_tests[event.contract] = key
     look, name = _look(event), record.draft.task_id
     if event.baseline is not None:
-        about = f"{event.subject} {event.number}" if name is None else f"step {name}"
+        about = (event.subject, str(event.number)) if name is None else (SubjectKind.STEP, name)
         facts.colours[about] = (look, event.plan_digest)
     elif (step := facts.step_of(record)) is not None:
         step.baseline = look
@@ -280,14 +281,14 @@ def _evaluated(facts: RunFacts, record: Record, event: ContractEvaluated) -> Non
         )
         if event.final and verdict is VerdictKind.PASS:
             facts.final[step.id] = step.judged_tree or ""
-    elif event.subject == "postcondition":
+    elif event.subject is SubjectKind.POSTCONDITION:
         number = str(event.number)
         facts.conditions[number] = verdict
         facts.condition_results.pop(number, None)
         if event.result is not None:
             facts.condition_results[number] = event.result
         facts.condition_trees[number] = event.tree or ""
-    elif event.subject == "precondition":
+    elif event.subject is SubjectKind.PRECONDITION:
         facts.preconditions[str(event.number)] = verdict
 
 
@@ -331,7 +332,7 @@ def _by_person(facts: RunFacts, record: Record, event: Waived | Attested) -> Non
     step = facts.step_of(record)
     if step is None:
         facts.answered[f"{event.subject} {event.number}"] = verdict
-        if event.subject == "postcondition":
+        if event.subject is SubjectKind.POSTCONDITION:
             facts.conditions[str(event.number)] = verdict
         return
     step.question = None

@@ -18,7 +18,8 @@ from planbound.journal.event import (
     TaskCompleted,
     VerdictKind,
 )
-from planbound.journal.fields import BaselineMoment, ControlResult
+from planbound.journal.fields import ControlResult
+from planbound.journal.words import BaselineMoment
 from planbound.plan.model import USUAL_TARGET, StepStatus
 
 # -- what a pass shows about the work: red before and green after is proved, anything else holds -
