@@ -13,9 +13,9 @@ from msgspec.structs import asdict
 
 from planbound.cli.shape import JsonObject
 from planbound.errors import UsageError
-from planbound.journal.words import QuestionSubject
+from planbound.journal.words import Choice, QuestionSubject
 from planbound.source import visible
-from planbound.state.question import Choice, Question, QuestionKind
+from planbound.state.question import Question, QuestionKind
 
 if TYPE_CHECKING:
     from planbound.run.people import Person
@@ -89,7 +89,7 @@ class QuestionAsked(JsonObject, frozen=True):
     title: str | None
     number: str | None
     subject: QuestionSubject | None
-    choices: list[str]
+    choices: list[Choice]
     """What `planbound answer` takes."""
     leaves_out: list[str]
     """The steps that `skip` leaves out, too: they depend on this one."""
@@ -165,5 +165,5 @@ def _waive(question: Question) -> str:
     return f"planbound waive {shlex.quote(question.plan)} {about} --reason '...'"
 
 
-def _words(choice: str) -> str:
-    return "raise --budget '...'" if choice == Choice.RAISE.value else choice
+def _words(choice: Choice) -> str:
+    return "raise --budget '...'" if choice is Choice.RAISE else choice.value

@@ -23,7 +23,7 @@ from planbound.journal.fields import (
     Verdict,
     Why,
 )
-from planbound.journal.words import QuestionSubject, SubjectKind
+from planbound.journal.words import Choice, QuestionSubject, SubjectKind
 
 Files = Annotated[tuple[str, ...], Free("the files, relative to the workspace")]
 Restored = Annotated[bool | None, Exact("whether they were put back as they had been")]
@@ -109,13 +109,14 @@ class RecoveryEscalation(Event, frozen=True, kw_only=True, tag="RECOVERY_ESCALAT
 
     reason: Annotated[str, Free("why a person is asked")]
     user_decision: Annotated[
-        str | None, Exact("`retry`, `skip`, `abort`, `revise`, ...; null while the question waits")
+        Choice | None,
+        Exact("`retry`, `skip`, `abort`, `revise`, ...; null while the question waits"),
     ]
     escalation: Annotated[str | None, Exact("the id of the question in the inbox")] = None
     kind: Annotated[
         str | None, Exact("what is asked: `failure`, `permission`, `budget`, `attestation`, ...")
     ] = None
-    choices: Annotated[tuple[str, ...] | None, Exact("what can be answered")] = None
+    choices: Annotated[tuple[Choice, ...] | None, Exact("what can be answered")] = None
     leaves_out: Annotated[
         tuple[str, ...] | None, Exact("the numbers of the steps that `skip` leaves out, too")
     ] = None

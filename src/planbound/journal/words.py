@@ -159,3 +159,13 @@ class SessionOutcome(EventWord):
     def is_final(self) -> bool:
         """Whether it is over for good."""
         return self is not SessionOutcome.INCOMPLETE
+
+
+class Choice(EventWord):
+    """What a person can answer to a run."""
+
+    RETRY = "retry"
+    SKIP = "skip"
+    ABORT = "abort"
+    REVISE = "revise"
+    RAISE = "raise"

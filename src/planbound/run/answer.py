@@ -21,7 +21,7 @@ from planbound.journal.event import (
     replaced,
 )
 from planbound.journal.record import Draft
-from planbound.journal.words import QuestionSubject
+from planbound.journal.words import Choice, QuestionSubject
 from planbound.judging.restore import diff_since
 from planbound.judging.verdict import Verdict
 from planbound.run.attempt import OVER_MAX_COST, OVER_ROLE, Attempted, WorkOrder
@@ -40,7 +40,7 @@ from planbound.run.recovery import (
 from planbound.run.session import RunSession
 from planbound.run.trouble import agent_trouble, blocked, printed, sentence, trouble
 from planbound.source import lazy_pattern
-from planbound.state.question import Choice, QuestionKind
+from planbound.state.question import QuestionKind
 from planbound.state.run import BLOCKED_RULE, Slot
 from planbound.state.step import FailureClass, Spent, StepState
 
@@ -288,7 +288,7 @@ class FailureAnswers:
             reason=f"{own} {asked.reason}" if own else asked.reason,
             escalation=self.session.context.nonce(),
             kind=kind.value,
-            choices=tuple(choice.value for choice in choices),
+            choices=tuple(choices),
             subject=asked.subject
             or (QuestionSubject.PLAN if slot is None else QuestionSubject.STEP),
             leaves_out=tuple(each.label for each in held) or None,

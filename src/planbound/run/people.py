@@ -23,7 +23,7 @@ from planbound.journal.event import (
     replaced,
 )
 from planbound.journal.record import Draft, Journal, Query
-from planbound.journal.words import SubjectKind
+from planbound.journal.words import Choice, SubjectKind
 from planbound.plan.digest import digest
 from planbound.plan.limits import Budget
 from planbound.plan.model import Attest, StepStatus
@@ -31,7 +31,7 @@ from planbound.plan.parse import parse
 from planbound.state.append import Recorder
 from planbound.state.owner import TOOLS
 from planbound.state.plan import fold, known_plan, questions_of
-from planbound.state.question import KINDS, Choice, Question
+from planbound.state.question import KINDS, Question
 from planbound.state.run import RunState, Slot, lay_out
 from planbound.state.step import FailureClass
 from planbound.workspace.context import Context
@@ -78,8 +78,8 @@ def answer(
     state: RunState | None = None,
 ) -> None:
     """Answer a question of a run, once; to skip a step, `state` is where the run is."""
-    if choice.value not in question.choices:
-        named = ", ".join(question.choices) or "nothing"
+    if choice not in question.choices:
+        named = ", ".join(map(str, question.choices)) or "nothing"
         raise Refused(
             f"`{question.id}` cannot be answered with `{choice.value}`", hint=f"choices: {named}"
         )
@@ -141,7 +141,7 @@ class _About:
         question = self.question
         event = RecoveryEscalation(
             reason=question.reason,
-            user_decision=choice.value,
+            user_decision=choice,
             escalation=question.id,
             kind=question.kind.value,
             by=person.name,

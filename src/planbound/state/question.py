@@ -28,7 +28,7 @@ from planbound.journal.event import (
     subject_of,
 )
 from planbound.journal.record import Record
-from planbound.journal.words import QuestionSubject
+from planbound.journal.words import Choice, QuestionSubject
 from planbound.source import lazy_pattern
 from planbound.state.approval import is_noticed
 
@@ -48,16 +48,6 @@ class QuestionKind(enum.Enum):
     CLARIFICATION = "clarification"
     INCOMPLETE = "incomplete"
     INTEGRATION = "integration"
-
-
-class Choice(enum.Enum):
-    """What a person can answer to a run."""
-
-    RETRY = "retry"
-    SKIP = "skip"
-    ABORT = "abort"
-    REVISE = "revise"
-    RAISE = "raise"
 
 
 class ApprovalRequest(NamedTuple):
@@ -82,7 +72,7 @@ class Question(Struct, frozen=True):
     title: str | None = None
     number: str | None = None
     subject: QuestionSubject | None = None
-    choices: tuple[str, ...] = ()
+    choices: tuple[Choice, ...] = ()
     leaves_out: tuple[str, ...] = ()
     """The steps that `skip` leaves out, too: they depend on this one."""
     failure_type: str | None = None

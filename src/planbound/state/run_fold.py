@@ -40,7 +40,7 @@ from planbound.journal.event import (
 )
 from planbound.journal.fields import was_redacted
 from planbound.journal.record import Record
-from planbound.journal.words import SubjectKind
+from planbound.journal.words import Choice, SubjectKind
 from planbound.plan.model import StepStatus
 from planbound.state.question import QuestionKind, Questions
 from planbound.state.run_facts import RunFacts, moment, recovery_of
@@ -396,7 +396,7 @@ def _escalated(
         return
     if (event.escalation or "") not in questions.open:
         return  # it was settled by another way: an answer to it means nothing any more
-    if decision == "retry":
+    if decision is Choice.RETRY:
         if step is not None:
             step.reset_recovery()
             step.question = None
@@ -404,9 +404,9 @@ def _escalated(
                 step.guidance = (*step.guidance, event.guidance)
             facts.settle(step, StepStatus.PENDING)
         facts.forget_end()
-    elif decision == "abort":
+    elif decision is Choice.ABORT:
         facts.aborted = f"aborted by {event.by}"
-    elif decision == "revise":
+    elif decision is Choice.REVISE:
         facts.revised = True
 
 
