@@ -17,13 +17,13 @@ from planbound.approval import record as gate
 from planbound.errors import LeaseLost, NothingToDo, PlanboundError, Refused, UsageError
 from planbound.journal.event import EventKind, RunOutcome
 from planbound.journal.record import Record
-from planbound.journal.words import Choice
+from planbound.journal.words import Choice, QuestionKind
 from planbound.plan.digest import digest
 from planbound.plan.edit import mark_progress
 from planbound.plan.model import PlanStatus, StepStatus
 from planbound.run.loop import Again, Asking, Halted, Later, Next, RunEnded
 from planbound.state.plan import PlanState
-from planbound.state.question import Question, QuestionKind
+from planbound.state.question import Question
 from planbound.state.run import RunState
 from planbound.workspace.progress import ProgressLines
 from tests.run_model.checker import SETTLED, Checker

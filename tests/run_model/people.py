@@ -14,7 +14,7 @@ from planbound.approval.sheet import Sheet, judge_digests
 from planbound.errors import NothingToDo, Refused
 from planbound.journal.leases import Claim, hold_lease
 from planbound.journal.record import HeldLease
-from planbound.journal.words import Choice
+from planbound.journal.words import Choice, QuestionKind
 from planbound.judging.case import cases
 from planbound.judging.judge import Taken, note_baseline, observe
 from planbound.judging.reference import FrozenTree, freeze
@@ -29,7 +29,7 @@ from planbound.run.loop import CANCELLED
 from planbound.run.session import RunSession
 from planbound.run.start import claim_of
 from planbound.state.approval import Approval, Method
-from planbound.state.question import Question, QuestionKind
+from planbound.state.question import Question
 from planbound.state.run import RunState
 from planbound.workspace.configuration_digest import configuration_digest
 from tests.run_model.world import FILE, SLUG, World

@@ -8,7 +8,7 @@ from decimal import Decimal
 
 from planbound.cli.person import question_lines, the_person
 from planbound.errors import NothingToDo, PlanboundError
-from planbound.journal.words import Choice
+from planbound.journal.words import Choice, QuestionKind
 from planbound.plan.limits import Budget, LimitError, parse_budget
 from planbound.run.loop import CANCELLED
 from planbound.run.people import (
@@ -18,7 +18,7 @@ from planbound.run.people import (
 )
 from planbound.run.session import RunSession
 from planbound.source import visible
-from planbound.state.question import Question, QuestionKind
+from planbound.state.question import Question
 
 _ATTEST = "attest"
 _LOOK = 0.2

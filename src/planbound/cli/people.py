@@ -16,14 +16,14 @@ from planbound.cli.shape import JsonObject, Shapes
 from planbound.cli.status import note_next
 from planbound.cli.terminal import Terminal
 from planbound.errors import ExitCode, FaultyPlan, Refused, UsageError
-from planbound.journal.words import Choice
+from planbound.journal.words import Choice, QuestionKind
 from planbound.plan.limits import LimitError, parse_budget
 from planbound.run import people as answers
 from planbound.run.people import decided_state
 from planbound.run.start import end_run
 from planbound.session.people import Released, release_plan
 from planbound.source import visible
-from planbound.state.question import Question, QuestionKind
+from planbound.state.question import Question
 from planbound.workspace.context import Context
 from planbound.workspace.overview import show
 

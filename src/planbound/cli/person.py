@@ -13,9 +13,9 @@ from msgspec.structs import asdict
 
 from planbound.cli.shape import JsonObject
 from planbound.errors import UsageError
-from planbound.journal.words import Choice, QuestionSubject
+from planbound.journal.words import Choice, QuestionKind, QuestionSubject
 from planbound.source import visible
-from planbound.state.question import Question, QuestionKind
+from planbound.state.question import Question
 
 if TYPE_CHECKING:
     from planbound.run.people import Person

@@ -23,7 +23,7 @@ from planbound.journal.fields import (
     Verdict,
     Why,
 )
-from planbound.journal.words import Choice, QuestionSubject, SubjectKind
+from planbound.journal.words import Choice, QuestionKind, QuestionSubject, SubjectKind
 
 Files = Annotated[tuple[str, ...], Free("the files, relative to the workspace")]
 Restored = Annotated[bool | None, Exact("whether they were put back as they had been")]
@@ -114,7 +114,8 @@ class RecoveryEscalation(Event, frozen=True, kw_only=True, tag="RECOVERY_ESCALAT
     ]
     escalation: Annotated[str | None, Exact("the id of the question in the inbox")] = None
     kind: Annotated[
-        str | None, Exact("what is asked: `failure`, `permission`, `budget`, `attestation`, ...")
+        QuestionKind | None,
+        Exact("what is asked: `failure`, `permission`, `budget`, `attestation`, ..."),
     ] = None
     choices: Annotated[tuple[Choice, ...] | None, Exact("what can be answered")] = None
     leaves_out: Annotated[

@@ -169,3 +169,18 @@ class Choice(EventWord):
     ABORT = "abort"
     REVISE = "revise"
     RAISE = "raise"
+
+
+class QuestionKind(EventWord):
+    """Why a person is asked."""
+
+    FAILURE = "failure"
+    PERMISSION = "permission"
+    BUDGET = "budget"
+    ATTESTATION = "attestation"
+    CONDITION = "condition"
+    REGRESSION = "regression"
+    APPROVAL = "approval"
+    CLARIFICATION = "clarification"
+    INCOMPLETE = "incomplete"
+    INTEGRATION = "integration"

@@ -21,7 +21,7 @@ from planbound.journal.event import (
     replaced,
 )
 from planbound.journal.record import Draft
-from planbound.journal.words import Choice, QuestionSubject
+from planbound.journal.words import Choice, QuestionKind, QuestionSubject
 from planbound.judging.restore import diff_since
 from planbound.judging.verdict import Verdict
 from planbound.run.attempt import OVER_MAX_COST, OVER_ROLE, Attempted, WorkOrder
@@ -40,7 +40,6 @@ from planbound.run.recovery import (
 from planbound.run.session import RunSession
 from planbound.run.trouble import agent_trouble, blocked, printed, sentence, trouble
 from planbound.source import lazy_pattern
-from planbound.state.question import QuestionKind
 from planbound.state.run import BLOCKED_RULE, Slot
 from planbound.state.step import FailureClass, Spent, StepState
 
@@ -287,7 +286,7 @@ class FailureAnswers:
             asked,
             reason=f"{own} {asked.reason}" if own else asked.reason,
             escalation=self.session.context.nonce(),
-            kind=kind.value,
+            kind=kind,
             choices=tuple(choices),
             subject=asked.subject
             or (QuestionSubject.PLAN if slot is None else QuestionSubject.STEP),

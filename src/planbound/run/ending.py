@@ -17,7 +17,7 @@ from planbound.journal.event import (
     replaced,
 )
 from planbound.journal.record import Draft
-from planbound.journal.words import Choice, QuestionSubject, SubjectKind
+from planbound.journal.words import Choice, QuestionKind, QuestionSubject, SubjectKind
 from planbound.judging.case import Case, Scope, asks_git, cases
 from planbound.judging.contract import Setting
 from planbound.judging.events import shown_proof
@@ -33,7 +33,6 @@ from planbound.run.classify import Classified, contract_error
 from planbound.run.decide import Finish, unsure_steps
 from planbound.run.session import RunSession, SeenTree
 from planbound.state.plan import plan_status
-from planbound.state.question import QuestionKind
 from planbound.state.run import MET, Slot
 from planbound.state.step import Before, Failed, FailureClass
 

@@ -143,7 +143,7 @@ class _About:
             reason=question.reason,
             user_decision=choice,
             escalation=question.id,
-            kind=question.kind.value,
+            kind=question.kind,
             by=person.name,
             guidance=guidance or None,
         )

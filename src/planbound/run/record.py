@@ -18,7 +18,7 @@ from planbound.journal.event import (
     replaced,
 )
 from planbound.journal.record import Draft
-from planbound.journal.words import Choice
+from planbound.journal.words import Choice, QuestionKind
 from planbound.judging.events import shown_proof
 from planbound.run.answer import PHANTOM, FailureAnswers
 from planbound.run.attempt import Attempted, WorkOrder
@@ -30,7 +30,6 @@ from planbound.run.recovery import (
 )
 from planbound.run.session import RunSession, names
 from planbound.run.trouble import agent_trouble
-from planbound.state.question import QuestionKind
 from planbound.state.run import Slot
 from planbound.state.step import FailureClass
 from planbound.workspace.agents import work_type

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import enum
 import re
 from collections.abc import Callable, Mapping
 from typing import NamedTuple
@@ -28,26 +27,15 @@ from planbound.journal.event import (
     subject_of,
 )
 from planbound.journal.record import Record
-from planbound.journal.words import Choice, QuestionSubject
+from planbound.journal.words import Choice, QuestionKind, QuestionSubject
 from planbound.source import lazy_pattern
 from planbound.state.approval import is_noticed
 
 # -- what a run asks a person, and what can be answered ------------------------------------------
 
 
-class QuestionKind(enum.Enum):
-    """Why a person is asked."""
-
-    FAILURE = "failure"
-    PERMISSION = "permission"
-    BUDGET = "budget"
-    ATTESTATION = "attestation"
-    CONDITION = "condition"
-    REGRESSION = "regression"
-    APPROVAL = "approval"
-    CLARIFICATION = "clarification"
-    INCOMPLETE = "incomplete"
-    INTEGRATION = "integration"
+_KNOWN = frozenset(QuestionKind)
+"""What this version can be asked for."""
 
 
 class ApprovalRequest(NamedTuple):
@@ -94,11 +82,10 @@ def question_of(record: Record, event: RecoveryEscalation) -> Question | None:
     """Return the question that an event asks."""
     if event.escalation is None:
         return None
-    kinds = {item.value: item for item in QuestionKind}
     return Question(
         id=event.escalation,
         plan=record.draft.plan,
-        kind=kinds.get(event.kind or "", QuestionKind.FAILURE),
+        kind=event.kind if event.kind in _KNOWN else QuestionKind.FAILURE,
         reason=event.reason,
         since=record.draft.timestamp,
         task_id=record.draft.task_id,

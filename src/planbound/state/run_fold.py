@@ -40,9 +40,9 @@ from planbound.journal.event import (
 )
 from planbound.journal.fields import was_redacted
 from planbound.journal.record import Record
-from planbound.journal.words import Choice, SubjectKind
+from planbound.journal.words import Choice, QuestionKind, SubjectKind
 from planbound.plan.model import StepStatus
-from planbound.state.question import QuestionKind, Questions
+from planbound.state.question import Questions
 from planbound.state.run_facts import RunFacts, moment, recovery_of
 from planbound.state.step import (
     FailureClass,
