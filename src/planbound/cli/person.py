@@ -13,7 +13,7 @@ from msgspec.structs import asdict
 
 from planbound.cli.shape import JsonObject
 from planbound.errors import UsageError
-from planbound.journal.words import Choice, QuestionKind, QuestionSubject
+from planbound.journal.words import Choice, FailureClass, QuestionKind, QuestionSubject
 from planbound.source import visible
 from planbound.state.question import Question
 
@@ -93,7 +93,7 @@ class QuestionAsked(JsonObject, frozen=True):
     """What `planbound answer` takes."""
     leaves_out: list[str]
     """The steps that `skip` leaves out, too: they depend on this one."""
-    failure_type: str | None
+    failure_type: FailureClass | None
     exhausted: bool
     """Whether every try that a recipe allows is used."""
     output_tail: str

@@ -38,7 +38,7 @@ from planbound.journal.event import (
     number_of,
 )
 from planbound.journal.record import Record
-from planbound.journal.words import SubjectKind
+from planbound.journal.words import FailureClass, SubjectKind
 from planbound.plan.model import Plan
 from planbound.source import visible
 from planbound.state.question import SAYS_BLOCKED
@@ -51,12 +51,12 @@ _STYLES = {"✓": "green", "=": "green", "✗": "red", "↻": "yellow", "…": "
 _MOST_LINES = 20
 """So many lines are shown of what a condition printed that does not hold."""
 _CLASSES = {
-    "agent": "the agent broke down",
-    "logic": "logic error",
-    "transient": "transient failure",
-    "invalid-input": "invalid input",
-    "hung": "ran past its limit",
-    "out-of-scope": "files out of scope were put back",
+    FailureClass.AGENT: "the agent broke down",
+    FailureClass.LOGIC: "logic error",
+    FailureClass.TRANSIENT: "transient failure",
+    FailureClass.INVALID_INPUT: "invalid input",
+    FailureClass.HUNG: "ran past its limit",
+    FailureClass.OUT_OF_SCOPE: "files out of scope were put back",
 }
 
 
@@ -280,19 +280,19 @@ def _last_line(event: ContractEvaluated) -> str:
 
 
 def _retry(event: RecoveryApplied, trouble: str, *, edited: bool) -> str:
-    kind = str(event.failure_type)
+    kind = event.failure_type
     if event.recipe_name == "resume":
         return "the last attempt was cut off; tried again"
-    text = _CLASSES.get(kind, kind)
-    if kind == "tampered":
-        text = "judges were edited and put back" if edited else trouble or kind
+    text = _CLASSES[kind] if kind in _CLASSES else str(kind)
+    if kind is FailureClass.TAMPERED:
+        text = "judges were edited and put back" if edited else trouble or kind.value
     if trouble.startswith(SAYS_BLOCKED):
         text = trouble
     if event.retry:
         text += f", retry {event.retry} of {event.of}"
     if event.backoff:
         text += f" in {event.backoff:.0f} s"
-    return f"{text} with the failure in the prompt" if kind == "logic" else text
+    return f"{text} with the failure in the prompt" if kind is FailureClass.LOGIC else text
 
 
 def _released(event: LeaseReleased) -> str:

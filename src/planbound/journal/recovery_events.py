@@ -23,7 +23,7 @@ from planbound.journal.fields import (
     Verdict,
     Why,
 )
-from planbound.journal.words import Choice, QuestionKind, QuestionSubject, SubjectKind
+from planbound.journal.words import Choice, FailureClass, QuestionKind, QuestionSubject, SubjectKind
 
 Files = Annotated[tuple[str, ...], Free("the files, relative to the workspace")]
 Restored = Annotated[bool | None, Exact("whether they were put back as they had been")]
@@ -62,7 +62,7 @@ class FailureClassified(Event, frozen=True, kw_only=True, tag="FAILURE_CLASSIFIE
     """A failure got its type."""
 
     failure_type: Annotated[
-        str,
+        FailureClass,
         Exact(
             "`transient`, `permission`, `invalid-input`, `logic`, `unrecoverable`, `unknown`, ..."
         ),
@@ -84,7 +84,9 @@ class RecoveryApplied(Event, frozen=True, kw_only=True, tag="RECOVERY_APPLIED"):
     ]
     backoff: Annotated[int | float | None, Exact("how many seconds are waited")] = None
     until: Annotated[str | None, Exact("when it goes on")] = None
-    failure_type: Annotated[str | None, Exact("the type of the failure that it answers")] = None
+    failure_type: Annotated[
+        FailureClass | None, Exact("the type of the failure that it answers")
+    ] = None
     retry: Annotated[int | None, Exact("which retry of this recipe it is, from 1")] = None
     of: Annotated[int | None, Exact("how many retries there are")] = None
     number: StepNumber = None
@@ -122,7 +124,7 @@ class RecoveryEscalation(Event, frozen=True, kw_only=True, tag="RECOVERY_ESCALAT
         tuple[str, ...] | None, Exact("the numbers of the steps that `skip` leaves out, too")
     ] = None
     guidance: Annotated[str | None, Free("what the person says for the next attempt")] = None
-    failure_type: Annotated[str | None, Exact("the type of the failure")] = None
+    failure_type: Annotated[FailureClass | None, Exact("the type of the failure")] = None
     question: Annotated[str | None, Free("what the recipe asks in words of its own")] = None
     exhausted: Annotated[
         bool | None, Exact("whether retries were used up; false: none was tried")

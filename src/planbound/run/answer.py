@@ -21,7 +21,7 @@ from planbound.journal.event import (
     replaced,
 )
 from planbound.journal.record import Draft
-from planbound.journal.words import Choice, QuestionKind, QuestionSubject
+from planbound.journal.words import Choice, FailureClass, QuestionKind, QuestionSubject
 from planbound.judging.restore import diff_since
 from planbound.judging.verdict import Verdict
 from planbound.run.attempt import OVER_MAX_COST, OVER_ROLE, Attempted, WorkOrder
@@ -41,7 +41,7 @@ from planbound.run.session import RunSession
 from planbound.run.trouble import agent_trouble, blocked, printed, sentence, trouble
 from planbound.source import lazy_pattern
 from planbound.state.run import BLOCKED_RULE, Slot
-from planbound.state.step import FailureClass, Spent, StepState
+from planbound.state.step import Spent, StepState
 
 _LOST = Classified(FailureClass.TRANSIENT, "runner-ended")
 _OVER = Classified(FailureClass.BUDGET, "agent-over-budget")
@@ -194,7 +194,7 @@ class FailureAnswers:
             attempt=attempt,
             recipe_name=decision.recipe,
             outcome="retry",
-            failure_type=found.kind.value,
+            failure_type=found.kind,
             retry=decision.number,
             of=decision.of,
             backoff=round(backoff, 3) if backoff else None,
@@ -220,7 +220,7 @@ class FailureAnswers:
             attempt=attempt,
             recipe_name="resume",
             outcome="retry",
-            failure_type=FailureClass.TRANSIENT.value,
+            failure_type=FailureClass.TRANSIENT,
         )
         return [*drafts, notes.about(event, slot)]
 
@@ -245,7 +245,7 @@ class FailureAnswers:
             reason=f"{what}; {decision.reason}",
             user_decision=None,
             attempt=order.number,
-            failure_type=found.kind.value,
+            failure_type=found.kind,
             verdict=verdict.kind,
             output_tail=tail,
             diff=self.session.clean(diff or "")[:_DIFF],
@@ -315,7 +315,7 @@ class FailureAnswers:
             reason=reason,
             user_decision=None,
             attempt=attempt,
-            failure_type=FailureClass.BUDGET.value,
+            failure_type=FailureClass.BUDGET,
             question=self.own_question(_OVER),
         )
         choices = (Choice.RAISE, Choice.ABORT, Choice.REVISE)

@@ -17,7 +17,7 @@ from planbound.journal.event import (
     replaced,
 )
 from planbound.journal.record import Draft
-from planbound.journal.words import Choice, QuestionKind, QuestionSubject, SubjectKind
+from planbound.journal.words import Choice, FailureClass, QuestionKind, QuestionSubject, SubjectKind
 from planbound.judging.case import Case, Scope, asks_git, cases
 from planbound.judging.contract import Setting
 from planbound.judging.events import shown_proof
@@ -34,7 +34,7 @@ from planbound.run.decide import Finish, unsure_steps
 from planbound.run.session import RunSession, SeenTree
 from planbound.state.plan import plan_status
 from planbound.state.run import MET, Slot
-from planbound.state.step import Before, Failed, FailureClass
+from planbound.state.step import Before, Failed
 
 _BATCH = 50
 
@@ -191,7 +191,7 @@ class RunEnding:
         asked = RecoveryEscalation(
             reason=text,
             user_decision=None,
-            failure_type=found.kind.value,
+            failure_type=found.kind,
             verdict=verdict.kind.value,
             subject=QuestionSubject(verdict.subject.value),
             number=number,

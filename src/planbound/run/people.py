@@ -23,7 +23,7 @@ from planbound.journal.event import (
     replaced,
 )
 from planbound.journal.record import Draft, Journal, Query
-from planbound.journal.words import Choice, SubjectKind
+from planbound.journal.words import Choice, FailureClass, SubjectKind
 from planbound.plan.digest import digest
 from planbound.plan.limits import Budget
 from planbound.plan.model import Attest, StepStatus
@@ -33,7 +33,6 @@ from planbound.state.owner import TOOLS
 from planbound.state.plan import fold, known_plan, questions_of
 from planbound.state.question import KINDS, Question
 from planbound.state.run import RunState, Slot, lay_out
-from planbound.state.step import FailureClass
 from planbound.workspace.context import Context
 from planbound.workspace.vault import open_vault
 
@@ -112,7 +111,7 @@ def _answered(
     elif choice is Choice.ABORT and question.task_id is not None:
         message = f"aborted by {person.name}: {question.reason}"
         yield about.draft(TaskFailed(error_message=message))
-        kind = question.failure_type or FailureClass.UNRECOVERABLE.value
+        kind = question.failure_type or FailureClass.UNRECOVERABLE
         yield about.draft(FailureClassified(failure_type=kind, rule="aborted-by-a-person"))
 
 

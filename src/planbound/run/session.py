@@ -173,7 +173,7 @@ class EventDrafts:
 
     def classified(self, slot: Slot | None, attempt: int, found: Classified) -> Draft:
         """Return the type of a failure."""
-        event = FailureClassified(attempt=attempt, failure_type=found.kind.value, rule=found.rule)
+        event = FailureClassified(attempt=attempt, failure_type=found.kind, rule=found.rule)
         return self.about(event, slot)
 
 

@@ -27,7 +27,7 @@ from planbound.journal.event import (
     subject_of,
 )
 from planbound.journal.record import Record
-from planbound.journal.words import Choice, QuestionKind, QuestionSubject
+from planbound.journal.words import Choice, FailureClass, QuestionKind, QuestionSubject
 from planbound.source import lazy_pattern
 from planbound.state.approval import is_noticed
 
@@ -63,7 +63,7 @@ class Question(Struct, frozen=True):
     choices: tuple[Choice, ...] = ()
     leaves_out: tuple[str, ...] = ()
     """The steps that `skip` leaves out, too: they depend on this one."""
-    failure_type: str | None = None
+    failure_type: FailureClass | None = None
     exhausted: bool = False
     output_tail: str = ""
     agent_tail: str = ""

@@ -40,12 +40,11 @@ from planbound.journal.event import (
 )
 from planbound.journal.fields import was_redacted
 from planbound.journal.record import Record
-from planbound.journal.words import Choice, QuestionKind, SubjectKind
+from planbound.journal.words import Choice, FailureClass, QuestionKind, SubjectKind
 from planbound.plan.model import StepStatus
 from planbound.state.question import Questions
 from planbound.state.run_facts import RunFacts, moment, recovery_of
 from planbound.state.step import (
-    FailureClass,
     Feedback,
     Look,
     NotedFailure,
@@ -63,7 +62,7 @@ BLOCKED_RULE = "agent-blocked"
 """The rule that says that an agent calls itself blocked."""
 _REMEMBERED = 50
 """So many of the last attempts of a role say what the next one is likely to use."""
-_CLASSES = frozenset(each.value for each in FailureClass)
+_CLASSES = frozenset(FailureClass)
 _NO_WORK = frozenset(
     {
         EventKind.EXECUTION_STARTED,
@@ -376,7 +375,7 @@ def _recovered(facts: RunFacts, record: Record, event: RecoveryApplied) -> None:
         return
     facts.recovering[step.id] = recovery_of(record, event)
     if event.failure_type in _CLASSES:
-        known = FailureClass(event.failure_type)
+        known = event.failure_type
         step.recovered = {**step.recovered, known: step.recovered.get(known, 0) + 1}
     if event.reason is not None:
         step.feedback = (step.feedback or Feedback())._replace(warning=event.reason)

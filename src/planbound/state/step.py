@@ -19,7 +19,7 @@ from planbound.journal.event import (
     VerdictKind,
 )
 from planbound.journal.fields import ControlResult
-from planbound.journal.words import BaselineMoment
+from planbound.journal.words import BaselineMoment, FailureClass
 from planbound.plan.model import USUAL_TARGET, StepStatus
 
 # -- what a pass shows about the work: red before and green after is proved, anything else holds -
@@ -118,43 +118,6 @@ def foretold(*, red: bool) -> str:
 
 
 # -- the kinds of failure that recipes answer, and what it was that failed -----------------------
-
-
-class FailureClass(enum.Enum):
-    """What kind of failure it is."""
-
-    TRANSIENT = "transient"
-    """It may go by itself: a network, a service, a lock, memory."""
-    PERMISSION = "permission"
-    """Somebody has to allow it or to configure a credential."""
-    INVALID_INPUT = "invalid-input"
-    """The agent, or the service behind it, refuses what it was given."""
-    AGENT = "agent"
-    """The agent's own program broke down, or what it talks to its model with."""
-    LOGIC = "logic"
-    """The contract ran and failed."""
-    UNRECOVERABLE = "unrecoverable"
-    """No further attempt can help: a full disk, a broken repository."""
-    BLOCKED = "blocked"
-    """The agent said twice that it is blocked, and did nothing."""
-    HUNG = "hung"
-    """Ran past its time limit."""
-    FLOODED = "flooded"
-    """Printed more than anybody could read."""
-    BUDGET = "budget"
-    """A limit of what may be spent is reached."""
-    WORKSPACE_MISMATCH = "workspace-mismatch"
-    """The workspace is not the one that the run left."""
-    DESTRUCTIVE = "destructive"
-    """The agent destroyed commits, refs, stashes, the index, or most of the files; all is back."""
-    TAMPERED = "tampered"
-    OUT_OF_SCOPE = "out-of-scope"
-    UNRUNNABLE = "unrunnable"
-    """The contract or the agent could not be started."""
-    VACUOUS = "vacuous"
-    FLAKY = "flaky"
-    UNKNOWN = "unknown"
-    """Nobody knows what the agent failed of."""
 
 
 class Failed(enum.Enum):
