@@ -19,6 +19,7 @@ from planbound.cli.terminal import Terminal
 from planbound.errors import ExitCode
 from planbound.journal.event import EventKind, Result, RunOutcome, SessionOutcome, VerdictKind
 from planbound.journal.fields import ControlResult
+from planbound.journal.words import Failed
 from planbound.plan.model import PlanStatus, StepStatus
 from planbound.run.people import questions, run_state
 from planbound.session.people import SessionView, session_view
@@ -79,7 +80,7 @@ class StepNow(JsonObject, frozen=True):
     attempts: int
     verdict: VerdictKind | None
     """Of the last attempt; null where nothing was judged yet."""
-    failed: str | None
+    failed: Failed | None
     """What failed before it could be judged."""
     error: str | None
     result: Result | None

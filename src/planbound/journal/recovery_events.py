@@ -23,7 +23,14 @@ from planbound.journal.fields import (
     Verdict,
     Why,
 )
-from planbound.journal.words import Choice, FailureClass, QuestionKind, QuestionSubject, SubjectKind
+from planbound.journal.words import (
+    Choice,
+    Failed,
+    FailureClass,
+    QuestionKind,
+    QuestionSubject,
+    SubjectKind,
+)
 
 Files = Annotated[tuple[str, ...], Free("the files, relative to the workspace")]
 Restored = Annotated[bool | None, Exact("whether they were put back as they had been")]
@@ -38,7 +45,9 @@ class FailureDetected(Event, frozen=True, kw_only=True, tag="FAILURE_DETECTED"):
     error_message: Annotated[
         str | None, Free("the error itself, in the words of what failed if it had any")
     ] = None
-    failed: Annotated[str | None, Exact("what failed: `agent`, `time limit` or `contract`")] = None
+    failed: Annotated[Failed | None, Exact("what failed: `agent`, `time limit` or `contract`")] = (
+        None
+    )
     exit_code: Annotated[
         int | UnsetType | None, Exact("that of what failed, null if there is none")
     ] = UNSET

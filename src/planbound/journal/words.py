@@ -221,3 +221,11 @@ class FailureClass(EventWord):
     FLAKY = "flaky"
     UNKNOWN = "unknown"
     """Nobody knows what the agent failed of."""
+
+
+class Failed(EventWord):
+    """What it was that failed."""
+
+    AGENT = "agent"
+    TIME_LIMIT = "time limit"
+    CONTRACT = "contract"

@@ -146,7 +146,7 @@ class FailureAnswers:
         wrong = trouble(attempted, session.clean, found)
         failure = FailureDetected(
             error_message=wrong.error,
-            failed=wrong.failed.value,
+            failed=wrong.failed,
             verdict=verdict.kind,
             exit_code=wrong.exit_code,
             signature=signature or None,

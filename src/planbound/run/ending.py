@@ -17,7 +17,14 @@ from planbound.journal.event import (
     replaced,
 )
 from planbound.journal.record import Draft
-from planbound.journal.words import Choice, FailureClass, QuestionKind, QuestionSubject, SubjectKind
+from planbound.journal.words import (
+    Choice,
+    Failed,
+    FailureClass,
+    QuestionKind,
+    QuestionSubject,
+    SubjectKind,
+)
 from planbound.judging.case import Case, Scope, asks_git, cases
 from planbound.judging.contract import Setting
 from planbound.judging.events import shown_proof
@@ -34,7 +41,7 @@ from planbound.run.decide import Finish, unsure_steps
 from planbound.run.session import RunSession, SeenTree
 from planbound.state.plan import plan_status
 from planbound.state.run import MET, Slot
-from planbound.state.step import Before, Failed
+from planbound.state.step import Before
 
 _BATCH = 50
 
@@ -173,7 +180,7 @@ class RunEnding:
         printed = lines_of(session.notes.tail(outcome)) if outcome else ()
         failure = FailureDetected(
             error_message=contract_error(verdict.reason, printed),
-            failed=Failed.CONTRACT.value,
+            failed=Failed.CONTRACT,
             verdict=verdict.kind.value,
             reason=reason,
         )

@@ -19,7 +19,7 @@ from planbound.journal.event import (
     VerdictKind,
 )
 from planbound.journal.fields import ControlResult
-from planbound.journal.words import BaselineMoment, FailureClass
+from planbound.journal.words import BaselineMoment, Failed, FailureClass
 from planbound.plan.model import USUAL_TARGET, StepStatus
 
 # -- what a pass shows about the work: red before and green after is proved, anything else holds -
@@ -120,22 +120,14 @@ def foretold(*, red: bool) -> str:
 # -- the kinds of failure that recipes answer, and what it was that failed -----------------------
 
 
-class Failed(enum.Enum):
-    """What it was that failed."""
-
-    AGENT = "agent"
-    TIME_LIMIT = "time limit"
-    CONTRACT = "contract"
-
-
-def trouble_words(failed: object, error: str, exit_code: object) -> str:
+def trouble_words(failed: Failed | None, error: str, exit_code: object) -> str:
     """Return what failed and of what, as people read it; empty where it is the contract.
 
     Of a contract its verdict tells more.
     """
-    if failed == Failed.TIME_LIMIT.value:
+    if failed is Failed.TIME_LIMIT:
         return f"time limit: {error}"
-    if failed != Failed.AGENT.value:
+    if failed is not Failed.AGENT:
         return ""
     how = f" (exit {exit_code})" if exit_code else ""
     return f"agent failed{how}" + (f": {error}" if error != ended_with(exit_code) else "")
@@ -180,8 +172,7 @@ class Feedback(NamedTuple):
 class NotedFailure(NamedTuple):
     """What the journal says that failed."""
 
-    failed: str | None
-    """`agent`, `time limit` or `contract`."""
+    failed: Failed | None
     error: str
     exit_code: int | None
 
