@@ -14,7 +14,7 @@ from planbound.approval.sheet import Sheet, judge_digests
 from planbound.errors import NothingToDo, Refused
 from planbound.journal.leases import Claim, hold_lease
 from planbound.journal.record import HeldLease
-from planbound.journal.words import Choice, QuestionKind
+from planbound.journal.words import Choice, Method, PersonMethod, QuestionKind
 from planbound.judging.case import cases
 from planbound.judging.judge import Taken, note_baseline, observe
 from planbound.judging.reference import FrozenTree, freeze
@@ -28,7 +28,7 @@ from planbound.run.ending import Projection, RunEnding
 from planbound.run.loop import CANCELLED
 from planbound.run.session import RunSession
 from planbound.run.start import claim_of
-from planbound.state.approval import Approval, Method
+from planbound.state.approval import Approval
 from planbound.state.question import Question
 from planbound.state.run import RunState
 from planbound.workspace.configuration_digest import configuration_digest
@@ -41,7 +41,7 @@ def read(data: bytes) -> Plan:
     return parse(data, path=FILE.shown)
 
 
-WHO = answers.Person("somebody", "terminal")
+WHO = answers.Person("somebody", PersonMethod.TERMINAL)
 
 
 class People:

@@ -16,7 +16,7 @@ from planbound.cli.shape import JsonObject
 from planbound.cli.terminal import Terminal
 from planbound.journal.event import VerdictKind
 from planbound.journal.fields import ControlResult
-from planbound.journal.words import SubjectKind
+from planbound.journal.words import Method, Strength, SubjectKind
 from planbound.judging.case import Scope, covers, demands_red
 from planbound.judging.restore import difference
 from planbound.judging.verdict import Verdict
@@ -35,7 +35,7 @@ from planbound.plan.model import (
 from planbound.plan.parse import parse
 from planbound.run.budget import SAFE
 from planbound.source import Diagnostic, visible
-from planbound.state.approval import Approval, Method, Strength
+from planbound.state.approval import Approval
 from planbound.state.step import foretold
 from planbound.verify.task_scope import task_scope
 from planbound.workspace.agents import AgentRules

@@ -13,7 +13,13 @@ from msgspec.structs import asdict
 
 from planbound.cli.shape import JsonObject
 from planbound.errors import UsageError
-from planbound.journal.words import Choice, FailureClass, QuestionKind, QuestionSubject
+from planbound.journal.words import (
+    Choice,
+    FailureClass,
+    PersonMethod,
+    QuestionKind,
+    QuestionSubject,
+)
 from planbound.source import visible
 from planbound.state.question import Question
 
@@ -71,7 +77,7 @@ def the_person(given: str | None, root: str, state: str | None = None) -> Person
     refuse_in_cell()
     refuse_agents(root, state)
     name = name_of_person(given)
-    return Person(name, "terminal" if is_terminal() else "name")
+    return Person(name, PersonMethod.TERMINAL if is_terminal() else PersonMethod.NAME)
 
 
 # -- A question that waits for a person, for programs and for people -----------------------------

@@ -7,7 +7,7 @@ from typing import Annotated, Any, ClassVar
 
 from msgspec import Struct, field
 
-from planbound.journal.words import VerdictKind
+from planbound.journal.words import PersonMethod, VerdictKind
 
 # -- what an event is made of: its kind, its fields, and where the value of a field comes from ---
 
@@ -202,7 +202,7 @@ Late = Annotated[
 Verdict = Annotated[VerdictKind | None, Exact("what the harness found")]
 Why = Annotated[str, Free("why")]
 Person = Annotated[str, Free("the person who decided")]
-Method = Annotated[str | None, Exact("how it was given")]
+HowGiven = Annotated[PersonMethod | None, Exact("how it was given")]
 
 
 # -- what stands in a text where a secret was taken out: readers ask for it, and seek no secrets -

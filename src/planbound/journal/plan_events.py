@@ -14,8 +14,8 @@ from planbound.journal.fields import (
     Exact,
     Free,
     FreeValues,
+    HowGiven,
     Late,
-    Method,
     Notes,
     Person,
     ProbeCall,
@@ -27,7 +27,7 @@ from planbound.journal.fields import (
     Tree,
     Why,
 )
-from planbound.journal.words import SessionOutcome, SubjectKind
+from planbound.journal.words import Method, SessionOutcome, Strength, SubjectKind
 
 # -- the events of a plan and of its gate --------------------------------------------------------
 
@@ -191,10 +191,10 @@ class GateApproved(Event, frozen=True, kw_only=True, tag="GATE_APPROVED"):
     tree: Tree = None
     nonce: Annotated[str | None, Exact("what makes this approval unlike any other")] = None
     method: Annotated[
-        str | None, Exact("how it was given: `terminal`, `digest`, `signature` or `policy`")
+        Method | None, Exact("how it was given: `terminal`, `digest`, `signature` or `policy`")
     ] = None
     strength: Annotated[
-        str | None, Exact("how well it is known who it was: `proof`, `word` or `rule`")
+        Strength | None, Exact("how well it is known who it was: `proof`, `word` or `rule`")
     ] = None
     policy: Annotated[str | None, Exact("the policy of the configuration that approved it")] = None
     project: Annotated[str | None, Exact("the id of the repository that it was given in")] = None
@@ -356,7 +356,7 @@ class SessionReleased(Event, frozen=True, kw_only=True, tag="SESSION_RELEASED"):
     by: Person
     reason: Reason = None
     session: Session = None
-    method: Method = None
+    method: HowGiven = None
 
 
 class LeaseReleased(Event, frozen=True, kw_only=True, tag="LEASE_RELEASED"):
@@ -366,4 +366,4 @@ class LeaseReleased(Event, frozen=True, kw_only=True, tag="LEASE_RELEASED"):
     holder: Annotated[str | None, Free("who held it")] = None
     number: Annotated[int | None, Exact("the number of the lease that was taken away")] = None
     reason: Reason = None
-    method: Method = None
+    method: HowGiven = None

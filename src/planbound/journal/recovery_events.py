@@ -13,7 +13,7 @@ from planbound.journal.fields import (
     Event,
     Exact,
     Free,
-    Method,
+    HowGiven,
     Person,
     Reason,
     Revision,
@@ -224,7 +224,7 @@ class Waived(Event, frozen=True, kw_only=True, tag="WAIVED"):
     subject: Annotated[
         SubjectKind | None, Exact("what is waived: `step`, `precondition` or `postcondition`")
     ] = None
-    method: Method = None
+    method: HowGiven = None
     number: StepNumber = None
     run: Run = None
     verdict: Verdict = None
@@ -241,7 +241,7 @@ class Attested(Event, frozen=True, kw_only=True, tag="ATTESTED"):
     subject: Annotated[
         SubjectKind | None, Exact("what is attested: `step`, `precondition` or `postcondition`")
     ] = None
-    method: Method = None
+    method: HowGiven = None
     number: StepNumber = None
     run: Run = None
     digest: Digest = None

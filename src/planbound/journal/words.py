@@ -229,3 +229,64 @@ class Failed(EventWord):
     AGENT = "agent"
     TIME_LIMIT = "time limit"
     CONTRACT = "contract"
+
+
+class Strength(EventWord):
+    """How well it is known who approved."""
+
+    PROOF = "proof"
+    """A key that nobody else has."""
+    WORD = "word"
+    """Somebody said so; another program of the same user could have said it too."""
+    RULE = "rule"
+    """Nobody: a rule said so."""
+
+
+class Method(EventWord):
+    """How somebody approved."""
+
+    TERMINAL = "terminal"
+    """Somebody typed it at a terminal. A program can pretend to be one: no wall by itself."""
+    DIGEST = "digest"
+    """Somebody named the digest and themselves, without a terminal."""
+    SIGNATURE = "signature"
+    """A key that is allowed to signed the statement: proof of who it was."""
+    POLICY = "policy"
+    """A rule of the configuration allows plans like this one: nobody looked at it."""
+    ELICITATION = "elicitation"
+    """Somebody typed it into a form that the client of an agent showed."""
+
+    @property
+    def strength(self) -> Strength:
+        """How well it is known who it was."""
+        return _STRENGTHS.get(self, Strength.RULE)
+
+    @property
+    def caution(self) -> str:
+        """What the method is worth, in a few words."""
+        return _CAUTIONS.get(self, "a newer version says what it is worth")
+
+
+_STRENGTHS = {
+    Method.TERMINAL: Strength.WORD,
+    Method.DIGEST: Strength.WORD,
+    Method.SIGNATURE: Strength.PROOF,
+    Method.POLICY: Strength.RULE,
+    Method.ELICITATION: Strength.WORD,
+}
+_CAUTIONS = {
+    Method.TERMINAL: "anybody who can type as you could have done this",
+    Method.DIGEST: "anybody who can run a command as you could have done this",
+    Method.SIGNATURE: "the key proves who it was",
+    Method.POLICY: "a rule of the configuration; nobody looked",
+    Method.ELICITATION: "a client that answers for people could have done this",
+}
+
+
+class PersonMethod(EventWord):
+    """How it is known who decided something other than an approval."""
+
+    TERMINAL = "terminal"
+    """Somebody typed it at a terminal."""
+    NAME = "name"
+    """Somebody named themselves, without a terminal."""

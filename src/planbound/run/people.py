@@ -23,7 +23,7 @@ from planbound.journal.event import (
     replaced,
 )
 from planbound.journal.record import Draft, Journal, Query
-from planbound.journal.words import Choice, FailureClass, SubjectKind
+from planbound.journal.words import Choice, FailureClass, PersonMethod, SubjectKind
 from planbound.plan.digest import digest
 from planbound.plan.limits import Budget
 from planbound.plan.model import Attest, StepStatus
@@ -45,7 +45,7 @@ class Person(NamedTuple):
     """Who decides, and how that is known."""
 
     name: str
-    method: str
+    method: PersonMethod
 
 
 def questions(journal: Journal, plan: str | None = None) -> list[Question]:

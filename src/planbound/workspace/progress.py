@@ -51,7 +51,7 @@ from planbound.journal.event import (
     subject_of,
 )
 from planbound.journal.record import Provenance, Record
-from planbound.journal.words import SubjectKind
+from planbound.journal.words import Method, SubjectKind
 from planbound.state.step import held, why_held
 
 _MOST = 3
@@ -167,7 +167,7 @@ def _created(event: PlanCreated) -> str | None:
 
 def _approved(event: GateApproved) -> str:
     changed = ", ".join(event.modifications)
-    where = ", in the client of an agent" if event.method == "elicitation" else ""
+    where = ", in the client of an agent" if event.method is Method.ELICITATION else ""
     line = f"approved{_by(event.by)}{where}{f', with {changed}' if changed else ''}"
     for found, words in ((event.seen, "seen:"), (event.missing_tools, "not there:")):
         if found:
