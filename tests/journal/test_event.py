@@ -30,6 +30,7 @@ from planbound.journal.event import (
 from planbound.journal.fields import ControlResult
 from planbound.journal.record import Details, Json, canonical, decode, details_text
 from planbound.journal.redact import Redactor
+from planbound.journal.words import RecoveryMove
 from planbound.state.append import Recorder
 from planbound.testing.journal import MemoryJournal
 from tests.journal import JSON, TEXT, sample
@@ -148,7 +149,7 @@ def test_an_attempt_is_an_integer_and_nothing_else(value: Any) -> None:
 def test_a_number_is_finite(value: Any) -> None:
     with pytest.raises((ValueError, JournalProblem)):
         RECORDER.draft(
-            RecoveryApplied(recipe_name="wait", outcome="retried", backoff=value), "plan"
+            RecoveryApplied(recipe_name="wait", outcome=RecoveryMove.RETRY, backoff=value), "plan"
         )
 
 

@@ -29,6 +29,8 @@ from planbound.journal.words import (
     FailureClass,
     QuestionKind,
     QuestionSubject,
+    RecoveryMove,
+    RecoveryResult,
     SubjectKind,
 )
 
@@ -89,7 +91,7 @@ class RecoveryApplied(Event, frozen=True, kw_only=True, tag="RECOVERY_APPLIED"):
 
     recipe_name: Annotated[str, Exact("the recipe")]
     outcome: Annotated[
-        str, Exact("what follows: `retry`; see `RECOVERY_OUTCOME` for what came of it")
+        RecoveryMove, Exact("what follows: `retry`; see `RECOVERY_OUTCOME` for what came of it")
     ]
     backoff: Annotated[int | float | None, Exact("how many seconds are waited")] = None
     until: Annotated[str | None, Exact("when it goes on")] = None
@@ -108,7 +110,7 @@ class RecoveryOutcome(Event, frozen=True, kw_only=True, tag="RECOVERY_OUTCOME"):
     """What came of a recipe that was followed; once for each `RECOVERY_APPLIED`."""
 
     recovery: Annotated[str, Exact("the id of the `RECOVERY_APPLIED`")]
-    outcome: Annotated[str, Exact("`success`, `failed` or `escalated`")]
+    outcome: Annotated[RecoveryResult, Exact("`success`, `failed` or `escalated`")]
     recipe_name: Annotated[str | None, Exact("the recipe")] = None
     number: StepNumber = None
     run: Run = None

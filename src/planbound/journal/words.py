@@ -290,3 +290,20 @@ class PersonMethod(EventWord):
     """Somebody typed it at a terminal."""
     NAME = "name"
     """Somebody named themselves, without a terminal."""
+
+
+class RecoveryResult(EventWord):
+    """What came of a recovery."""
+
+    SUCCESS = "success"
+    """The step passes."""
+    FAILED = "failed"
+    """It failed again, or the run ended before it was seen."""
+    ESCALATED = "escalated"
+    """A person was asked, or took it over."""
+
+
+class RecoveryMove(EventWord):
+    """What follows from a recipe, by itself."""
+
+    RETRY = "retry"

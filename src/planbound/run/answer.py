@@ -21,7 +21,13 @@ from planbound.journal.event import (
     replaced,
 )
 from planbound.journal.record import Draft
-from planbound.journal.words import Choice, FailureClass, QuestionKind, QuestionSubject
+from planbound.journal.words import (
+    Choice,
+    FailureClass,
+    QuestionKind,
+    QuestionSubject,
+    RecoveryMove,
+)
 from planbound.judging.restore import diff_since
 from planbound.judging.verdict import Verdict
 from planbound.run.attempt import OVER_MAX_COST, OVER_ROLE, Attempted, WorkOrder
@@ -193,7 +199,7 @@ class FailureAnswers:
         event = RecoveryApplied(
             attempt=attempt,
             recipe_name=decision.recipe,
-            outcome="retry",
+            outcome=RecoveryMove.RETRY,
             failure_type=found.kind,
             retry=decision.number,
             of=decision.of,
@@ -219,7 +225,7 @@ class FailureAnswers:
         event = RecoveryApplied(
             attempt=attempt,
             recipe_name="resume",
-            outcome="retry",
+            outcome=RecoveryMove.RETRY,
             failure_type=FailureClass.TRANSIENT,
         )
         return [*drafts, notes.about(event, slot)]

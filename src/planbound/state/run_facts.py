@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import enum
 from collections import deque
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from datetime import datetime
@@ -22,22 +21,11 @@ from planbound.journal.event import (
     VerdictKind,
 )
 from planbound.journal.record import Draft, Record
-from planbound.journal.words import SubjectKind
+from planbound.journal.words import RecoveryResult, SubjectKind
 from planbound.plan.model import StepStatus
 from planbound.state.step import Look, Raised, Spent, StepState, Use
 
 # -- what came of a recovery: known once the step is proved, fails again, or is asked about ------
-
-
-class RecoveryResult(enum.Enum):
-    """What came of a recovery."""
-
-    SUCCESS = "success"
-    """The step passes."""
-    FAILED = "failed"
-    """It failed again, or the run ended before it was seen."""
-    ESCALATED = "escalated"
-    """A person was asked, or took it over."""
 
 
 class Recovery(Struct, frozen=True):
