@@ -27,6 +27,7 @@ from planbound.journal.words import (
     Choice,
     Failed,
     FailureClass,
+    Limit,
     QuestionKind,
     QuestionSubject,
     RecoveryMove,
@@ -189,7 +190,7 @@ class JudgeTampered(Event, frozen=True, kw_only=True, tag="JUDGE_TAMPERED"):
 class BudgetExceeded(Event, frozen=True, kw_only=True, tag="BUDGET_EXCEEDED"):
     """A limit was reached, or leaves too little for an attempt that was to begin."""
 
-    limit: Annotated[str, Exact("which one: `tokens`, `cost` or `time`")]
+    limit: Annotated[Limit, Exact("which one: `tokens`, `cost` or `time`")]
     allowed: Annotated[int | float | None, Exact("how much there was")] = None
     spent: Annotated[int | float | None, Exact("how much was used")] = None
     remaining: Annotated[int | None, Exact("how many steps are not settled")] = None

@@ -307,3 +307,11 @@ class RecoveryMove(EventWord):
     """What follows from a recipe, by itself."""
 
     RETRY = "retry"
+
+
+class Limit(EventWord):
+    """What a budget limits; the values are those of the journal."""
+
+    TOKENS = "tokens"
+    DOLLARS = "cost"
+    SECONDS = "time"

@@ -24,6 +24,7 @@ from planbound.journal.record import Draft
 from planbound.journal.words import (
     Choice,
     FailureClass,
+    Limit,
     QuestionKind,
     QuestionSubject,
     RecoveryMove,
@@ -312,7 +313,7 @@ class FailureAnswers:
     def _budget_question(
         self, slot: Slot, attempt: int, found: Excess | Shortages | None
     ) -> list[Draft]:
-        exceeded = BudgetExceeded(limit="tokens", attempt=attempt)
+        exceeded = BudgetExceeded(limit=Limit.TOKENS, attempt=attempt)
         reason = "the agent says that its own budget is used up"
         if found is not None:
             reason = found.question()

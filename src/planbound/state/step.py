@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import enum
 from collections.abc import Mapping
 from decimal import Decimal, InvalidOperation
 from types import MappingProxyType
@@ -19,7 +18,7 @@ from planbound.journal.event import (
     VerdictKind,
 )
 from planbound.journal.fields import ControlResult
-from planbound.journal.words import BaselineMoment, Failed, FailureClass
+from planbound.journal.words import BaselineMoment, Failed, FailureClass, Limit
 from planbound.plan.model import USUAL_TARGET, StepStatus
 
 # -- what a pass shows about the work: red before and green after is proved, anything else holds -
@@ -175,14 +174,6 @@ class NotedFailure(NamedTuple):
     failed: Failed | None
     error: str
     exit_code: int | None
-
-
-class Limit(enum.Enum):
-    """What a budget limits; the values are those of the journal."""
-
-    TOKENS = "tokens"
-    DOLLARS = "cost"
-    SECONDS = "time"
 
 
 class StepState(Struct):
