@@ -35,6 +35,7 @@ from planbound.journal.fields import (
 from planbound.journal.words import (
     AttemptEnding,
     BaselineMoment,
+    MotorKind,
     Result,
     RunOutcome,
     StopKind,
@@ -88,7 +89,7 @@ class ExecutionStarted(Event, frozen=True, kw_only=True, tag="EXECUTION_STARTED"
     nonce: Annotated[str, Exact("the approval that this run consumes")]
     resumed: Annotated[bool | None, Exact("whether it went on; false: it began")] = None
     task_count: Annotated[int | None, Exact("how many steps the plan has")] = None
-    motor: Annotated[str | None, Exact("what drives it: `inline` or `dbos`")] = None
+    motor: Annotated[MotorKind | None, Exact("what drives it: `inline` or `dbos`")] = None
     holder: Annotated[str | None, Free("who holds the plan's lease")] = None
     jobs: Annotated[int | None, Exact("how many steps may run at once")] = None
     budget: Annotated[

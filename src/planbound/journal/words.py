@@ -315,3 +315,12 @@ class Limit(EventWord):
     TOKENS = "tokens"
     DOLLARS = "cost"
     SECONDS = "time"
+
+
+class MotorKind(EventWord):
+    """What drives a run."""
+
+    INLINE = "inline"
+    """This process."""
+    DBOS = "dbos"
+    """A DBOS workflow, with queues and workers."""
