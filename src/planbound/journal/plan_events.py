@@ -27,7 +27,7 @@ from planbound.journal.fields import (
     Tree,
     Why,
 )
-from planbound.journal.words import Method, SessionOutcome, Strength, SubjectKind
+from planbound.journal.words import Method, SessionOutcome, Strength, SubjectKind, ToolStatus
 
 # -- the events of a plan and of its gate --------------------------------------------------------
 
@@ -262,7 +262,7 @@ class TaskBlocked(Event, frozen=True, kw_only=True, tag="TASK_BLOCKED"):
 class TaskReopened(Event, frozen=True, kw_only=True, tag="TASK_REOPENED"):
     """An agent in the loop takes a step back to pending; its evidence stays on record."""
 
-    before: Annotated[str, Exact("where it was")]
+    before: Annotated[ToolStatus, Exact("where it was")]
     number: StepNumber = None
     reason: Reason = None
     notes: Notes = None

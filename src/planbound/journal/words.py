@@ -324,3 +324,19 @@ class MotorKind(EventWord):
     """This process."""
     DBOS = "dbos"
     """A DBOS workflow, with queues and workers."""
+
+
+class ToolStatus(EventWord):
+    """Where a step or a condition is, as the plan tools and their events call it."""
+
+    PENDING = "pending"
+    IN_PROGRESS = "in_progress"
+    WAITING = "waiting"
+    PROVED = "proved"
+    HOLDS = "holds"
+    FAILED = "failed"
+    SKIPPED = "skipped"
+    ATTESTED = "attested"
+    WAIVED = "waived"
+    BLOCKED = "blocked"
+    CLAIMED = "claimed"
