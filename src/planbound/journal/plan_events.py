@@ -27,7 +27,14 @@ from planbound.journal.fields import (
     Tree,
     Why,
 )
-from planbound.journal.words import Method, SessionOutcome, Strength, SubjectKind, ToolStatus
+from planbound.journal.words import (
+    Method,
+    SessionOutcome,
+    StatusThen,
+    Strength,
+    SubjectKind,
+    ToolStatus,
+)
 
 # -- the events of a plan and of its gate --------------------------------------------------------
 
@@ -86,7 +93,8 @@ class PlanEdited(Event, frozen=True, kw_only=True, tag="PLAN_EDITED"):
     from_: Annotated[str, Exact("the digest that was known before")] = field(name="from")
     to: Annotated[str, Exact("the digest that the file has now")]
     status: Annotated[
-        str | None, Exact("the plan's status from now on: `draft`, or what it was, if undone")
+        StatusThen | None,
+        Exact("the plan's status from now on: `draft`, or what it was, if undone"),
     ] = None
 
 
@@ -158,7 +166,7 @@ class PlanArchived(Event, frozen=True, kw_only=True, tag="PLAN_ARCHIVED"):
     path: PlanPath = None
     digest: Digest = None
     by: By = None
-    status: Annotated[str | None, Exact("the plan's status when it was archived")] = None
+    status: Annotated[StatusThen | None, Exact("the plan's status when it was archived")] = None
 
 
 class GateApprovalRequested(Event, frozen=True, kw_only=True, tag="GATE_APPROVAL_REQUESTED"):

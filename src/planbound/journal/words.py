@@ -340,3 +340,21 @@ class ToolStatus(EventWord):
     WAIVED = "waived"
     BLOCKED = "blocked"
     CLAIMED = "claimed"
+
+
+class StatusThen(EventWord):
+    """Where a plan was in its life when something happened.
+
+    The words are those of `PlanStatus`, which is closed: no file may have another. A journal may,
+    if a newer version wrote it.
+    """
+
+    DRAFT = "draft"
+    VERIFIED = "verified"
+    APPROVED = "approved"
+    IN_PROGRESS = "in-progress"
+    DONE = "done"
+    DONE_WITH_SKIPS = "done with skips"
+    FINISHED_BLOCKED = "finished with blocked items"
+    FAILED = "failed"
+    CANCELLED = "cancelled"
