@@ -15,8 +15,8 @@ from planbound.agents.agent import Usage
 from planbound.agents.cli import CliCall
 from planbound.agents.output import error_kind
 from planbound.cells.cell import CommandEnding, Outcome
+from planbound.journal.words import FailureClass
 from planbound.plan.model import Stream
-from planbound.state.step import FailureClass
 from planbound.workspace.agents import AgentRules
 from tests.agents.script import ACP_AGENT
 from tests.run.bench import Bench, Event, Step, plan_text

@@ -20,8 +20,8 @@ from planbound.agents.model.tools import miswritten_call
 from planbound.agents.output import error_kind
 from planbound.cells.cell import CommandEnding, Outcome
 from planbound.errors import CellProblem, ConfigurationError
+from planbound.journal.words import FailureClass
 from planbound.run.classify import retry_after
-from planbound.state.step import FailureClass
 from planbound.workspace.agents import AgentRules, Price
 from tests.agents.model_scene import KEY, ModelScene
 from tests.agents.model_server import ModelServer

@@ -8,8 +8,9 @@ from planbound.approval.remind import MAX_REMINDERS, due, waiting
 from planbound.approval.weakening import weakenings
 from planbound.journal.event import EventKind, GateApproved, replaced
 from planbound.journal.record import Draft, Json, Provenance, Record
+from planbound.journal.words import Method
 from planbound.plan.parse import parse
-from planbound.state.approval import Approval, CurrentPlan, Method, approval_of, mismatch
+from planbound.state.approval import Approval, CurrentPlan, approval_of, mismatch
 from planbound.state.plan import fold
 from tests.journal import told
 
@@ -54,7 +55,7 @@ def test_an_approval_from_before_repositories_were_noted_still_holds() -> None:
         digest="d" * 64,
         configuration="c",
         by="m",
-        method="digest",
+        method=Method.DIGEST,
         judges={"tests/a.py": "1"},
         modifications=(),
     )

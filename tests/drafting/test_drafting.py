@@ -34,7 +34,8 @@ from planbound.drafting.prompt import (
 )
 from planbound.journal.event import VerdictKind
 from planbound.journal.redact import Redactor
-from planbound.judging.verdict import SubjectKind, Verdict
+from planbound.journal.words import SubjectKind
+from planbound.judging.verdict import Verdict
 from planbound.plan.model import Command, Evidence, Expectation, Frontmatter
 from planbound.plan.parse import parse
 from planbound.plan.vocabulary import CONDITION_FIELDS, DEFAULT_ROLES, PLAN_FIELDS, STEP_FIELDS

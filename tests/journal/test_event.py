@@ -30,7 +30,10 @@ from planbound.journal.event import (
 from planbound.journal.fields import ControlResult
 from planbound.journal.record import Details, Json, canonical, decode, details_text
 from planbound.journal.redact import Redactor
+from planbound.journal.words import RecoveryMove, StatusThen, SubjectKind, ToolStatus
+from planbound.plan.model import PlanStatus, StepStatus
 from planbound.state.append import Recorder
+from planbound.state.item import tool_word
 from planbound.testing.journal import MemoryJournal
 from tests.journal import JSON, TEXT, sample
 from tests.tables import one_fact
@@ -148,7 +151,7 @@ def test_an_attempt_is_an_integer_and_nothing_else(value: Any) -> None:
 def test_a_number_is_finite(value: Any) -> None:
     with pytest.raises((ValueError, JournalProblem)):
         RECORDER.draft(
-            RecoveryApplied(recipe_name="wait", outcome="retried", backoff=value), "plan"
+            RecoveryApplied(recipe_name="wait", outcome=RecoveryMove.RETRY, backoff=value), "plan"
         )
 
 
@@ -193,6 +196,16 @@ def test_a_word_of_a_newer_version_is_kept_and_taken_for_none_that_is_known() ->
     assert event.verdict not in list(VerdictKind)
     assert event == event_of(EventKind.CONTRACT_EVALUATED, 1, text)
     assert details_text(details_of(event)) == text
+
+
+def test_every_status_of_a_plan_is_a_word_of_events() -> None:
+    assert {each.value for each in StatusThen} == {each.value for each in PlanStatus}
+    assert {tool_word(each) for each in StepStatus} == set(ToolStatus)
+
+
+def test_a_word_is_written_as_it_is_in_the_journal() -> None:
+    assert f"{SubjectKind.STEP} 2" == "step 2"
+    assert str(SubjectKind("a word of a newer version")) == "a word of a newer version"
 
 
 def test_a_record_is_matched_by_what_happened() -> None:

@@ -14,8 +14,9 @@ from planbound.journal.event import EVENTS, EventField, EventKind, GateApproved,
 from planbound.journal.fields import Exact, FreeNames, FreeValues
 from planbound.journal.record import Json
 from planbound.journal.redact import Redactor
+from planbound.journal.words import Method
 from planbound.state.append import Recorder
-from planbound.state.approval import Approval, CurrentPlan, Method, mismatch
+from planbound.state.approval import Approval, CurrentPlan, mismatch
 from planbound.testing.journal import MemoryJournal
 from tests.journal import OBJECTS, TEXT, happened
 from tests.journal.test_redact import IN_CONTEXT, SAMPLES, in_context

@@ -8,13 +8,13 @@ from pathlib import Path
 
 import pytest
 
+from planbound.journal.words import FailureClass
 from planbound.judging.case import cases
 from planbound.plan.limits import parse_duration
 from planbound.plan.parse import parse
 from planbound.run.classify import Classified
 from planbound.run.recovery import Abort, Escalate, FailureHistory, Retry, answer, recipe_for
 from planbound.state.run import lay_out
-from planbound.state.step import FailureClass
 from planbound.workspace.agents import agent_seconds, retries
 from planbound.workspace.configuration_file import read_configuration
 from tests.run.bench import Step, plan_text

@@ -10,6 +10,7 @@ import pytest
 from planbound.journal.event import BudgetExceeded
 from planbound.journal.event import EventKind as E
 from planbound.journal.record import Draft, Json, Record
+from planbound.journal.words import Limit
 from planbound.plan.limits import ESTIMATE, Budget
 from planbound.plan.parse import parse
 from planbound.run.budget import NOBODY, Excess, Expected, Shortages
@@ -236,7 +237,7 @@ def test_every_limit_that_is_short_is_named_at_once() -> None:
     assert isinstance(action.found, Shortages)
     assert [each.limit.value for each in action.found.found] == ["tokens", "cost"]
     assert action.found.event(2) == BudgetExceeded(
-        limit="tokens",
+        limit=Limit.TOKENS,
         allowed=1000,
         spent=900,
         needed=900,

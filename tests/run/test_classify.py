@@ -13,8 +13,8 @@ from planbound.agents.output import ERROR_KINDS, READ
 from planbound.agents.signs import OUTPUT_SIGNS
 from planbound.cells.cell import CommandEnding
 from planbound.journal.event import VerdictKind
+from planbound.journal.words import FailureClass
 from planbound.run.classify import Classified, Failure, Pattern, classify
-from planbound.state.step import FailureClass
 from tests.tables import one_fact
 
 pytestmark = pytest.mark.requirement("recovery.classify")

@@ -7,6 +7,7 @@ import sys
 
 import pytest
 
+from planbound.journal.words import Method
 from planbound.judging.unrunnable import (
     CalledProgram,
     called_programs,
@@ -15,7 +16,7 @@ from planbound.judging.unrunnable import (
     version_words,
 )
 from planbound.script import read_script
-from planbound.state.approval import Approval, CurrentPlan, Method, mismatch
+from planbound.state.approval import Approval, CurrentPlan, mismatch
 from tests.project_environment import make_environment
 from tests.run.bench import Bench, Step
 

@@ -9,6 +9,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 from msgspec.structs import replace
 
+from planbound.journal.words import FailureClass
 from planbound.plan.model import Exhausted, OnFail
 from planbound.run.classify import Classified, Pattern, patterns_of
 from planbound.run.recovery import (
@@ -22,7 +23,6 @@ from planbound.run.recovery import (
     Retry,
     answer,
 )
-from planbound.state.step import FailureClass
 from planbound.workspace.recipes import DEFAULT_RECIPES, Action, Recipe
 
 pytestmark = pytest.mark.requirement("recovery.recipes")

@@ -5,6 +5,7 @@ from __future__ import annotations
 import pytest
 
 from planbound.agents.output import lines_of
+from planbound.journal.words import Failed
 from planbound.run.classify import LONGEST, contract_error, telling_line
 from planbound.state.step import trouble_words
 
@@ -75,8 +76,12 @@ def test_a_contract_says_its_first_complaint(reason: str, output: str, error: st
 
 
 def test_what_failed_is_told_in_words() -> None:
-    assert trouble_words("agent", "zork", 3) == "agent failed (exit 3): zork"
-    assert trouble_words("agent", "the agent ended with 3", 3) == "agent failed (exit 3)"
-    assert trouble_words("agent", "ended by signal 9", None) == "agent failed: ended by signal 9"
-    assert trouble_words("time limit", "the agent ran past 1 s", None).startswith("time limit: ")
-    assert trouble_words("contract", "exit 1", 1) == trouble_words(None, "exit 1", 1) == ""
+    assert trouble_words(Failed.AGENT, "zork", 3) == "agent failed (exit 3): zork"
+    assert trouble_words(Failed.AGENT, "the agent ended with 3", 3) == "agent failed (exit 3)"
+    assert (
+        trouble_words(Failed.AGENT, "ended by signal 9", None) == "agent failed: ended by signal 9"
+    )
+    assert trouble_words(Failed.TIME_LIMIT, "the agent ran past 1 s", None).startswith(
+        "time limit: "
+    )
+    assert trouble_words(Failed.CONTRACT, "exit 1", 1) == trouble_words(None, "exit 1", 1) == ""

@@ -17,12 +17,13 @@ from planbound.approval import record as gate
 from planbound.errors import LeaseLost, NothingToDo, PlanboundError, Refused, UsageError
 from planbound.journal.event import EventKind, RunOutcome
 from planbound.journal.record import Record
+from planbound.journal.words import Choice, QuestionKind
 from planbound.plan.digest import digest
 from planbound.plan.edit import mark_progress
 from planbound.plan.model import PlanStatus, StepStatus
 from planbound.run.loop import Again, Asking, Halted, Later, Next, RunEnded
 from planbound.state.plan import PlanState
-from planbound.state.question import Question, QuestionKind
+from planbound.state.question import Question
 from planbound.state.run import RunState
 from planbound.workspace.progress import ProgressLines
 from tests.run_model.checker import SETTLED, Checker
@@ -326,7 +327,8 @@ class RunMachine(RuleBasedStateMachine):
         elif question.kind is QuestionKind.CLARIFICATION:
             self.people.clarify(question)
         elif question.choices:
-            word = how if how in question.choices else question.choices[0]
+            wanted = Choice(how)
+            word = wanted if wanted in question.choices else question.choices[0]
             guidance = f"use {SECRETS[1]}" if secret else "look again"
             self._try(lambda: self.people.answer(question, word, guidance))
 
@@ -502,8 +504,8 @@ class RunMachine(RuleBasedStateMachine):
         raise AssertionError("the plan never comes to an end")
 
     def _settle(self, question: Question, count: int) -> None:
-        if count < 3 and "retry" in question.choices:
-            self.people.answer(question, "retry")
+        if count < 3 and Choice.RETRY in question.choices:
+            self.people.answer(question, Choice.RETRY)
         elif question.kind.value not in {"approval", "clarification"}:
             self.people.settle(question)
 

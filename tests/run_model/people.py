@@ -14,6 +14,7 @@ from planbound.approval.sheet import Sheet, judge_digests
 from planbound.errors import NothingToDo, Refused
 from planbound.journal.leases import Claim, hold_lease
 from planbound.journal.record import HeldLease
+from planbound.journal.words import Choice, Method, PersonMethod, QuestionKind
 from planbound.judging.case import cases
 from planbound.judging.judge import Taken, note_baseline, observe
 from planbound.judging.reference import FrozenTree, freeze
@@ -27,8 +28,8 @@ from planbound.run.ending import Projection, RunEnding
 from planbound.run.loop import CANCELLED
 from planbound.run.session import RunSession
 from planbound.run.start import claim_of
-from planbound.state.approval import Approval, Method
-from planbound.state.question import Choice, Question, QuestionKind
+from planbound.state.approval import Approval
+from planbound.state.question import Question
 from planbound.state.run import RunState
 from planbound.workspace.configuration_digest import configuration_digest
 from tests.run_model.world import FILE, SLUG, World
@@ -40,7 +41,7 @@ def read(data: bytes) -> Plan:
     return parse(data, path=FILE.shown)
 
 
-WHO = answers.Person("somebody", "terminal")
+WHO = answers.Person("somebody", PersonMethod.TERMINAL)
 
 
 class People:
@@ -180,13 +181,13 @@ class People:
         """Return what waits for somebody."""
         return answers.questions(self.world.journal, SLUG)
 
-    def answer(self, question: Question, choice: str, guidance: str = "") -> None:
+    def answer(self, question: Question, choice: Choice, guidance: str = "") -> None:
         """Answer a question."""
-        if choice == Choice.RAISE.value and choice in question.choices:
+        if choice is Choice.RAISE and choice in question.choices:
             more = Budget(tokens=2000, seconds=Decimal(10**6))
             answers.raise_budget(self.recorder, question, WHO, more)
             return
-        answers.answer(self.recorder, question, Choice(choice), WHO, guidance, self.state())
+        answers.answer(self.recorder, question, choice, WHO, guidance, self.state())
 
     def waive(self, subject: str, reason: str) -> None:
         """Go on without a pass."""
@@ -199,7 +200,7 @@ class People:
     def settle(self, question: Question) -> None:
         """Do away with a question by whatever helps for certain."""
         if question.kind is QuestionKind.BUDGET:
-            self.answer(question, Choice.RAISE.value)
+            self.answer(question, Choice.RAISE)
             return
         subject = question.task_id or f"{question.subject}:{question.number}"
         if question.kind is QuestionKind.ATTESTATION:

@@ -9,6 +9,7 @@ import pytest
 from planbound.approval import record as gate
 from planbound.errors import LeaseLost, Refused
 from planbound.journal.event import EventKind, RunOutcome
+from planbound.journal.words import Choice
 from planbound.plan.digest import digest
 from planbound.plan.model import StepStatus
 from planbound.run.loop import Asking, Halted, RunEnded
@@ -267,7 +268,7 @@ def test_who_goes_on_after_a_crash_asks_the_same_question_once(
     (question,) = scene.people.questions()
     assert "300 tokens of 1,000 tokens left, 700 tokens needed" in question.reason
     assert len(scene.events(EventKind.BUDGET_EXCEEDED)) == 1
-    scene.people.answer(question, "raise")
+    scene.people.answer(question, Choice.RAISE)
     assert scene.go(scene.start(jobs), Work.RIGHT) == RunEnded(RunOutcome.DONE)
     assert len(scene.events(EventKind.BUDGET_EXCEEDED)) == 1
 

@@ -9,9 +9,10 @@ from planbound.disk.files import ConflictCopy, PlanFile, Shelf
 from planbound.doctor.doctor import plan_checks
 from planbound.journal.event import RunOutcome
 from planbound.journal.record import Record
+from planbound.journal.words import QuestionKind
 from planbound.plan.model import PlanStatus, StepStatus
 from planbound.state.plan import PlanState, fold, questions_of
-from planbound.state.question import Question, QuestionKind
+from planbound.state.question import Question
 from planbound.state.run import RunState, lay_out
 from planbound.team.standup import queue_status, standup
 from planbound.workspace.overview import overview, plan_infos

@@ -6,10 +6,11 @@ import pytest
 
 from planbound.journal.event import EventKind, StopKind, VerdictKind
 from planbound.journal.record import Json, Record
+from planbound.journal.words import QuestionKind
 from planbound.plan.model import PlanStatus
 from planbound.state.place import Binding, Integration, Proof, TeamState
 from planbound.state.plan import fold, questions_of
-from planbound.state.question import KINDS, Question, QuestionKind
+from planbound.state.question import KINDS, Question
 from planbound.team.judge_merge import stop_kind
 from planbound.team.merge import (
     choose,

@@ -11,10 +11,10 @@ from msgspec.structs import replace
 from planbound.cells.cell import CommandEnding
 from planbound.errors import ConfigurationError
 from planbound.journal.event import VerdictKind
+from planbound.journal.words import FailureClass
 from planbound.plan.model import OnFail
 from planbound.run.classify import Classified, Failure, classify, patterns_of
 from planbound.run.recovery import GUIDANCE, AskPermission, Escalate, FailureHistory, Retry, answer
-from planbound.state.step import FailureClass
 from planbound.workspace.configuration import Configuration
 from planbound.workspace.configuration_file import read_configuration
 from planbound.workspace.recipes import DEFAULT_RECIPES, Action, Recipe, repeats_a_repetition

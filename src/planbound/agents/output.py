@@ -9,9 +9,9 @@ from decimal import Decimal
 from typing import Any, NamedTuple
 
 from planbound.agents.signs import OUTPUT_SIGNS
+from planbound.journal.words import FailureClass
 from planbound.plan.vocabulary import fold
 from planbound.source import lazy_pattern
-from planbound.state.step import FailureClass
 from planbound.workspace.recipes import OutputSign
 
 # -- the end of an output, read from its last line up: what a program says last is why it ended --

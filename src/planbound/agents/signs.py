@@ -5,8 +5,8 @@ from __future__ import annotations
 import re
 from collections.abc import Sequence
 
+from planbound.journal.words import FailureClass
 from planbound.source import lazy_pattern
-from planbound.state.step import FailureClass
 from planbound.workspace.recipes import sign
 
 # A number is a status only behind such a word and in front of such an end: `line 429`,

@@ -48,6 +48,7 @@ from planbound.journal.event import EventKind, ExecutionComplete
 from planbound.journal.fields import ControlResult
 from planbound.journal.leases import while_nobody_runs
 from planbound.journal.record import Journal, Query
+from planbound.journal.words import Method
 from planbound.judging.case import cases
 from planbound.judging.context import JudgingContext, judging_context
 from planbound.judging.control import observe_controls
@@ -59,7 +60,7 @@ from planbound.plan.model import Plan, PlanStatus
 from planbound.plan.parse import parse, write
 from planbound.source import Diagnostic, visible
 from planbound.state.append import Recorder
-from planbound.state.approval import KINDS, Approval, CurrentPlan, Method, mismatch
+from planbound.state.approval import KINDS, Approval, CurrentPlan, mismatch
 from planbound.state.plan import plan_state
 from planbound.verify.examine import Verified
 from planbound.workspace.configuration import Configuration, GateRules

@@ -18,6 +18,7 @@ from planbound.cells.isolation import Isolation
 from planbound.errors import BindingError, GitProblem, NothingToDo, UsageError
 from planbound.git.repository import Repository
 from planbound.journal.event import VerdictKind
+from planbound.journal.words import SubjectKind
 from planbound.judging.case import Case, Scope, plan_scope
 from planbound.judging.context import JudgingContext
 from planbound.judging.control import with_files
@@ -25,7 +26,7 @@ from planbound.judging.defects import Defect, applied, defects_of, is_python
 from planbound.judging.judge import judge, undemanding
 from planbound.judging.meaning import is_test_file
 from planbound.judging.reference import judges_of, read_frozen
-from planbound.judging.verdict import SubjectKind, Verdict
+from planbound.judging.verdict import Verdict
 from planbound.plan.glob import parse_glob
 from planbound.plan.model import Baseline
 from planbound.workspace.manifest import Manifest

@@ -12,6 +12,7 @@ from planbound.errors import ConcurrentModification
 from planbound.git.place import at_worktree
 from planbound.journal.event import EventKind
 from planbound.journal.record import Query
+from planbound.journal.words import Method
 from planbound.plan.digest import digest
 from planbound.plan.model import (
     Attest,
@@ -24,7 +25,6 @@ from planbound.plan.model import (
 )
 from planbound.plan.parse import parse
 from planbound.source import visible, visible_lines
-from planbound.state.approval import Method
 from planbound.workspace.context import Context
 from planbound.workspace.locate import locate
 

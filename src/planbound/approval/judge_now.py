@@ -12,6 +12,7 @@ from planbound.errors import JournalProblem, UsageError
 from planbound.git.place import make_place
 from planbound.journal.event import EventKind, VerdictKind
 from planbound.journal.record import Query
+from planbound.journal.words import SubjectKind
 from planbound.judging.case import Case, cases, plan_scope
 from planbound.judging.context import earlier_verdicts, judging_context
 from planbound.judging.contract import Setting
@@ -27,7 +28,7 @@ from planbound.judging.reference import (
 )
 from planbound.judging.tools import contract_tools
 from planbound.judging.unrunnable import Tool
-from planbound.judging.verdict import SubjectKind, Verdict
+from planbound.judging.verdict import Verdict
 from planbound.plan.digest import digest
 from planbound.plan.model import Baseline, Judged, Plan
 from planbound.workspace.configuration_digest import configuration_digest

@@ -15,10 +15,11 @@ from planbound.journal.event import (
     replaced,
 )
 from planbound.journal.record import Draft, Journal
+from planbound.journal.words import QuestionKind
 from planbound.source import visible
 from planbound.state.append import Recorder
 from planbound.state.plan import PlanState, plan_states
-from planbound.state.question import KINDS, Question, QuestionKind
+from planbound.state.question import KINDS, Question
 from planbound.workspace.context import Context
 
 # -- A question that nobody answers is asked again. It never becomes a yes by itself -------------

@@ -11,10 +11,11 @@ from typing import TYPE_CHECKING, NamedTuple
 from planbound.errors import Refused
 from planbound.git.repository import would_ignore
 from planbound.journal.fields import ControlResult
+from planbound.journal.words import SubjectKind
 from planbound.judging.case import Case, covers, plan_scope
 from planbound.judging.reference import judges_of, read_frozen
 from planbound.judging.unrunnable import Tool
-from planbound.judging.verdict import ControlRun, SubjectKind, Verdict
+from planbound.judging.verdict import ControlRun, Verdict
 from planbound.plan.model import Plan
 from planbound.script import FileUse
 from planbound.source import Diagnostic, Severity, visible

@@ -8,6 +8,7 @@ from decimal import Decimal
 
 from planbound.cli.person import question_lines, the_person
 from planbound.errors import NothingToDo, PlanboundError
+from planbound.journal.words import Choice, QuestionKind
 from planbound.plan.limits import Budget, LimitError, parse_budget
 from planbound.run.loop import CANCELLED
 from planbound.run.people import (
@@ -17,7 +18,7 @@ from planbound.run.people import (
 )
 from planbound.run.session import RunSession
 from planbound.source import visible
-from planbound.state.question import Choice, Question, QuestionKind
+from planbound.state.question import Question
 
 _ATTEST = "attest"
 _LOOK = 0.2
@@ -29,7 +30,8 @@ def ask_one(session: RunSession, question: Question) -> bool:
     """Ask until there is an answer; say whether there is one, and not `later`."""
     for line in question_lines(question):
         _say_question(line)
-    words = [*((_ATTEST,) if question.kind is QuestionKind.ATTESTATION else ()), *question.choices]
+    words = [_ATTEST] if question.kind is QuestionKind.ATTESTATION else []
+    words += [choice.value for choice in question.choices]
     while True:
         typed = _read(session, f"{', '.join(words)}, later? ", question)
         if typed is None:

@@ -21,9 +21,10 @@ from planbound.cli.shape import JsonObject, Shapes
 from planbound.cli.terminal import Terminal
 from planbound.errors import ExitCode, UsageError
 from planbound.journal.event import VerdictKind
+from planbound.journal.words import SubjectKind
 from planbound.judging.case import Case
 from planbound.judging.defects import DefectKind
-from planbound.judging.verdict import SubjectKind, Verdict
+from planbound.judging.verdict import Verdict
 from planbound.plan.digest import digest
 from planbound.source import visible
 from planbound.workspace.context import Context

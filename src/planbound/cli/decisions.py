@@ -41,12 +41,12 @@ from planbound.errors import (
     Refused,
     UsageError,
 )
+from planbound.journal.words import Method
 from planbound.plan.digest import digest
 from planbound.plan.parse import MAX_BYTES
 from planbound.plan.revise import step_text
 from planbound.plan.skeleton import step_skeleton
 from planbound.source import visible, visible_lines
-from planbound.state.approval import Method
 
 # -- `planbound reject` --------------------------------------------------------------------------
 

@@ -50,12 +50,12 @@ from planbound.cli.progress import live_line
 from planbound.cli.shape import Shapes
 from planbound.cli.terminal import Terminal
 from planbound.errors import ExitCode, FaultyPlan, UsageError
+from planbound.journal.words import Method
 from planbound.judging.restore import difference
 from planbound.judging.tools import cautions
 from planbound.plan.limits import LimitError, parse_duration
 from planbound.plan.model import Plan
 from planbound.source import Diagnostic, visible
-from planbound.state.approval import Method
 from planbound.verify.examine import Verified
 from planbound.workspace.configuration import GateRules
 from planbound.workspace.context import Context

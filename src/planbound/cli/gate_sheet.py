@@ -16,9 +16,10 @@ from planbound.cli.shape import JsonObject
 from planbound.cli.terminal import Terminal
 from planbound.journal.event import VerdictKind
 from planbound.journal.fields import ControlResult
+from planbound.journal.words import Method, Strength, SubjectKind
 from planbound.judging.case import Scope, covers, demands_red
 from planbound.judging.restore import difference
-from planbound.judging.verdict import SubjectKind, Verdict
+from planbound.judging.verdict import Verdict
 from planbound.plan.check import say_table
 from planbound.plan.limits import Budget, format_budget
 from planbound.plan.model import (
@@ -34,7 +35,7 @@ from planbound.plan.model import (
 from planbound.plan.parse import parse
 from planbound.run.budget import SAFE
 from planbound.source import Diagnostic, visible
-from planbound.state.approval import Approval, Method, Strength
+from planbound.state.approval import Approval
 from planbound.state.step import foretold
 from planbound.verify.task_scope import task_scope
 from planbound.workspace.agents import AgentRules
@@ -44,11 +45,11 @@ DIGITS = 12
 """How many digits of a digest are shown."""
 _SHOWN = 8
 _GREEN_CONDITION = {
-    "precondition": "green now: it has to be green when the run begins",
-    "postcondition": "green now: it has to be green at the end, too",
+    SubjectKind.PRECONDITION: "green now: it has to be green when the run begins",
+    SubjectKind.POSTCONDITION: "green now: it has to be green at the end, too",
 }
 
-_Baseline = Mapping[tuple[str, str], Verdict]
+_Baseline = Mapping[tuple[SubjectKind, str], Verdict]
 
 
 class View(NamedTuple):
@@ -87,18 +88,18 @@ def lines(view: View, terminal: Terminal) -> Iterator[str]:
     yield f"digest {sheet.digest[:DIGITS]}, tree {sheet.tree[:DIGITS]}"
     yield from _differences(view, terminal)
     yield ""
-    found = {(item.subject.value, item.number): item for item in sheet.baseline}
+    found = {(item.subject, item.number): item for item in sheet.baseline}
     wanted = view.configuration.judging.evidence
-    yield from _conditions("precondition", plan.preconditions, found, terminal, wanted)
+    yield from _conditions(SubjectKind.PRECONDITION, plan.preconditions, found, terminal, wanted)
     for step in plan.steps:
         red = demands_red(
             step.baseline.value if step.baseline else None, view.configuration.baseline
         )
-        verdict = found.get(("step", step.label))
+        verdict = found.get((SubjectKind.STEP, step.label))
         yield from _step(step, view, verdict, terminal, red=red)
         if step.label in view.skipped:
             yield f"   {terminal.style('skipped: it stays in the plan and is not done', 'yellow')}"
-    yield from _conditions("postcondition", plan.postconditions, found, terminal, wanted)
+    yield from _conditions(SubjectKind.POSTCONDITION, plan.postconditions, found, terminal, wanted)
     yield ""
     yield _judges(sheet)
     if sheet.tools:
@@ -260,13 +261,13 @@ def _anything(step: Step, sheet: Sheet) -> str:
 
 
 def _conditions(
-    kind: str,
+    kind: SubjectKind,
     conditions: Sequence[Condition],
     found: _Baseline,
     terminal: Terminal,
     usual: Evidence | None,
 ) -> Iterator[str]:
-    when = "before the start" if kind == "precondition" else "at the end"
+    when = "before the start" if kind is SubjectKind.PRECONDITION else "at the end"
     for condition in conditions:
         yield f"{when}: {visible(condition.statement)}"
         verdict = found.get((kind, str(condition.number)))

@@ -21,11 +21,12 @@ from planbound.errors import ExitCode, PlanboundError, UsageError
 from planbound.journal.event import Result, VerdictKind
 from planbound.journal.fields import ControlResult
 from planbound.journal.redact import Redactor
+from planbound.journal.words import SubjectKind
 from planbound.judging.case import Case, demands_red
 from planbound.judging.reference import FrozenTree
 from planbound.judging.tools import cautions
 from planbound.judging.unrunnable import Tool
-from planbound.judging.verdict import CanaryRun, ControlRun, SubjectKind, Verdict
+from planbound.judging.verdict import CanaryRun, ControlRun, Verdict
 from planbound.plan.digest import digest
 from planbound.plan.model import Attest, Evidence, Judged, Plan
 from planbound.script.runners.mutated import MutatedTests
@@ -547,7 +548,7 @@ def _line(verdict: Verdict, terminal: Terminal, demanded: frozenset[str]) -> str
         _colour(verdict).ljust(10), _BASELINE_COLOURS.get(verdict.kind, "yellow")
     )
     name = f"{verdict.number}. {visible(verdict.title)}"
-    if verdict.subject.value != "step":
+    if verdict.subject is not SubjectKind.STEP:
         name = f"{verdict.subject.value} {name}"
     warning = ""
     if verdict.kind is VerdictKind.PASS and verdict.subject is SubjectKind.STEP:

@@ -16,13 +16,14 @@ from planbound.cli.shape import JsonObject, Shapes
 from planbound.cli.status import note_next
 from planbound.cli.terminal import Terminal
 from planbound.errors import ExitCode, FaultyPlan, Refused, UsageError
+from planbound.journal.words import Choice, QuestionKind
 from planbound.plan.limits import LimitError, parse_budget
 from planbound.run import people as answers
 from planbound.run.people import decided_state
 from planbound.run.start import end_run
 from planbound.session.people import Released, release_plan
 from planbound.source import visible
-from planbound.state.question import Choice, Question, QuestionKind
+from planbound.state.question import Question
 from planbound.workspace.context import Context
 from planbound.workspace.overview import show
 
@@ -101,9 +102,9 @@ def _answer(
             hint=f"then try it again: `planbound integrate {shlex.quote(question.plan)}`",
         )
     if arguments.choice is None:
-        raise UsageError("no answer", hint=f"one of: {', '.join(question.choices)}")
+        raise UsageError("no answer", hint=f"one of: {', '.join(map(str, question.choices))}")
     choice = Choice(arguments.choice)
-    if choice is Choice.RAISE and choice.value in question.choices:
+    if choice is Choice.RAISE and choice in question.choices:
         if not arguments.budget:
             raise UsageError("how much more?", hint="`--budget '100k tokens, $2, 1h'`")
         try:
@@ -113,7 +114,7 @@ def _answer(
         answers.raise_budget(recorder, question, who, more)
         return "raise"
     state = None
-    if choice is Choice.SKIP and choice.value in question.choices:
+    if choice is Choice.SKIP and choice in question.choices:
         state = decided_state(context, *read_plan(question.plan, context))
     answers.answer(recorder, question, choice, who, arguments.guidance, state)
     return choice.value

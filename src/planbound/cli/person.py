@@ -13,8 +13,15 @@ from msgspec.structs import asdict
 
 from planbound.cli.shape import JsonObject
 from planbound.errors import UsageError
+from planbound.journal.words import (
+    Choice,
+    FailureClass,
+    PersonMethod,
+    QuestionKind,
+    QuestionSubject,
+)
 from planbound.source import visible
-from planbound.state.question import Choice, Question, QuestionKind
+from planbound.state.question import Question
 
 if TYPE_CHECKING:
     from planbound.run.people import Person
@@ -70,7 +77,7 @@ def the_person(given: str | None, root: str, state: str | None = None) -> Person
     refuse_in_cell()
     refuse_agents(root, state)
     name = name_of_person(given)
-    return Person(name, "terminal" if is_terminal() else "name")
+    return Person(name, PersonMethod.TERMINAL if is_terminal() else PersonMethod.NAME)
 
 
 # -- A question that waits for a person, for programs and for people -----------------------------
@@ -87,12 +94,12 @@ class QuestionAsked(JsonObject, frozen=True):
     task_id: str | None
     title: str | None
     number: str | None
-    subject: str | None
-    choices: list[str]
+    subject: QuestionSubject | None
+    choices: list[Choice]
     """What `planbound answer` takes."""
     leaves_out: list[str]
     """The steps that `skip` leaves out, too: they depend on this one."""
-    failure_type: str | None
+    failure_type: FailureClass | None
     exhausted: bool
     """Whether every try that a recipe allows is used."""
     output_tail: str
@@ -164,5 +171,5 @@ def _waive(question: Question) -> str:
     return f"planbound waive {shlex.quote(question.plan)} {about} --reason '...'"
 
 
-def _words(choice: str) -> str:
-    return "raise --budget '...'" if choice == Choice.RAISE.value else choice
+def _words(choice: Choice) -> str:
+    return "raise --budget '...'" if choice is Choice.RAISE else choice.value

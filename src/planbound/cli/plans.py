@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import argparse
+import enum
 import shlex
 
 from msgspec.structs import asdict
@@ -145,6 +146,13 @@ def run_import(arguments: argparse.Namespace, terminal: Terminal) -> ExitCode:
 _SHELVES = {Shelf.ACTIVE: "active", Shelf.STAGED: "staged", Shelf.ARCHIVE: "archived"}
 
 
+class StatusSource(enum.Enum):
+    """Who says where a plan is."""
+
+    JOURNAL = "journal"
+    FILE = "file"
+
+
 class ListedPlan(JsonObject, frozen=True):
     """A plan of the workspace."""
 
@@ -164,8 +172,8 @@ class ListedPlan(JsonObject, frozen=True):
     """Why it cannot be read."""
     shelf: str
     """`active`, `staged` or `archived`."""
-    status_from: str
-    """`journal`, or `file` where the journal knows nothing of it."""
+    status_from: StatusSource
+    """`file` where the journal knows nothing of it."""
     last_event: str | None
     last_event_at: str | None
     waiting: str | None
@@ -260,7 +268,7 @@ def _listed(line: PlanLine) -> ListedPlan:
         templates=line.templates,
         problem=line.problem,
         shelf=_SHELVES[line.shelf],
-        status_from="file" if by_file else "journal",
+        status_from=StatusSource.FILE if by_file else StatusSource.JOURNAL,
         last_event=state.last_event.value if state and state.last_event else None,
         last_event_at=state.last if state else None,
         waiting=state.waiting if state else None,

@@ -39,6 +39,7 @@ from planbound.journal.event import (
     number_of,
 )
 from planbound.journal.record import Record
+from planbound.journal.words import FailureClass, SubjectKind
 from planbound.plan.model import Plan
 from planbound.source import fitting, visible
 from planbound.state.question import SAYS_BLOCKED
@@ -51,12 +52,12 @@ _STYLES = {"✓": "green", "=": "green", "✗": "red", "↻": "yellow", "…": "
 _MOST_LINES = 20
 """So many lines are shown of what a condition printed that does not hold."""
 _CLASSES = {
-    "agent": "the agent broke down",
-    "logic": "logic error",
-    "transient": "transient failure",
-    "invalid-input": "invalid input",
-    "hung": "ran past its limit",
-    "out-of-scope": "files out of scope were put back",
+    FailureClass.AGENT: "the agent broke down",
+    FailureClass.LOGIC: "logic error",
+    FailureClass.TRANSIENT: "transient failure",
+    FailureClass.INVALID_INPUT: "invalid input",
+    FailureClass.HUNG: "ran past its limit",
+    FailureClass.OUT_OF_SCOPE: "files out of scope were put back",
 }
 
 
@@ -72,7 +73,7 @@ class ProgressReport:
     def __init__(self, terminal: Terminal) -> None:
         self.terminal = terminal
         self.steps = 0
-        self._titles: dict[tuple[str, str], str] = {}
+        self._titles: dict[tuple[SubjectKind | None, str], str] = {}
         self._verdicts: dict[str, ContractEvaluated] = {}
         self._troubles: dict[str, str] = {}
         """By step what was wrong the last time."""
@@ -83,8 +84,8 @@ class ProgressReport:
         """Take notice of what events do not say: how many steps there are, what is a condition."""
         self.steps = len(plan.steps)
         for kind, conditions in (
-            ("precondition", plan.preconditions),
-            ("postcondition", plan.postconditions),
+            (SubjectKind.PRECONDITION, plan.preconditions),
+            (SubjectKind.POSTCONDITION, plan.postconditions),
         ):
             for each in conditions:
                 self._titles[kind, str(each.number)] = each.statement
@@ -139,8 +140,8 @@ class ProgressReport:
             yield self._line("…", record, f"put back: {', '.join(event.mended)}")
 
     def _evaluated(self, record: Record, event: ContractEvaluated) -> Iterator[str]:
-        verdict, subject = event.verdict, str(event.subject)
-        if subject == "step":
+        verdict, subject = event.verdict, event.subject
+        if subject is SubjectKind.STEP:
             if record.draft.task_id is not None:
                 self._verdicts[record.draft.task_id] = event
             if event.left_out and verdict is not VerdictKind.PASS:
@@ -160,7 +161,7 @@ class ProgressReport:
         if event.result is Result.HOLDS:
             found = f"{held(why_held(event.baseline))}, {found}"
         said = f"{title}: {found}" if title else found
-        place = f"[{subject.capitalize()} {number}]"
+        place = f"[{str(subject).capitalize()} {number}]"
         yield self._painted(mark, f"{place} {mark} {visible(_one_line(said))}")
         if verdict is not VerdictKind.PASS:
             lines = (event.output_tail or "").rstrip().splitlines()
@@ -280,19 +281,19 @@ def _last_line(event: ContractEvaluated) -> str:
 
 
 def _retry(event: RecoveryApplied, trouble: str, *, edited: bool) -> str:
-    kind = str(event.failure_type)
+    kind = event.failure_type
     if event.recipe_name == "resume":
         return "the last attempt was cut off; tried again"
-    text = _CLASSES.get(kind, kind)
-    if kind == "tampered":
-        text = "judges were edited and put back" if edited else trouble or kind
+    text = _CLASSES[kind] if kind in _CLASSES else str(kind)
+    if kind is FailureClass.TAMPERED:
+        text = "judges were edited and put back" if edited else trouble or kind.value
     if trouble.startswith(SAYS_BLOCKED):
         text = trouble
     if event.retry:
         text += f", retry {event.retry} of {event.of}"
     if event.backoff:
         text += f" in {event.backoff:.0f} s"
-    return f"{text} with the failure in the prompt" if kind == "logic" else text
+    return f"{text} with the failure in the prompt" if kind is FailureClass.LOGIC else text
 
 
 def _released(event: LeaseReleased) -> str:

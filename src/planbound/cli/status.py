@@ -19,6 +19,7 @@ from planbound.cli.terminal import Terminal
 from planbound.errors import ExitCode
 from planbound.journal.event import EventKind, Result, RunOutcome, SessionOutcome, VerdictKind
 from planbound.journal.fields import ControlResult
+from planbound.journal.words import Failed, ToolStatus
 from planbound.plan.model import PlanStatus, StepStatus
 from planbound.run.people import questions, run_state
 from planbound.session.people import SessionView, session_view
@@ -79,7 +80,7 @@ class StepNow(JsonObject, frozen=True):
     attempts: int
     verdict: VerdictKind | None
     """Of the last attempt; null where nothing was judged yet."""
-    failed: str | None
+    failed: Failed | None
     """What failed before it could be judged."""
     error: str | None
     result: Result | None
@@ -273,8 +274,8 @@ class LoopEntry(JsonObject, frozen=True):
     id: str
     number: str
     title: str
-    status: str
-    """`pending`, `started`, `done`, `blocked`, and so on: what the plan tools say."""
+    status: ToolStatus
+    """What the plan tools say."""
     has_contract: bool
     evidence: str | None
     """What the agent said for it."""
@@ -289,7 +290,7 @@ class DroppedStep(JsonObject, frozen=True):
 
     id: str
     title: str
-    was: str
+    was: ToolStatus
     revision: int
 
 

@@ -11,7 +11,8 @@ from typing import NamedTuple
 from planbound.drafting.overview import write_file
 from planbound.drafting.prompt import MOST_FILES, READ
 from planbound.journal.event import VerdictKind
-from planbound.judging.verdict import SubjectKind, Verdict
+from planbound.journal.words import SubjectKind
+from planbound.judging.verdict import Verdict
 from planbound.plan.expand import Batch
 from planbound.plan.model import Baseline, Plan
 from planbound.plan.parse import parse

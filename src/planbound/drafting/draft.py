@@ -28,8 +28,9 @@ from planbound.drafting.answer import (
 from planbound.drafting.overview import Overview, draw_tree, judges_among, read_files, worth_reading
 from planbound.drafting.prompt import write_expand_prompt, write_review_prompt
 from planbound.errors import CellProblem, FileProblem, Refused, UsageError
+from planbound.journal.words import SubjectKind
 from planbound.judging.case import Case, cases
-from planbound.judging.verdict import SubjectKind, Verdict
+from planbound.judging.verdict import Verdict
 from planbound.plan.edit import mark_progress
 from planbound.plan.expand import Batch, Expansion, expand
 from planbound.plan.model import Judged, Plan, PlanStatus, StepStatus

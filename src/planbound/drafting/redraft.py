@@ -25,6 +25,7 @@ from planbound.errors import CellProblem, Refused, UsageError
 from planbound.journal.event import EventKind, GateRejected, RecoveryEscalation
 from planbound.journal.leases import Leases, while_nobody_runs
 from planbound.journal.record import Journal, Query
+from planbound.journal.words import Choice
 from planbound.judging.case import Case
 from planbound.judging.context import JudgingContext, judging_context
 from planbound.judging.judge import observe
@@ -34,7 +35,6 @@ from planbound.plan.model import Plan, StepStatus
 from planbound.plan.parse import parse, write
 from planbound.state.append import Recorder
 from planbound.state.approval import is_noticed
-from planbound.state.question import Choice
 from planbound.state.run import RunState, Slot
 from planbound.workspace.configuration import Configuration
 from planbound.workspace.context import Context
@@ -89,7 +89,7 @@ def last_reason(journal: Journal, slug: str) -> str | None:
             reason = event.reason
         elif not isinstance(event, RecoveryEscalation):
             reason = reason if is_noticed(event) else None
-        elif event.user_decision == Choice.REVISE.value:
+        elif event.user_decision is Choice.REVISE:
             about = f"step {event.number}: " if event.number is not None else ""
             said = f"\nThe person says: {event.guidance}" if event.guidance else ""
             reason = f"{about}{event.reason}{said}"

@@ -15,22 +15,7 @@ from msgspec import UNSET, Struct, UnsetType
 
 from planbound.disk.decoders import json_decoder
 from planbound.errors import JournalProblem
-from planbound.journal.fields import (
-    AttemptEnding,
-    Event,
-    EventKind,
-    EventWord,
-    Exact,
-    Free,
-    FreeNames,
-    FreeValues,
-    Marker,
-    Result,
-    RunOutcome,
-    SessionOutcome,
-    StopKind,
-    VerdictKind,
-)
+from planbound.journal.fields import Event, EventKind, Exact, Free, FreeNames, FreeValues, Marker
 from planbound.journal.plan_events import (
     ContractStarted,
     FinalizationAccepted,
@@ -91,6 +76,17 @@ from planbound.journal.run_events import (
     WorktreeRemoved,
     WorktreeRequested,
     WorktreeSpawned,
+)
+from planbound.journal.words import (
+    AttemptEnding,
+    EventWord,
+    QuestionSubject,
+    Result,
+    RunOutcome,
+    SessionOutcome,
+    StopKind,
+    SubjectKind,
+    VerdictKind,
 )
 
 __all__ = [
@@ -250,9 +246,9 @@ def number_of(event: Event) -> str | None:
     return None if number is None else str(number)
 
 
-def subject_of(event: Event) -> str | None:
-    """Return what it is about, such as `step`, where its kind tells it."""
-    subject: str | None = getattr(event, "subject", None)
+def subject_of(event: Event) -> SubjectKind | QuestionSubject | None:
+    """Return what it is about, such as a step, where its kind tells it."""
+    subject: SubjectKind | QuestionSubject | None = getattr(event, "subject", None)
     return subject
 
 

@@ -3,10 +3,11 @@
 from __future__ import annotations
 
 import enum
-from functools import lru_cache
 from typing import Annotated, Any, ClassVar
 
 from msgspec import Struct, field
+
+from planbound.journal.words import PersonMethod, VerdictKind
 
 # -- what an event is made of: its kind, its fields, and where the value of a field comes from ---
 
@@ -71,139 +72,6 @@ class EventKind(enum.Enum):
     INTEGRATION_JUDGED = "INTEGRATION_JUDGED"
     INTEGRATION_STOPPED = "INTEGRATION_STOPPED"
     PLAN_INTEGRATED = "PLAN_INTEGRATED"
-
-
-class EventWord(enum.Enum):
-    """A closed set of words that events are told with.
-
-    A word that a newer version wrote is kept as it is, so that old and new journals can be read
-    and nothing is lost: it is none of the members, and is never taken for one.
-    """
-
-    __hash__ = object.__hash__  # an enum's own is slow, and folds ask sets of these all the time
-
-    @classmethod
-    def _missing_(cls, value: object) -> EventWord | None:
-        return _unknown(cls, value) if isinstance(value, str) else None
-
-
-@lru_cache(256)  # the same word is the same value, as with members
-def _unknown(words: type[EventWord], value: str) -> EventWord:
-    found = object.__new__(words)
-    found._name_, found._value_ = "UNKNOWN", value
-    return found
-
-
-class VerdictKind(EventWord):
-    """What a contract came to."""
-
-    PASS = "pass"  # noqa: S105 - a verdict
-    FAIL = "fail"
-    VACUOUS = "vacuous"
-    TIMEOUT = "timeout"
-    UNRUNNABLE = "unrunnable"
-    KILLED = "killed"
-    FLAKY = "flaky"
-    TAMPERED = "tampered"
-    OUT_OF_SCOPE = "out-of-scope"
-    ATTESTED = "attested"
-    WAIVED = "waived"
-
-
-class Result(EventWord):
-    """How a step or a postcondition was settled."""
-
-    PROVED = "proved"
-    """It passes, and was seen red before the work."""
-    HOLDS = "holds"
-    """It is green, and nobody saw the work make it so."""
-    CLAIMED = "claimed"
-    """It has no contract: somebody says so, with evidence."""
-    ATTESTED = "attested"
-    """A named person answers for it."""
-    SKIPPED = "skipped"
-    """A person left it out."""
-
-
-class BaselineMoment(EventWord):
-    """When the contract was run that tells what it said before the work."""
-
-    ATTEMPT = "attempt"
-    """Before the first attempt at its step."""
-    APPROVAL = "approval"
-    """When the plan was approved."""
-
-
-class RunOutcome(EventWord):
-    """How a run ended."""
-
-    DONE = "done"
-    DONE_WITH_SKIPS = "done with skips"
-    FAILED = "failed"
-    """It can go on once that is mended."""
-    CANCELLED = "cancelled"
-    REVISED = "revised"
-    """A person sent the plan back to its draft."""
-    INCOMPLETE = "incomplete"
-    """Only in old journals: a limit ended it."""
-
-    @property
-    def is_complete(self) -> bool:
-        """Whether nothing is left to do, with or without all of its steps."""
-        return self is RunOutcome.DONE or self is RunOutcome.DONE_WITH_SKIPS
-
-
-class AttemptEnding(EventWord):
-    """How the agent's part of an attempt came to its end."""
-
-    EXITED = "exited"
-    SIGNALLED = "signalled"
-    TIMED_OUT = "timed out"
-    EXHAUSTED = "exhausted"
-    """Memory, processes or temporary space were used up."""
-    NOT_STARTED = "not started"
-    STOPPED = "stopped"
-    """The harness ended it."""
-    INTERRUPTED = "interrupted"
-    """The run was stopped by a person or a signal."""
-    LOST = "lost"
-    """The process that ran it is gone."""
-
-    @property
-    def is_cut_off(self) -> bool:
-        """Whether it says nothing of what a whole attempt comes to."""
-        return self is AttemptEnding.LOST or self is AttemptEnding.INTERRUPTED
-
-
-class StopKind(EventWord):
-    """Why a plan was not merged, and nothing moved."""
-
-    CONFLICT = "conflict"
-    """Both sides changed the same."""
-    RED = "red"
-    """A contract does not hold on the merged tree."""
-    INCONCLUSIVE = "inconclusive"
-    """Nobody can tell whether all contracts hold."""
-    MOVING = "moving"
-    """The branch was moved by others again and again."""
-    IN_THE_WAY = "in the way"
-    """Files that are not committed would be written over."""
-
-
-class SessionOutcome(EventWord):
-    """How an agent in the loop ended."""
-
-    DONE = "done"
-    FINISHED_BLOCKED = "finished with blocked items"
-    INCOMPLETE = "incomplete"
-    """It stopped before it was done: a person decides, and it can go on."""
-    RELEASED = "released"
-    """A person let it go."""
-
-    @property
-    def is_final(self) -> bool:
-        """Whether it is over for good."""
-        return self is not SessionOutcome.INCOMPLETE
 
 
 class Event(Struct, frozen=True, kw_only=True, tag_field="event"):
@@ -334,7 +202,7 @@ Late = Annotated[
 Verdict = Annotated[VerdictKind | None, Exact("what the harness found")]
 Why = Annotated[str, Free("why")]
 Person = Annotated[str, Free("the person who decided")]
-Method = Annotated[str | None, Exact("how it was given")]
+HowGiven = Annotated[PersonMethod | None, Exact("how it was given")]
 
 
 # -- what stands in a text where a secret was taken out: readers ask for it, and seek no secrets -

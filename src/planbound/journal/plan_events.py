@@ -14,8 +14,8 @@ from planbound.journal.fields import (
     Exact,
     Free,
     FreeValues,
+    HowGiven,
     Late,
-    Method,
     Notes,
     Person,
     ProbeCall,
@@ -23,10 +23,17 @@ from planbound.journal.fields import (
     Revision,
     Run,
     Session,
-    SessionOutcome,
     StepNumber,
     Tree,
     Why,
+)
+from planbound.journal.words import (
+    Method,
+    SessionOutcome,
+    StatusThen,
+    Strength,
+    SubjectKind,
+    ToolStatus,
 )
 
 # -- the events of a plan and of its gate --------------------------------------------------------
@@ -86,7 +93,8 @@ class PlanEdited(Event, frozen=True, kw_only=True, tag="PLAN_EDITED"):
     from_: Annotated[str, Exact("the digest that was known before")] = field(name="from")
     to: Annotated[str, Exact("the digest that the file has now")]
     status: Annotated[
-        str | None, Exact("the plan's status from now on: `draft`, or what it was, if undone")
+        StatusThen | None,
+        Exact("the plan's status from now on: `draft`, or what it was, if undone"),
     ] = None
 
 
@@ -158,7 +166,7 @@ class PlanArchived(Event, frozen=True, kw_only=True, tag="PLAN_ARCHIVED"):
     path: PlanPath = None
     digest: Digest = None
     by: By = None
-    status: Annotated[str | None, Exact("the plan's status when it was archived")] = None
+    status: Annotated[StatusThen | None, Exact("the plan's status when it was archived")] = None
 
 
 class GateApprovalRequested(Event, frozen=True, kw_only=True, tag="GATE_APPROVAL_REQUESTED"):
@@ -191,10 +199,10 @@ class GateApproved(Event, frozen=True, kw_only=True, tag="GATE_APPROVED"):
     tree: Tree = None
     nonce: Annotated[str | None, Exact("what makes this approval unlike any other")] = None
     method: Annotated[
-        str | None, Exact("how it was given: `terminal`, `digest`, `signature` or `policy`")
+        Method | None, Exact("how it was given: `terminal`, `digest`, `signature` or `policy`")
     ] = None
     strength: Annotated[
-        str | None, Exact("how well it is known who it was: `proof`, `word` or `rule`")
+        Strength | None, Exact("how well it is known who it was: `proof`, `word` or `rule`")
     ] = None
     policy: Annotated[str | None, Exact("the policy of the configuration that approved it")] = None
     project: Annotated[str | None, Exact("the id of the repository that it was given in")] = None
@@ -245,7 +253,7 @@ Said = Annotated[str | None, Free("the end of the agent's last message")]
 class ContractStarted(Event, frozen=True, kw_only=True, tag="CONTRACT_STARTED"):
     """For an agent in the loop a contract is about to run; without a verdict it was cut off."""
 
-    subject: Annotated[str, Exact("what is judged, such as `step`")]
+    subject: Annotated[SubjectKind, Exact("what is judged, such as `step`")]
     number: Annotated[str, Exact("its number in the plan")]
     session: Session = None
 
@@ -262,7 +270,7 @@ class TaskBlocked(Event, frozen=True, kw_only=True, tag="TASK_BLOCKED"):
 class TaskReopened(Event, frozen=True, kw_only=True, tag="TASK_REOPENED"):
     """An agent in the loop takes a step back to pending; its evidence stays on record."""
 
-    before: Annotated[str, Exact("where it was")]
+    before: Annotated[ToolStatus, Exact("where it was")]
     number: StepNumber = None
     reason: Reason = None
     notes: Notes = None
@@ -356,7 +364,7 @@ class SessionReleased(Event, frozen=True, kw_only=True, tag="SESSION_RELEASED"):
     by: Person
     reason: Reason = None
     session: Session = None
-    method: Method = None
+    method: HowGiven = None
 
 
 class LeaseReleased(Event, frozen=True, kw_only=True, tag="LEASE_RELEASED"):
@@ -366,4 +374,4 @@ class LeaseReleased(Event, frozen=True, kw_only=True, tag="LEASE_RELEASED"):
     holder: Annotated[str | None, Free("who held it")] = None
     number: Annotated[int | None, Exact("the number of the lease that was taken away")] = None
     reason: Reason = None
-    method: Method = None
+    method: HowGiven = None

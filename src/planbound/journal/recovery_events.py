@@ -13,7 +13,7 @@ from planbound.journal.fields import (
     Event,
     Exact,
     Free,
-    Method,
+    HowGiven,
     Person,
     Reason,
     Revision,
@@ -22,6 +22,17 @@ from planbound.journal.fields import (
     Tree,
     Verdict,
     Why,
+)
+from planbound.journal.words import (
+    Choice,
+    Failed,
+    FailureClass,
+    Limit,
+    QuestionKind,
+    QuestionSubject,
+    RecoveryMove,
+    RecoveryResult,
+    SubjectKind,
 )
 
 Files = Annotated[tuple[str, ...], Free("the files, relative to the workspace")]
@@ -37,7 +48,9 @@ class FailureDetected(Event, frozen=True, kw_only=True, tag="FAILURE_DETECTED"):
     error_message: Annotated[
         str | None, Free("the error itself, in the words of what failed if it had any")
     ] = None
-    failed: Annotated[str | None, Exact("what failed: `agent`, `time limit` or `contract`")] = None
+    failed: Annotated[Failed | None, Exact("what failed: `agent`, `time limit` or `contract`")] = (
+        None
+    )
     exit_code: Annotated[
         int | UnsetType | None, Exact("that of what failed, null if there is none")
     ] = UNSET
@@ -61,7 +74,7 @@ class FailureClassified(Event, frozen=True, kw_only=True, tag="FAILURE_CLASSIFIE
     """A failure got its type."""
 
     failure_type: Annotated[
-        str,
+        FailureClass,
         Exact(
             "`transient`, `permission`, `invalid-input`, `logic`, `unrecoverable`, `unknown`, ..."
         ),
@@ -79,11 +92,13 @@ class RecoveryApplied(Event, frozen=True, kw_only=True, tag="RECOVERY_APPLIED"):
 
     recipe_name: Annotated[str, Exact("the recipe")]
     outcome: Annotated[
-        str, Exact("what follows: `retry`; see `RECOVERY_OUTCOME` for what came of it")
+        RecoveryMove, Exact("what follows: `retry`; see `RECOVERY_OUTCOME` for what came of it")
     ]
     backoff: Annotated[int | float | None, Exact("how many seconds are waited")] = None
     until: Annotated[str | None, Exact("when it goes on")] = None
-    failure_type: Annotated[str | None, Exact("the type of the failure that it answers")] = None
+    failure_type: Annotated[
+        FailureClass | None, Exact("the type of the failure that it answers")
+    ] = None
     retry: Annotated[int | None, Exact("which retry of this recipe it is, from 1")] = None
     of: Annotated[int | None, Exact("how many retries there are")] = None
     number: StepNumber = None
@@ -96,7 +111,7 @@ class RecoveryOutcome(Event, frozen=True, kw_only=True, tag="RECOVERY_OUTCOME"):
     """What came of a recipe that was followed; once for each `RECOVERY_APPLIED`."""
 
     recovery: Annotated[str, Exact("the id of the `RECOVERY_APPLIED`")]
-    outcome: Annotated[str, Exact("`success`, `failed` or `escalated`")]
+    outcome: Annotated[RecoveryResult, Exact("`success`, `failed` or `escalated`")]
     recipe_name: Annotated[str | None, Exact("the recipe")] = None
     number: StepNumber = None
     run: Run = None
@@ -108,18 +123,20 @@ class RecoveryEscalation(Event, frozen=True, kw_only=True, tag="RECOVERY_ESCALAT
 
     reason: Annotated[str, Free("why a person is asked")]
     user_decision: Annotated[
-        str | None, Exact("`retry`, `skip`, `abort`, `revise`, ...; null while the question waits")
+        Choice | None,
+        Exact("`retry`, `skip`, `abort`, `revise`, ...; null while the question waits"),
     ]
     escalation: Annotated[str | None, Exact("the id of the question in the inbox")] = None
     kind: Annotated[
-        str | None, Exact("what is asked: `failure`, `permission`, `budget`, `attestation`, ...")
+        QuestionKind | None,
+        Exact("what is asked: `failure`, `permission`, `budget`, `attestation`, ..."),
     ] = None
-    choices: Annotated[tuple[str, ...] | None, Exact("what can be answered")] = None
+    choices: Annotated[tuple[Choice, ...] | None, Exact("what can be answered")] = None
     leaves_out: Annotated[
         tuple[str, ...] | None, Exact("the numbers of the steps that `skip` leaves out, too")
     ] = None
     guidance: Annotated[str | None, Free("what the person says for the next attempt")] = None
-    failure_type: Annotated[str | None, Exact("the type of the failure")] = None
+    failure_type: Annotated[FailureClass | None, Exact("the type of the failure")] = None
     question: Annotated[str | None, Free("what the recipe asks in words of its own")] = None
     exhausted: Annotated[
         bool | None, Exact("whether retries were used up; false: none was tried")
@@ -128,7 +145,8 @@ class RecoveryEscalation(Event, frozen=True, kw_only=True, tag="RECOVERY_ESCALAT
     agent_tail: Annotated[str | None, Free("the end of what the agent printed")] = None
     diff: Annotated[str | None, Free("what the step has changed so far")] = None
     subject: Annotated[
-        str | None, Exact("what it is about: `step`, `precondition`, `postcondition`, `plan`")
+        QuestionSubject | None,
+        Exact("what it is about: `step`, `precondition`, `postcondition`, `plan`"),
     ] = None
     number: StepNumber = None
     run: Run = None
@@ -172,7 +190,7 @@ class JudgeTampered(Event, frozen=True, kw_only=True, tag="JUDGE_TAMPERED"):
 class BudgetExceeded(Event, frozen=True, kw_only=True, tag="BUDGET_EXCEEDED"):
     """A limit was reached, or leaves too little for an attempt that was to begin."""
 
-    limit: Annotated[str, Exact("which one: `tokens`, `cost` or `time`")]
+    limit: Annotated[Limit, Exact("which one: `tokens`, `cost` or `time`")]
     allowed: Annotated[int | float | None, Exact("how much there was")] = None
     spent: Annotated[int | float | None, Exact("how much was used")] = None
     remaining: Annotated[int | None, Exact("how many steps are not settled")] = None
@@ -207,9 +225,9 @@ class Waived(Event, frozen=True, kw_only=True, tag="WAIVED"):
     by: Person
     reason: Why
     subject: Annotated[
-        str | None, Exact("what is waived: `step`, `precondition` or `postcondition`")
+        SubjectKind | None, Exact("what is waived: `step`, `precondition` or `postcondition`")
     ] = None
-    method: Method = None
+    method: HowGiven = None
     number: StepNumber = None
     run: Run = None
     verdict: Verdict = None
@@ -224,9 +242,9 @@ class Attested(Event, frozen=True, kw_only=True, tag="ATTESTED"):
     by: Person
     statement: Annotated[str, Free("what was signed")]
     subject: Annotated[
-        str | None, Exact("what is attested: `step`, `precondition` or `postcondition`")
+        SubjectKind | None, Exact("what is attested: `step`, `precondition` or `postcondition`")
     ] = None
-    method: Method = None
+    method: HowGiven = None
     number: StepNumber = None
     run: Run = None
     digest: Digest = None

@@ -9,8 +9,6 @@ from msgspec import UNSET, UnsetType, field
 from planbound.journal.fields import (
     Allowed,
     Attempt,
-    AttemptEnding,
-    BaselineMoment,
     By,
     Configuration,
     ControlSeen,
@@ -26,17 +24,23 @@ from planbound.journal.fields import (
     Notes,
     Person,
     Reason,
-    Result,
     Revision,
     Run,
-    RunOutcome,
     Session,
     StepNumber,
-    StopKind,
     Tree,
     Verdict,
-    VerdictKind,
     Why,
+)
+from planbound.journal.words import (
+    AttemptEnding,
+    BaselineMoment,
+    MotorKind,
+    Result,
+    RunOutcome,
+    StopKind,
+    SubjectKind,
+    VerdictKind,
 )
 
 # -- the events of a run: attempts, contracts, steps ---------------------------------------------
@@ -47,7 +51,9 @@ ThisAttempt = Annotated[int, Exact("which attempt at the step it is, from 1")]
 ExitCode = Annotated[int | UnsetType | None, Exact("the exit code, null if there was none")]
 OutputDigest = Annotated[str | None, Exact("the digest of all that the contract printed")]
 OutputTail = Annotated[str | None, Free("the end of what the contract printed")]
-Subject = Annotated[str | None, Exact("what was judged: `step`, `precondition` or `postcondition`")]
+Subject = Annotated[
+    SubjectKind | None, Exact("what was judged: `step`, `precondition` or `postcondition`")
+]
 ItemNumber = Annotated[str | None, Exact("the number of the step or condition in the plan")]
 Contract = Annotated[str | None, Exact("the digest of the command and what is expected of it")]
 Evidence = Annotated[str | None, Exact("the level of the evidence")]
@@ -83,7 +89,7 @@ class ExecutionStarted(Event, frozen=True, kw_only=True, tag="EXECUTION_STARTED"
     nonce: Annotated[str, Exact("the approval that this run consumes")]
     resumed: Annotated[bool | None, Exact("whether it went on; false: it began")] = None
     task_count: Annotated[int | None, Exact("how many steps the plan has")] = None
-    motor: Annotated[str | None, Exact("what drives it: `inline` or `dbos`")] = None
+    motor: Annotated[MotorKind | None, Exact("what drives it: `inline` or `dbos`")] = None
     holder: Annotated[str | None, Free("who holds the plan's lease")] = None
     jobs: Annotated[int | None, Exact("how many steps may run at once")] = None
     budget: Annotated[

@@ -9,7 +9,7 @@ from itertools import pairwise
 from posixpath import basename, dirname, normpath
 from typing import NamedTuple
 
-from planbound.judging.verdict import SubjectKind
+from planbound.journal.words import SubjectKind
 from planbound.plan.glob import Glob, GlobError, parse_glob
 from planbound.plan.model import (
     Baseline,

@@ -17,7 +17,7 @@ from typing import NamedTuple, assert_never
 from planbound.cells.cell import Captured, CommandEnding, Laid, Outcome, Request
 from planbound.cells.host import HEAD, TAIL
 from planbound.cells.isolation import Isolation
-from planbound.journal.fields import VerdictKind
+from planbound.journal.words import VerdictKind
 from planbound.judging.answers import (
     listed_data,
     whole_output,

@@ -7,9 +7,10 @@ from typing import NamedTuple
 
 from planbound.cells.cell import Outcome
 from planbound.journal.event import BaselineObserved, ContractEvaluated, Result, VerdictKind
-from planbound.journal.fields import BaselineMoment, ControlSeen, MutatedJudges, NamedTests
+from planbound.journal.fields import ControlSeen, MutatedJudges, NamedTests
 from planbound.journal.record import Draft
 from planbound.journal.redact import Redactor
+from planbound.journal.words import BaselineMoment
 from planbound.judging.verdict import ControlRun, Verdict
 from planbound.state.append import Recorder
 from planbound.state.step import StepProof
@@ -42,7 +43,7 @@ def observed(verdict: Verdict, redactor: Redactor) -> BaselineObserved:
         verdict=verdict.kind,
         exit_code=outcome.exit_code if outcome else None,
         reason=verdict.reason,
-        subject=verdict.subject.value,
+        subject=verdict.subject,
         number=verdict.number,
         contract=verdict.contract,
         tree=verdict.tree,
@@ -78,7 +79,7 @@ def evaluated(verdict: Verdict, redactor: Redactor) -> ContractEvaluated:
         verdict=verdict.kind,
         exit_code=outcome.exit_code if outcome else None,
         reason=verdict.reason,
-        subject=verdict.subject.value,
+        subject=verdict.subject,
         number=verdict.number,
         contract=verdict.contract,
         tree=verdict.tree,

@@ -13,6 +13,7 @@ from planbound.cells.isolation import Isolation
 from planbound.errors import CellProblem
 from planbound.journal.event import BaselineObserved, EventKind, Result, VerdictKind, replaced
 from planbound.journal.record import Journal, Query
+from planbound.journal.words import SubjectKind
 from planbound.judging.beside import jobs, judged_together
 from planbound.judging.case import Case, Scope, covers, demands_red
 from planbound.judging.context import JudgingContext
@@ -29,7 +30,6 @@ from planbound.judging.verdict import (
     CanaryRun,
     EvidenceGrounds,
     ReachedEvidence,
-    SubjectKind,
     Tampering,
     Verdict,
     VerdictReason,

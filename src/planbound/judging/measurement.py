@@ -33,9 +33,10 @@ from planbound.journal.event import (
 )
 from planbound.journal.log import broken_mark
 from planbound.journal.record import Journal, Query, Record
+from planbound.journal.words import SubjectKind
 from planbound.judging.corroborate import Corroboration
 from planbound.judging.outside import surroundings
-from planbound.judging.verdict import SubjectKind, Verdict
+from planbound.judging.verdict import Verdict
 from planbound.plan.model import CaseTable
 
 if TYPE_CHECKING:

@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING, NamedTuple
 from planbound.cells.cell import CommandEnding, Outcome, Request
 from planbound.errors import CellProblem
 from planbound.journal.event import VerdictKind
+from planbound.journal.words import SubjectKind
 from planbound.judging.beside import Beside, Companion, StageTeller, UnclearError, jobs
 from planbound.judging.canary import calls_runner
 from planbound.judging.contract import JudgedContract
@@ -26,7 +27,7 @@ from planbound.judging.corroborate import (
 from planbound.judging.meaning import declared_tests, may_declare, meaning, required_names
 from planbound.judging.mutated import mutate
 from planbound.judging.unrunnable import WhereItRan, asks_only_git, asks_outside, examined
-from planbound.judging.verdict import CanaryRun, SubjectKind, VerdictReason
+from planbound.judging.verdict import CanaryRun, VerdictReason
 from planbound.judging.watched import WalkedContract, combined, corroborate_watched
 from planbound.plan.model import CaseTable
 from planbound.script.runners import read_summary, required_tests, runner_of

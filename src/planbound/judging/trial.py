@@ -12,12 +12,13 @@ from msgspec.structs import replace
 
 from planbound.errors import BindingError, CellProblem, Refused
 from planbound.journal.event import VerdictKind
+from planbound.journal.words import SubjectKind
 from planbound.judging.case import Case, cases
 from planbound.judging.context import JudgingContext, judging_context
 from planbound.judging.corroborate import kept
 from planbound.judging.judge import observe
 from planbound.judging.tools import contract_tools
-from planbound.judging.verdict import SubjectKind, Verdict
+from planbound.judging.verdict import Verdict
 from planbound.plan.parse import parse
 from planbound.plan.skeleton import ProjectFacts, objective_line, skeleton
 from planbound.plan.slug import UNNAMED

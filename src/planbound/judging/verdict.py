@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, NamedTuple
 from planbound.cells.isolation import Isolation
 from planbound.journal.event import VerdictKind
 from planbound.journal.fields import ControlResult
+from planbound.journal.words import SubjectKind
 from planbound.plan.model import Evidence
 
 if TYPE_CHECKING:
@@ -55,14 +56,6 @@ class CanaryRun(enum.Enum):
     """The added test failed, and the contract passed all the same."""
     NONE = "none"
     """Not made: not asked for, or no way to add a test to this command."""
-
-
-class SubjectKind(enum.Enum):
-    """What a contract is about."""
-
-    STEP = "step"
-    PRECONDITION = "precondition"
-    POSTCONDITION = "postcondition"
 
 
 class TestList(NamedTuple):

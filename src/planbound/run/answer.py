@@ -21,6 +21,14 @@ from planbound.journal.event import (
     replaced,
 )
 from planbound.journal.record import Draft
+from planbound.journal.words import (
+    Choice,
+    FailureClass,
+    Limit,
+    QuestionKind,
+    QuestionSubject,
+    RecoveryMove,
+)
 from planbound.judging.restore import diff_since
 from planbound.judging.verdict import Verdict
 from planbound.run.attempt import OVER_MAX_COST, OVER_ROLE, Attempted, WorkOrder
@@ -39,9 +47,8 @@ from planbound.run.recovery import (
 from planbound.run.session import RunSession
 from planbound.run.trouble import agent_trouble, blocked, printed, sentence, trouble
 from planbound.source import lazy_pattern
-from planbound.state.question import Choice, QuestionKind
 from planbound.state.run import BLOCKED_RULE, Slot
-from planbound.state.step import FailureClass, Spent, StepState
+from planbound.state.step import Spent, StepState
 
 _LOST = Classified(FailureClass.TRANSIENT, "runner-ended")
 _OVER = Classified(FailureClass.BUDGET, "agent-over-budget")
@@ -146,7 +153,7 @@ class FailureAnswers:
         wrong = trouble(attempted, session.clean, found)
         failure = FailureDetected(
             error_message=wrong.error,
-            failed=wrong.failed.value,
+            failed=wrong.failed,
             verdict=verdict.kind,
             exit_code=wrong.exit_code,
             signature=signature or None,
@@ -193,8 +200,8 @@ class FailureAnswers:
         event = RecoveryApplied(
             attempt=attempt,
             recipe_name=decision.recipe,
-            outcome="retry",
-            failure_type=found.kind.value,
+            outcome=RecoveryMove.RETRY,
+            failure_type=found.kind,
             retry=decision.number,
             of=decision.of,
             backoff=round(backoff, 3) if backoff else None,
@@ -219,8 +226,8 @@ class FailureAnswers:
         event = RecoveryApplied(
             attempt=attempt,
             recipe_name="resume",
-            outcome="retry",
-            failure_type=FailureClass.TRANSIENT.value,
+            outcome=RecoveryMove.RETRY,
+            failure_type=FailureClass.TRANSIENT,
         )
         return [*drafts, notes.about(event, slot)]
 
@@ -245,7 +252,7 @@ class FailureAnswers:
             reason=f"{what}; {decision.reason}",
             user_decision=None,
             attempt=order.number,
-            failure_type=found.kind.value,
+            failure_type=found.kind,
             verdict=verdict.kind,
             output_tail=tail,
             diff=self.session.clean(diff or "")[:_DIFF],
@@ -286,9 +293,10 @@ class FailureAnswers:
             asked,
             reason=f"{own} {asked.reason}" if own else asked.reason,
             escalation=self.session.context.nonce(),
-            kind=kind.value,
-            choices=tuple(choice.value for choice in choices),
-            subject=asked.subject or ("step" if slot is not None else "plan"),
+            kind=kind,
+            choices=tuple(choices),
+            subject=asked.subject
+            or (QuestionSubject.PLAN if slot is None else QuestionSubject.STEP),
             leaves_out=tuple(each.label for each in held) or None,
         )
         return self.session.notes.about(event, slot)
@@ -305,7 +313,7 @@ class FailureAnswers:
     def _budget_question(
         self, slot: Slot, attempt: int, found: Excess | Shortages | None
     ) -> list[Draft]:
-        exceeded = BudgetExceeded(limit="tokens", attempt=attempt)
+        exceeded = BudgetExceeded(limit=Limit.TOKENS, attempt=attempt)
         reason = "the agent says that its own budget is used up"
         if found is not None:
             reason = found.question()
@@ -314,7 +322,7 @@ class FailureAnswers:
             reason=reason,
             user_decision=None,
             attempt=attempt,
-            failure_type=FailureClass.BUDGET.value,
+            failure_type=FailureClass.BUDGET,
             question=self.own_question(_OVER),
         )
         choices = (Choice.RAISE, Choice.ABORT, Choice.REVISE)

@@ -8,10 +8,11 @@ from statistics import median
 from typing import NamedTuple
 
 from planbound.journal.event import BudgetExceeded
+from planbound.journal.words import Limit
 from planbound.plan.limits import Budget, format_duration
 from planbound.plan.model import USUAL_TARGET, StepStatus
 from planbound.state.run import RunState, Slot
-from planbound.state.step import Limit, Raised, Spent, Use
+from planbound.state.step import Raised, Spent, Use
 
 SAFE = Budget(tokens=2_000_000, dollars=Decimal(20), seconds=Decimal(8 * 3600))
 """What a plan may spend that does not say."""
@@ -28,8 +29,7 @@ class Allowance(NamedTuple):
 class Excess(NamedTuple):
     """A limit that was reached."""
 
-    limit: str
-    """`tokens`, `cost` or `time`."""
+    limit: Limit
     allowed: float
     spent: float
     needed: float
@@ -92,11 +92,11 @@ class Shortage(NamedTuple):
 
     def words(self) -> str:
         """Return it in words."""
-        name = self.limit.value
+        limit = self.limit
         whose = "its own " if self.own else ""
         return (
-            f"{_exact(name, self.left)} of {whose}{_exact(name, self.allowed)} left,"
-            f" {_exact(name, self.need.amount)} needed ({self.need.basis})"
+            f"{_exact(limit, self.left)} of {whose}{_exact(limit, self.allowed)} left,"
+            f" {_exact(limit, self.need.amount)} needed ({self.need.basis})"
         )
 
 
@@ -116,7 +116,7 @@ class Shortages(NamedTuple):
         """Return what the journal says of it: of the first of them."""
         first = self.found[0]
         return BudgetExceeded(
-            limit=first.limit.value,
+            limit=first.limit,
             allowed=round(first.allowed, 6),
             spent=round(first.allowed - first.left, 6),
             needed=round(first.need.amount, 6),
@@ -331,9 +331,9 @@ def _more(spent: Spent, more: Spent) -> Spent:
 
 def _reached(allowed: Allowance, spent: Spent, settled: int, remaining: int) -> Excess | None:
     for limit, most, used in (
-        ("tokens", float(allowed.tokens), float(spent.tokens)),
-        ("cost", float(allowed.dollars), float(spent.dollars)),
-        ("time", allowed.seconds, spent.seconds),
+        (Limit.TOKENS, float(allowed.tokens), float(spent.tokens)),
+        (Limit.DOLLARS, float(allowed.dollars), float(spent.dollars)),
+        (Limit.SECONDS, allowed.seconds, spent.seconds),
     ):
         if used >= most:
             each = used / max(1, settled)
@@ -341,18 +341,18 @@ def _reached(allowed: Allowance, spent: Spent, settled: int, remaining: int) -> 
     return None
 
 
-def _exact(limit: str, value: float) -> str:
+def _exact(limit: Limit, value: float) -> str:
     """Return an amount so that two that differ look different."""
-    if limit == "cost" and round(value, 2) != round(value, 6):
+    if limit is Limit.DOLLARS and round(value, 2) != round(value, 6):
         return f"${Decimal(str(round(value, 6))).normalize():f}"
-    if limit == "time" and value < 10:
+    if limit is Limit.SECONDS and value < 10:
         return format_duration(Decimal(str(round(value, 1))))
     return _amount(limit, value)
 
 
-def _amount(limit: str, value: float) -> str:
-    if limit == "tokens":
+def _amount(limit: Limit, value: float) -> str:
+    if limit is Limit.TOKENS:
         return f"{int(value):,} tokens"
-    if limit == "cost":
+    if limit is Limit.DOLLARS:
         return f"${value:.2f}"
     return format_duration(Decimal(max(1, round(value))))

@@ -18,10 +18,10 @@ from planbound.agents.output import (
 from planbound.agents.signs import credential_near
 from planbound.cells.cell import CommandEnding
 from planbound.journal.event import VerdictKind
+from planbound.journal.words import Failed, FailureClass
 from planbound.plan.limits import LimitError, parse_duration
 from planbound.script.runners import RUNNERS
 from planbound.source import lazy_pattern, visible
-from planbound.state.step import Failed, FailureClass
 from planbound.workspace.recipes import Recipe
 
 # -- A failure as it is known, and what it was classified as -------------------------------------

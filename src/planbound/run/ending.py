@@ -17,12 +17,20 @@ from planbound.journal.event import (
     replaced,
 )
 from planbound.journal.record import Draft
+from planbound.journal.words import (
+    Choice,
+    Failed,
+    FailureClass,
+    QuestionKind,
+    QuestionSubject,
+    SubjectKind,
+)
 from planbound.judging.case import Case, Scope, asks_git, cases
 from planbound.judging.contract import Setting
 from planbound.judging.events import shown_proof
 from planbound.judging.judge import judge
 from planbound.judging.reference import Frozen, with_changes_of_others
-from planbound.judging.verdict import SubjectKind, Verdict
+from planbound.judging.verdict import Verdict
 from planbound.plan.digest import contract_digest
 from planbound.plan.edit import mark_progress
 from planbound.plan.model import Baseline, Judged, PlanStatus, StepStatus
@@ -32,9 +40,8 @@ from planbound.run.classify import Classified, contract_error
 from planbound.run.decide import Finish, unsure_steps
 from planbound.run.session import RunSession, SeenTree
 from planbound.state.plan import plan_status
-from planbound.state.question import Choice, QuestionKind
 from planbound.state.run import MET, Slot
-from planbound.state.step import Before, Failed, FailureClass
+from planbound.state.step import Before
 
 _BATCH = 50
 
@@ -173,7 +180,7 @@ class RunEnding:
         printed = lines_of(session.notes.tail(outcome)) if outcome else ()
         failure = FailureDetected(
             error_message=contract_error(verdict.reason, printed),
-            failed=Failed.CONTRACT.value,
+            failed=Failed.CONTRACT,
             verdict=verdict.kind.value,
             reason=reason,
         )
@@ -191,9 +198,9 @@ class RunEnding:
         asked = RecoveryEscalation(
             reason=text,
             user_decision=None,
-            failure_type=found.kind.value,
+            failure_type=found.kind,
             verdict=verdict.kind.value,
-            subject=verdict.subject.value,
+            subject=QuestionSubject(verdict.subject.value),
             number=number,
             output_tail=session.notes.tail(verdict.outcome) if verdict.outcome else "",
         )
@@ -207,7 +214,10 @@ class RunEnding:
                 continue
             text = f"postcondition {case.number} has to be attested: {case.title}"
             asked = RecoveryEscalation(
-                reason=text, user_decision=None, subject="postcondition", number=case.number
+                reason=text,
+                user_decision=None,
+                subject=QuestionSubject.POSTCONDITION,
+                number=case.number,
             )
             choices = (Choice.ABORT, Choice.REVISE)
             drafts.append(self.answers.question(QuestionKind.ATTESTATION, None, choices, asked))
@@ -215,7 +225,7 @@ class RunEnding:
 
     def _is_asked(self, case: Case) -> bool:
         return any(
-            question.subject == "postcondition" and question.number == case.number
+            question.subject is QuestionSubject.POSTCONDITION and question.number == case.number
             for question in self.session.state.questions.values()
         )
 

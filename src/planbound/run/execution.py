@@ -12,6 +12,7 @@ from planbound.errors import Claimed, PlanboundError, Refused
 from planbound.journal.event import EventKind, ExecutionPaused
 from planbound.journal.leases import Claim, hold_lease, keep_renewed
 from planbound.journal.record import HeldLease, Query, Record
+from planbound.journal.words import MotorKind
 from planbound.plan.parse import parse
 from planbound.run.context import RunContext
 from planbound.run.loop import (
@@ -26,7 +27,6 @@ from planbound.run.loop import (
 )
 from planbound.run.session import RunSession
 from planbound.run.start import RunTerms, StartedRun, claim_of, start
-from planbound.workspace.configuration import MotorKind
 from planbound.workspace.context import Context
 from planbound.workspace.marks import is_news, look_at, notice
 
@@ -115,7 +115,7 @@ class Execution:
                     plan = parse(data, path=run_context.file.shown)
                 self._await_worktree()
                 options = self.options
-                terms = RunTerms(options.jobs, self.kind.value, anyway=options.anyway)
+                terms = RunTerms(options.jobs, self.kind, anyway=options.anyway)
                 said = self._drive(start(run_context, terms, held_lease, data, plan), held_lease)
                 if (
                     isinstance(said, RunEnded)

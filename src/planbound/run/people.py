@@ -23,6 +23,7 @@ from planbound.journal.event import (
     replaced,
 )
 from planbound.journal.record import Draft, Journal, Query
+from planbound.journal.words import Choice, FailureClass, PersonMethod, SubjectKind
 from planbound.plan.digest import digest
 from planbound.plan.limits import Budget
 from planbound.plan.model import Attest, StepStatus
@@ -30,20 +31,21 @@ from planbound.plan.parse import parse
 from planbound.state.append import Recorder
 from planbound.state.owner import TOOLS
 from planbound.state.plan import fold, known_plan, questions_of
-from planbound.state.question import KINDS, Choice, Question
+from planbound.state.question import KINDS, Question
 from planbound.state.run import RunState, Slot, lay_out
-from planbound.state.step import FailureClass
 from planbound.workspace.context import Context
 from planbound.workspace.vault import open_vault
 
 _TRIES = 20
+_Condition = tuple[SubjectKind, str]
+"""Which kind it is of, and its number."""
 
 
 class Person(NamedTuple):
     """Who decides, and how that is known."""
 
     name: str
-    method: str
+    method: PersonMethod
 
 
 def questions(journal: Journal, plan: str | None = None) -> list[Question]:
@@ -75,8 +77,8 @@ def answer(
     state: RunState | None = None,
 ) -> None:
     """Answer a question of a run, once; to skip a step, `state` is where the run is."""
-    if choice.value not in question.choices:
-        named = ", ".join(question.choices) or "nothing"
+    if choice not in question.choices:
+        named = ", ".join(map(str, question.choices)) or "nothing"
         raise Refused(
             f"`{question.id}` cannot be answered with `{choice.value}`", hint=f"choices: {named}"
         )
@@ -109,7 +111,7 @@ def _answered(
     elif choice is Choice.ABORT and question.task_id is not None:
         message = f"aborted by {person.name}: {question.reason}"
         yield about.draft(TaskFailed(error_message=message))
-        kind = question.failure_type or FailureClass.UNRECOVERABLE.value
+        kind = question.failure_type or FailureClass.UNRECOVERABLE
         yield about.draft(FailureClassified(failure_type=kind, rule="aborted-by-a-person"))
 
 
@@ -138,9 +140,9 @@ class _About:
         question = self.question
         event = RecoveryEscalation(
             reason=question.reason,
-            user_decision=choice.value,
+            user_decision=choice,
             escalation=question.id,
-            kind=question.kind.value,
+            kind=question.kind,
             by=person.name,
             guidance=guidance or None,
         )
@@ -224,7 +226,7 @@ def _is_in_the_loop(recorder: Recorder, slug: str) -> bool:
     return known and not loop.is_over
 
 
-def _statement(state: RunState, slot: Slot | None, condition: tuple[str, str] | None) -> str:
+def _statement(state: RunState, slot: Slot | None, condition: _Condition | None) -> str:
     if slot is not None:
         if not isinstance(slot.step.contract, Attest):
             raise Refused(
@@ -235,25 +237,29 @@ def _statement(state: RunState, slot: Slot | None, condition: tuple[str, str] | 
     assert condition is not None
     kind, number = condition
     plan = state.layout.plan
-    conditions = plan.preconditions if kind == "precondition" else plan.postconditions
+    conditions = plan.preconditions if kind is SubjectKind.PRECONDITION else plan.postconditions
     found = next(each for each in conditions if str(each.number) == number)
     if found.contract is not None and not isinstance(found.contract, Attest):
         raise Refused(
-            f"{kind} {number} has a contract that the harness runs: nobody attests it",
+            f"{kind.value} {number} has a contract that the harness runs: nobody attests it",
             hint="`planbound waive` goes on without a pass",
         )
     return found.contract.statement if found.contract is not None else found.statement
 
 
-def _subject(state: RunState, text: str) -> tuple[Slot | None, tuple[str, str] | None]:
+def _subject(state: RunState, text: str) -> tuple[Slot | None, _Condition | None]:
     word, _, number = text.replace(":", " ").partition(" ")
     plan = state.layout.plan
-    known = {"precondition": plan.preconditions, "postcondition": plan.postconditions}
-    if word in known:
-        if number.strip() not in {str(each.number) for each in known[word]}:
+    known = {
+        SubjectKind.PRECONDITION: plan.preconditions,
+        SubjectKind.POSTCONDITION: plan.postconditions,
+    }
+    kind = SubjectKind(word)
+    if kind in known:
+        if number.strip() not in {str(each.number) for each in known[kind]}:
             raise UsageError(f"the plan has no {word} `{number.strip()}`")
-        return None, (word, number.strip())
-    slot = state.layout.find(number.strip() if word == "step" else text)
+        return None, (kind, number.strip())
+    slot = state.layout.find(number.strip() if kind is SubjectKind.STEP else text)
     if slot is None:
         labels = ", ".join(each.label for each in state.layout.slots[:20])
         raise UsageError(f"the plan has no step `{text}`", hint=f"it has the steps {labels}")
@@ -264,13 +270,13 @@ def _settle(
     recorder: Recorder,
     slug: str,
     state: RunState,
-    subject: tuple[Slot | None, tuple[str, str] | None],
+    subject: tuple[Slot | None, _Condition | None],
     event: Waived | Attested,
 ) -> str:
     slot, condition = subject
     if slot is not None:
         task: tuple[str, str] | None = (slot.id, slot.title)
-        about = ("step", slot.label)
+        about = (SubjectKind.STEP, slot.label)
     else:
         assert condition is not None
         task, about = None, condition
@@ -286,7 +292,7 @@ def _settle(
         return recorder.with_outcomes(slug, state.recovering, decided)
 
     _append(recorder, drafts)
-    return f"{about[0]} {about[1]}"
+    return f"{about[0].value} {about[1]}"
 
 
 def _refuse_settled(state: RunState, slot: Slot) -> None:

@@ -18,6 +18,7 @@ from planbound.journal.event import (
     replaced,
 )
 from planbound.journal.record import Draft
+from planbound.journal.words import Choice, FailureClass, QuestionKind
 from planbound.judging.events import shown_proof
 from planbound.run.answer import PHANTOM, FailureAnswers
 from planbound.run.attempt import Attempted, WorkOrder
@@ -29,9 +30,7 @@ from planbound.run.recovery import (
 )
 from planbound.run.session import RunSession, names
 from planbound.run.trouble import agent_trouble
-from planbound.state.question import Choice, QuestionKind
 from planbound.state.run import Slot
-from planbound.state.step import FailureClass
 from planbound.workspace.agents import work_type
 from planbound.workspace.manifest import EntryType, changes
 
@@ -214,7 +213,7 @@ class AttemptRecorder:
             reason=f"{reason}; {decision.reason}" if isinstance(decision, Escalate) else reason,
             user_decision=None,
             attempt=order.number,
-            failure_type=found.kind.value,
+            failure_type=found.kind,
             output_tail=said,
             exhausted=False,
         )
@@ -269,7 +268,7 @@ class AttemptRecorder:
             reason=reason,
             user_decision=None,
             attempt=order.number,
-            failure_type=found.kind.value,
+            failure_type=found.kind,
             question=self.answers.own_question(found),
         )
         choices = (Choice.RETRY, Choice.ABORT, Choice.REVISE)

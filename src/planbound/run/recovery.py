@@ -5,9 +5,9 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from typing import NamedTuple
 
+from planbound.journal.words import FailureClass
 from planbound.plan.model import Exhausted, OnFail
 from planbound.run.classify import Classified
-from planbound.state.step import FailureClass
 from planbound.workspace.agents import retries
 from planbound.workspace.recipes import Action, Recipe
 

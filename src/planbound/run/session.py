@@ -23,10 +23,11 @@ from planbound.journal.event import (
     replaced,
 )
 from planbound.journal.record import Draft, Head, HeldLease, Query, Record
+from planbound.journal.words import SubjectKind
 from planbound.judging.case import Case, cases, plan_scope
 from planbound.judging.events import evaluated, observed, verdict_draft
 from planbound.judging.reference import Frozen, keep_manifest
-from planbound.judging.verdict import SubjectKind, Verdict
+from planbound.judging.verdict import Verdict
 from planbound.plan.digest import digest
 from planbound.plan.model import StepStatus
 from planbound.plan.parse import parse
@@ -172,7 +173,7 @@ class EventDrafts:
 
     def classified(self, slot: Slot | None, attempt: int, found: Classified) -> Draft:
         """Return the type of a failure."""
-        event = FailureClassified(attempt=attempt, failure_type=found.kind.value, rule=found.rule)
+        event = FailureClassified(attempt=attempt, failure_type=found.kind, rule=found.rule)
         return self.about(event, slot)
 
 

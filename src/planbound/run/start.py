@@ -14,6 +14,7 @@ from planbound.journal.event import ExecutionStarted, Result, RunOutcome, TaskSk
 from planbound.journal.fields import Allowed
 from planbound.journal.leases import Claim, hold_lease
 from planbound.journal.record import HeldLease
+from planbound.journal.words import MotorKind
 from planbound.judging.case import cases, plan_scope
 from planbound.judging.reference import approved_tree, freeze_for, judges_of, read_frozen
 from planbound.plan.model import Plan, StepStatus
@@ -67,7 +68,7 @@ class RunTerms(NamedTuple):
     """How it is to be run."""
 
     jobs: int = 1
-    motor: str = "inline"
+    motor: MotorKind = MotorKind.INLINE
     anyway: bool = False
     """Whether to run it although a plan that it depends on is not proved."""
 

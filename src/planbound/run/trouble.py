@@ -8,6 +8,7 @@ from planbound.agents.agent import Worked
 from planbound.agents.output import find_sign, last_words, lines_of
 from planbound.cells.cell import CommandEnding, Outcome
 from planbound.journal.event import VerdictKind
+from planbound.journal.words import Failed, FailureClass
 from planbound.run.attempt import Attempted
 from planbound.run.classify import (
     LONGEST,
@@ -19,7 +20,7 @@ from planbound.run.classify import (
 )
 from planbound.state.question import SAYS_BLOCKED, blocked_reason
 from planbound.state.run import BLOCKED_RULE
-from planbound.state.step import Failed, FailureClass, ended_with
+from planbound.state.step import ended_with
 
 _JUDGING = frozenset(
     {

@@ -10,8 +10,9 @@ from msgspec import to_builtins
 from planbound.journal.event import SessionOutcome, VerdictKind, reason_of
 from planbound.journal.fields import ControlResult
 from planbound.journal.record import Json, Query
+from planbound.journal.words import SubjectKind
 from planbound.judging.case import cases, demands_red
-from planbound.judging.verdict import SubjectKind, Verdict
+from planbound.judging.verdict import Verdict
 from planbound.plan.model import Command, StepStatus
 from planbound.session.context import SessionContext
 from planbound.session.contracts import seen_before

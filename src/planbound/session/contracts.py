@@ -18,8 +18,9 @@ from planbound.journal.event import (
     replaced,
 )
 from planbound.journal.fields import ProbeCall
+from planbound.journal.words import SubjectKind
 from planbound.judging.case import Case, Scope, cases, demands_red, judge_scope, plan_scope
-from planbound.judging.verdict import SubjectKind, Verdict
+from planbound.judging.verdict import Verdict
 from planbound.plan.model import Attest, Judged, Step, StepStatus
 from planbound.session.context import Probe
 from planbound.session.decide import AgendaItem, lack_of_start, lack_of_substance
@@ -190,7 +191,7 @@ def _announced(work: Work, wanted: Iterable[Case]) -> Iterator[Case]:
 def _announce(work: Work, case: Case) -> None:
     """Note that a contract is about to run: a crash must not hide that it did."""
     step = work.step(case.number) if case.subject is SubjectKind.STEP else None
-    event = ContractStarted(subject=case.subject.value, number=case.number)
+    event = ContractStarted(subject=case.subject, number=case.number)
     work.append(work.draft(event, step))
 
 
@@ -200,7 +201,7 @@ def _probe_before(work: Work, case: Case, probe: ProbeCall) -> None:
     event = BaselineObserved(
         verdict=found,
         exit_code=None,
-        subject=case.subject.value,
+        subject=case.subject,
         number=case.number,
         reason=reason,
     )
@@ -224,7 +225,7 @@ def _probe(work: Work, case: Case, probe: ProbeCall, *, late: bool = False) -> N
     event = ContractEvaluated(
         verdict=found,
         exit_code=None,
-        subject=case.subject.value,
+        subject=case.subject,
         number=case.number,
         reason=reason,
         tree=work.tree,

@@ -15,8 +15,8 @@ from planbound.journal.event import (
     TaskCompleted,
     VerdictKind,
 )
+from planbound.journal.words import SubjectKind
 from planbound.judging.case import Case, asks_git, cases
-from planbound.judging.verdict import SubjectKind
 from planbound.plan.model import Attest, Judged, StepStatus
 from planbound.session.context import SessionContext, defer
 from planbound.session.contracts import judge_contracts, judge_open, preconditions_hold, seen_before

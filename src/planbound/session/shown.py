@@ -8,6 +8,7 @@ from collections.abc import Iterator, Sequence
 from msgspec import Struct
 
 from planbound.journal.event import SessionOutcome
+from planbound.journal.words import ToolStatus
 from planbound.plan.model import (
     Attest,
     Condition,
@@ -237,7 +238,7 @@ def _open_detail(entry: AgendaItem) -> str:
 
 
 def _dropped(each: Dropped) -> str:
-    return f"“{line_of(each.title, _TITLE)}” ({tool_word(each.status)})"
+    return f"“{line_of(each.title, _TITLE)}” ({tool_word(each.status).value})"
 
 
 class ItemData(Struct, frozen=True):
@@ -246,7 +247,7 @@ class ItemData(Struct, frozen=True):
     id: str
     number: str
     title: str
-    status: str
+    status: ToolStatus
     """What the plan tools call it."""
     has_contract: bool
     evidence: str
@@ -260,7 +261,7 @@ class DroppedData(Struct, frozen=True):
 
     id: str
     title: str
-    was: str
+    was: ToolStatus
     revision: int
 
 

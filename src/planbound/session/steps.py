@@ -12,8 +12,8 @@ from planbound.journal.event import (
     TaskReopened,
     TaskStarted,
 )
+from planbound.journal.words import SubjectKind
 from planbound.judging.case import Case
-from planbound.judging.verdict import SubjectKind
 from planbound.plan.model import Attest, Step, StepStatus
 from planbound.session import writing
 from planbound.session.answers import Told, before_work, judged, shown

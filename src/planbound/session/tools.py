@@ -5,6 +5,7 @@ Nothing here lets an agent waive, attest, answer, approve, or shorten a plan uns
 
 from __future__ import annotations
 
+import enum
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager, suppress
 from typing import TYPE_CHECKING
@@ -20,8 +21,9 @@ from planbound.errors import (
 )
 from planbound.journal.event import EventKind, SessionOutcome
 from planbound.journal.record import Json, Query
+from planbound.journal.words import SubjectKind
 from planbound.judging.case import cases
-from planbound.judging.verdict import SubjectKind, Verdict
+from planbound.judging.verdict import Verdict
 from planbound.plan.model import Step
 from planbound.plan.parse import parse
 from planbound.session.answers import Told, created, finished, logged, shown, status_line
@@ -66,10 +68,17 @@ from planbound.workspace.context import Context
 
 if TYPE_CHECKING:
     from planbound.cells.stages import Stages
-
-STATUSES = ("pending", "in_progress", "done", "blocked")
 _LOOKING = 20.0
 """So many seconds are spent on the contracts of a plan that was just written."""
+
+
+class SaidStatus(enum.Enum):
+    """Where an agent says that a step is."""
+
+    PENDING = "pending"
+    IN_PROGRESS = "in_progress"
+    DONE = "done"
+    BLOCKED = "blocked"
 
 
 class PlanTools:
@@ -207,9 +216,7 @@ class PlanTools:
         """Say where a step is; `done` makes the harness judge it now."""
 
         def update() -> Told:
-            if status not in STATUSES:
-                what = f"is {status!r}" if status else "is missing"
-                raise UsageError(f"`status` {what}", hint=f"one of {', '.join(STATUSES)}")
+            said_status = _read_status(status)
             name, *others = read_names("step", step, step_number)
             said, beside = read_note(evidence, "`evidence`"), read_note(notes, "`notes`")
             with self._working() as work:
@@ -220,16 +227,16 @@ class PlanTools:
                         message, hint = differing("step", name, other)
                         raise UsageError(message, hint=hint)
                 waiting = waits_for(work)
-                if waiting is not None and status != "blocked":
+                if waiting is not None and said_status is not SaidStatus.BLOCKED:
                     raise Refused(waiting)
-                match status:
-                    case "pending":
+                match said_status:
+                    case SaidStatus.PENDING:
                         return reopen_step(work, found, said, beside or None)
-                    case "in_progress":
+                    case SaidStatus.IN_PROGRESS:
                         return begin_step(work, found, said, beside or None)
-                    case "blocked":
+                    case SaidStatus.BLOCKED:
                         return block_step(work, found, said or beside, beside or None)
-                    case _:
+                    case SaidStatus.DONE:
                         return finish_step(work, found, said, beside or None)
 
         return self._answered(update)
@@ -442,3 +449,13 @@ def open_tools(
     return PlanTools(
         SessionContext(context, session, name, journal=context.journal(), probes=known)
     )
+
+
+def _read_status(text: str) -> SaidStatus:
+    """Return the status that an agent gave; raise UsageError where it is none."""
+    for each in SaidStatus:
+        if each.value == text:  # whatever an agent gave, and be it a list
+            return each
+    what = f"is {text!r}" if text else "is missing"
+    names = ", ".join(each.value for each in SaidStatus)
+    raise UsageError(f"`status` {what}", hint=f"one of {names}")

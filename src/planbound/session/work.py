@@ -15,8 +15,8 @@ from planbound.errors import ConcurrentModification, FileProblem, Refused, Usage
 from planbound.journal.event import Event, replaced
 from planbound.journal.leases import Claim, hold_lease
 from planbound.journal.record import Draft, HeldLease
+from planbound.journal.words import SubjectKind
 from planbound.judging.case import Case, cases
-from planbound.judging.verdict import SubjectKind
 from planbound.plan.edit import mark_progress
 from planbound.plan.model import Step
 from planbound.plan.parse import parse

@@ -197,7 +197,7 @@ class Recorder:
         ):
             event = RecoveryOutcome(
                 recovery=recovery.id,
-                outcome=outcome.value,
+                outcome=outcome,
                 recipe_name=recovery.recipe,
                 number=recovery.number,
                 run=recovery.run,

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import enum
 from collections.abc import Iterator, Mapping
 from typing import NamedTuple
 
@@ -25,63 +24,12 @@ from planbound.journal.event import (
     digest_of,
     run_of,
 )
-from planbound.journal.fields import EventWord, was_redacted
+from planbound.journal.fields import was_redacted
 from planbound.journal.record import Record
+from planbound.journal.words import Method
 from planbound.plan.model import PlanStatus
 
 # -- an approval, and when it holds no longer ----------------------------------------------------
-
-
-class Strength(enum.Enum):
-    """How well it is known who approved."""
-
-    PROOF = "proof"
-    """A key that nobody else has."""
-    WORD = "word"
-    """Somebody said so; another program of the same user could have said it too."""
-    RULE = "rule"
-    """Nobody: a rule said so."""
-
-
-class Method(EventWord):
-    """How somebody approved."""
-
-    TERMINAL = "terminal"
-    """Somebody typed it at a terminal. A program can pretend to be one: no wall by itself."""
-    DIGEST = "digest"
-    """Somebody named the digest and themselves, without a terminal."""
-    SIGNATURE = "signature"
-    """A key that is allowed to signed the statement: proof of who it was."""
-    POLICY = "policy"
-    """A rule of the configuration allows plans like this one: nobody looked at it."""
-    ELICITATION = "elicitation"
-    """Somebody typed it into a form that the client of an agent showed."""
-
-    @property
-    def strength(self) -> Strength:
-        """How well it is known who it was."""
-        return _STRENGTHS.get(self, Strength.RULE)
-
-    @property
-    def caution(self) -> str:
-        """What the method is worth, in a few words."""
-        return _CAUTIONS.get(self, "a newer version says what it is worth")
-
-
-_STRENGTHS = {
-    Method.TERMINAL: Strength.WORD,
-    Method.DIGEST: Strength.WORD,
-    Method.SIGNATURE: Strength.PROOF,
-    Method.POLICY: Strength.RULE,
-    Method.ELICITATION: Strength.WORD,
-}
-_CAUTIONS = {
-    Method.TERMINAL: "anybody who can type as you could have done this",
-    Method.DIGEST: "anybody who can run a command as you could have done this",
-    Method.SIGNATURE: "the key proves who it was",
-    Method.POLICY: "a rule of the configuration; nobody looked",
-    Method.ELICITATION: "a client that answers for people could have done this",
-}
 
 
 class Approval(NamedTuple):
@@ -146,7 +94,7 @@ def approval_of(event: GateApproved) -> Approval | None:
         judges=judges,
         configuration=configuration,
         by=by,
-        method=Method(method),
+        method=method,
         expires=event.expires,
         modifications=event.modifications,
         project=event.project,

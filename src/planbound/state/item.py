@@ -15,18 +15,22 @@ from planbound.journal.event import (
     VerdictKind,
 )
 from planbound.journal.fields import ProbeCall
+from planbound.journal.words import ToolStatus
 from planbound.plan.model import StepStatus
 from planbound.state.step import Before
 
 # -- one step, precondition or postcondition of an agent in the loop, as the journal knows it ----
 
 
-_TOOL_WORDS = {StepStatus.IN_PROGRESS: "in_progress", StepStatus.DONE: "proved"}
+_TOOL_WORDS = {
+    StepStatus.IN_PROGRESS: ToolStatus.IN_PROGRESS,
+    StepStatus.DONE: ToolStatus.PROVED,
+}
 
 
-def tool_word(status: StepStatus) -> str:
+def tool_word(status: StepStatus) -> ToolStatus:
     """Return what the plan tools, and the events that they write, call a status."""
-    return _TOOL_WORDS.get(status, status.value)
+    return _TOOL_WORDS.get(status) or ToolStatus(status.value)
 
 
 class Item(Struct, frozen=True):

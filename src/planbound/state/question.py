@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import enum
 import re
 from collections.abc import Callable, Mapping
 from typing import NamedTuple
@@ -28,35 +27,15 @@ from planbound.journal.event import (
     subject_of,
 )
 from planbound.journal.record import Record
+from planbound.journal.words import Choice, FailureClass, QuestionKind, QuestionSubject
 from planbound.source import lazy_pattern
 from planbound.state.approval import is_noticed
 
 # -- what a run asks a person, and what can be answered ------------------------------------------
 
 
-class QuestionKind(enum.Enum):
-    """Why a person is asked."""
-
-    FAILURE = "failure"
-    PERMISSION = "permission"
-    BUDGET = "budget"
-    ATTESTATION = "attestation"
-    CONDITION = "condition"
-    REGRESSION = "regression"
-    APPROVAL = "approval"
-    CLARIFICATION = "clarification"
-    INCOMPLETE = "incomplete"
-    INTEGRATION = "integration"
-
-
-class Choice(enum.Enum):
-    """What a person can answer to a run."""
-
-    RETRY = "retry"
-    SKIP = "skip"
-    ABORT = "abort"
-    REVISE = "revise"
-    RAISE = "raise"
+_KNOWN = frozenset(QuestionKind)
+"""What this version can be asked for."""
 
 
 class ApprovalRequest(NamedTuple):
@@ -80,11 +59,11 @@ class Question(Struct, frozen=True):
     task_id: str | None = None
     title: str | None = None
     number: str | None = None
-    subject: str | None = None
-    choices: tuple[str, ...] = ()
+    subject: QuestionSubject | None = None
+    choices: tuple[Choice, ...] = ()
     leaves_out: tuple[str, ...] = ()
     """The steps that `skip` leaves out, too: they depend on this one."""
-    failure_type: str | None = None
+    failure_type: FailureClass | None = None
     exhausted: bool = False
     output_tail: str = ""
     agent_tail: str = ""
@@ -103,11 +82,10 @@ def question_of(record: Record, event: RecoveryEscalation) -> Question | None:
     """Return the question that an event asks."""
     if event.escalation is None:
         return None
-    kinds = {item.value: item for item in QuestionKind}
     return Question(
         id=event.escalation,
         plan=record.draft.plan,
-        kind=kinds.get(event.kind or "", QuestionKind.FAILURE),
+        kind=event.kind if event.kind in _KNOWN else QuestionKind.FAILURE,
         reason=event.reason,
         since=record.draft.timestamp,
         task_id=record.draft.task_id,
@@ -185,6 +163,10 @@ KINDS = (*_CLEARING, *_SETTLED, *_MERGING, *_ASKING)
 """The events that matter here."""
 
 
+_About = tuple[str | None, QuestionSubject | None, str | None]
+"""A step, what else it is about, and its number."""
+
+
 class Questions(Struct):
     """The questions of one plan that nobody has answered."""
 
@@ -251,7 +233,9 @@ def _note(questions: dict[str, Question], record: Record, event: Event) -> None:
         if not is_noticed(event):
             questions.clear()
     elif record.kind in _SETTLED:
-        about = (record.draft.task_id, subject_of(event), number_of(event))
+        word = subject_of(event)
+        subject = None if word is None else QuestionSubject(word.value)
+        about = (record.draft.task_id, subject, number_of(event))
         _drop(questions, lambda each: _is_about(each, about))
     elif record.kind in _MERGING:
         _merging(questions, record, event)
@@ -316,11 +300,11 @@ def _incomplete(missing: tuple[str, ...]) -> str:
     return f"{said}: {missing[0]}{more}" if missing else said
 
 
-def _is_about(question: Question, about: tuple[object, object, object]) -> bool:
+def _is_about(question: Question, about: _About) -> bool:
     task, subject, number = about
     if task is not None:
         return question.task_id == task
-    if question.task_id is not None or question.subject != subject:
+    if question.task_id is not None or question.subject is not subject:
         return False
     return question.number in {None, number}
 
@@ -356,7 +340,7 @@ def _add(
         kind=kind,
         reason=reason,
         since=record.draft.timestamp,
-        subject="plan",
+        subject=QuestionSubject.PLAN,
         digest=digest,
     )
     return key

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import enum
 from collections import deque
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from datetime import datetime
@@ -22,21 +21,11 @@ from planbound.journal.event import (
     VerdictKind,
 )
 from planbound.journal.record import Draft, Record
+from planbound.journal.words import RecoveryResult, SubjectKind
 from planbound.plan.model import StepStatus
 from planbound.state.step import Look, Raised, Spent, StepState, Use
 
 # -- what came of a recovery: known once the step is proved, fails again, or is asked about ------
-
-
-class RecoveryResult(enum.Enum):
-    """What came of a recovery."""
-
-    SUCCESS = "success"
-    """The step passes."""
-    FAILED = "failed"
-    """It failed again, or the run ended before it was seen."""
-    ESCALATED = "escalated"
-    """A person was asked, or took it over."""
 
 
 class Recovery(Struct, frozen=True):
@@ -144,8 +133,10 @@ class RunFacts(Struct):
     """By role what its last attempts used, in earlier runs of the plan, too."""
     recovering: dict[str, Recovery] = field(default_factory=dict)
     """By step what was done about its last failure, until it is told what came of it."""
-    colours: dict[str, tuple[Look, str | None]] = field(default_factory=dict)
-    """What the contracts said at the gate, and of which plan."""
+    colours: dict[tuple[SubjectKind | None, str], tuple[Look, str | None]] = field(
+        default_factory=dict
+    )
+    """By subject and name what the contracts said at the gate, and of which plan."""
     seen_red: dict[str, Look] = field(default_factory=dict)
     """What an amendment does not make unseen: of steps that are not settled yet."""
     amended: Amended | None = None
@@ -321,13 +312,12 @@ class RunFacts(Struct):
 
     def approve_looks(self, digest: str | None, seen_red: Mapping[str, Look]) -> None:
         """Remember what the contracts said when exactly this plan was approved."""
-        for key, (look, plan) in self.colours.items():
+        for (subject, name), (look, plan) in self.colours.items():
             if plan != digest:
                 continue  # a look at another text
-            subject, _, name = key.partition(" ")
-            if subject == "postcondition":
+            if subject is SubjectKind.POSTCONDITION:
                 self.condition_looks[name] = look
-            if subject != "step":
+            if subject is not SubjectKind.STEP:
                 continue
             step = self.steps.get(name) or StepState(name)
             if step.status.is_settled and name not in self.stale:

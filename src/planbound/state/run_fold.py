@@ -40,11 +40,11 @@ from planbound.journal.event import (
 )
 from planbound.journal.fields import was_redacted
 from planbound.journal.record import Record
+from planbound.journal.words import Choice, FailureClass, QuestionKind, SubjectKind
 from planbound.plan.model import StepStatus
-from planbound.state.question import QuestionKind, Questions
+from planbound.state.question import Questions
 from planbound.state.run_facts import RunFacts, moment, recovery_of
 from planbound.state.step import (
-    FailureClass,
     Feedback,
     Look,
     NotedFailure,
@@ -62,7 +62,7 @@ BLOCKED_RULE = "agent-blocked"
 """The rule that says that an agent calls itself blocked."""
 _REMEMBERED = 50
 """So many of the last attempts of a role say what the next one is likely to use."""
-_CLASSES = frozenset(each.value for each in FailureClass)
+_CLASSES = frozenset(FailureClass)
 _NO_WORK = frozenset(
     {
         EventKind.EXECUTION_STARTED,
@@ -249,7 +249,7 @@ def _baseline(facts: RunFacts, record: Record, event: BaselineObserved) -> None:
             facts.approved_tests[event.contract] = key
     look, name = _look(event), record.draft.task_id
     if event.baseline is not None:
-        about = f"{event.subject} {event.number}" if name is None else f"step {name}"
+        about = (event.subject, str(event.number)) if name is None else (SubjectKind.STEP, name)
         facts.colours[about] = (look, event.plan_digest)
     elif (step := facts.step_of(record)) is not None:
         step.baseline = look
@@ -280,14 +280,14 @@ def _evaluated(facts: RunFacts, record: Record, event: ContractEvaluated) -> Non
         )
         if event.final and verdict is VerdictKind.PASS:
             facts.final[step.id] = step.judged_tree or ""
-    elif event.subject == "postcondition":
+    elif event.subject is SubjectKind.POSTCONDITION:
         number = str(event.number)
         facts.conditions[number] = verdict
         facts.condition_results.pop(number, None)
         if event.result is not None:
             facts.condition_results[number] = event.result
         facts.condition_trees[number] = event.tree or ""
-    elif event.subject == "precondition":
+    elif event.subject is SubjectKind.PRECONDITION:
         facts.preconditions[str(event.number)] = verdict
 
 
@@ -331,7 +331,7 @@ def _by_person(facts: RunFacts, record: Record, event: Waived | Attested) -> Non
     step = facts.step_of(record)
     if step is None:
         facts.answered[f"{event.subject} {event.number}"] = verdict
-        if event.subject == "postcondition":
+        if event.subject is SubjectKind.POSTCONDITION:
             facts.conditions[str(event.number)] = verdict
         return
     step.question = None
@@ -375,7 +375,7 @@ def _recovered(facts: RunFacts, record: Record, event: RecoveryApplied) -> None:
         return
     facts.recovering[step.id] = recovery_of(record, event)
     if event.failure_type in _CLASSES:
-        known = FailureClass(event.failure_type)
+        known = event.failure_type
         step.recovered = {**step.recovered, known: step.recovered.get(known, 0) + 1}
     if event.reason is not None:
         step.feedback = (step.feedback or Feedback())._replace(warning=event.reason)
@@ -395,7 +395,7 @@ def _escalated(
         return
     if (event.escalation or "") not in questions.open:
         return  # it was settled by another way: an answer to it means nothing any more
-    if decision == "retry":
+    if decision is Choice.RETRY:
         if step is not None:
             step.reset_recovery()
             step.question = None
@@ -403,9 +403,9 @@ def _escalated(
                 step.guidance = (*step.guidance, event.guidance)
             facts.settle(step, StepStatus.PENDING)
         facts.forget_end()
-    elif decision == "abort":
+    elif decision is Choice.ABORT:
         facts.aborted = f"aborted by {event.by}"
-    elif decision == "revise":
+    elif decision is Choice.REVISE:
         facts.revised = True
 
 

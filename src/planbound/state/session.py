@@ -40,6 +40,7 @@ from planbound.journal.event import (
 )
 from planbound.journal.fields import ProbeCall
 from planbound.journal.record import Record
+from planbound.journal.words import SubjectKind
 from planbound.plan.model import StepStatus
 from planbound.state.approval import is_noticed
 from planbound.state.item import (
@@ -396,7 +397,7 @@ class LoopState:
     def _evaluated(self, record: Record, event: ContractEvaluated) -> None:
         """Remember what a contract found; a pass proves a postcondition, a step it does not yet."""
         name, passed = _name(record, event), event.verdict is VerdictKind.PASS
-        if event.subject == "precondition":
+        if event.subject is SubjectKind.PRECONDITION:
             number = str(event.number)
             item, before = self.preconditions.get(number, Item()), self.looks.get(name, Before())
             found = start_judged(item, event, before)
@@ -405,9 +406,9 @@ class LoopState:
             self._start(number, found)
         if not passed and self.looks.get(name, Before()) == Before():
             self.looks[name] = Before(_look(event))  # the first time anybody looked
-        if event.subject == "postcondition":
+        if event.subject is SubjectKind.POSTCONDITION:
             self._judged_condition(record, event, str(event.number))
-        elif record.draft.task_id is not None and event.subject == "step":
+        elif record.draft.task_id is not None and event.subject is SubjectKind.STEP:
             name, item = self._step(record)
             item = _judged(item, record, event)
             if item.status not in _DECIDED and not (passed and item.status.is_green):
@@ -459,9 +460,9 @@ class LoopState:
         item = Item(status, reason=f"{status.value} by {event.by}")
         if record.draft.task_id is not None:
             self.steps[record.draft.task_id] = item
-        elif event.subject == "postcondition":
+        elif event.subject is SubjectKind.POSTCONDITION:
             self.conditions[str(event.number)] = item
-        elif event.subject == "precondition":
+        elif event.subject is SubjectKind.PRECONDITION:
             self.preconditions[str(event.number)] = item
         self._progressed()
 

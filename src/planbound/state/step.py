@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import enum
 from collections.abc import Mapping
 from decimal import Decimal, InvalidOperation
 from types import MappingProxyType
@@ -18,7 +17,8 @@ from planbound.journal.event import (
     TaskCompleted,
     VerdictKind,
 )
-from planbound.journal.fields import BaselineMoment, ControlResult
+from planbound.journal.fields import ControlResult
+from planbound.journal.words import BaselineMoment, Failed, FailureClass, Limit
 from planbound.plan.model import USUAL_TARGET, StepStatus
 
 # -- what a pass shows about the work: red before and green after is proved, anything else holds -
@@ -119,59 +119,14 @@ def foretold(*, red: bool) -> str:
 # -- the kinds of failure that recipes answer, and what it was that failed -----------------------
 
 
-class FailureClass(enum.Enum):
-    """What kind of failure it is."""
-
-    TRANSIENT = "transient"
-    """It may go by itself: a network, a service, a lock, memory."""
-    PERMISSION = "permission"
-    """Somebody has to allow it or to configure a credential."""
-    INVALID_INPUT = "invalid-input"
-    """The agent, or the service behind it, refuses what it was given."""
-    AGENT = "agent"
-    """The agent's own program broke down, or what it talks to its model with."""
-    LOGIC = "logic"
-    """The contract ran and failed."""
-    UNRECOVERABLE = "unrecoverable"
-    """No further attempt can help: a full disk, a broken repository."""
-    BLOCKED = "blocked"
-    """The agent said twice that it is blocked, and did nothing."""
-    HUNG = "hung"
-    """Ran past its time limit."""
-    FLOODED = "flooded"
-    """Printed more than anybody could read."""
-    BUDGET = "budget"
-    """A limit of what may be spent is reached."""
-    WORKSPACE_MISMATCH = "workspace-mismatch"
-    """The workspace is not the one that the run left."""
-    DESTRUCTIVE = "destructive"
-    """The agent destroyed commits, refs, stashes, the index, or most of the files; all is back."""
-    TAMPERED = "tampered"
-    OUT_OF_SCOPE = "out-of-scope"
-    UNRUNNABLE = "unrunnable"
-    """The contract or the agent could not be started."""
-    VACUOUS = "vacuous"
-    FLAKY = "flaky"
-    UNKNOWN = "unknown"
-    """Nobody knows what the agent failed of."""
-
-
-class Failed(enum.Enum):
-    """What it was that failed."""
-
-    AGENT = "agent"
-    TIME_LIMIT = "time limit"
-    CONTRACT = "contract"
-
-
-def trouble_words(failed: object, error: str, exit_code: object) -> str:
+def trouble_words(failed: Failed | None, error: str, exit_code: object) -> str:
     """Return what failed and of what, as people read it; empty where it is the contract.
 
     Of a contract its verdict tells more.
     """
-    if failed == Failed.TIME_LIMIT.value:
+    if failed is Failed.TIME_LIMIT:
         return f"time limit: {error}"
-    if failed != Failed.AGENT.value:
+    if failed is not Failed.AGENT:
         return ""
     how = f" (exit {exit_code})" if exit_code else ""
     return f"agent failed{how}" + (f": {error}" if error != ended_with(exit_code) else "")
@@ -216,18 +171,9 @@ class Feedback(NamedTuple):
 class NotedFailure(NamedTuple):
     """What the journal says that failed."""
 
-    failed: str | None
-    """`agent`, `time limit` or `contract`."""
+    failed: Failed | None
     error: str
     exit_code: int | None
-
-
-class Limit(enum.Enum):
-    """What a budget limits; the values are those of the journal."""
-
-    TOKENS = "tokens"
-    DOLLARS = "cost"
-    SECONDS = "time"
 
 
 class StepState(Struct):

@@ -16,13 +16,14 @@ from planbound.errors import AlreadyExists, FileProblem, GitProblem, Refused
 from planbound.git.place import git_place, make_repository
 from planbound.git.repository import Repository
 from planbound.journal.event import StopKind, VerdictKind
+from planbound.journal.words import SubjectKind
 from planbound.judging.case import Case, Scope, cases
 from planbound.judging.context import JudgingContext, judging_context
 from planbound.judging.contract import Setting
 from planbound.judging.judge import judge
 from planbound.judging.reference import tree_as_it_is
 from planbound.judging.reproduction import is_reproduction
-from planbound.judging.verdict import SubjectKind, Verdict
+from planbound.judging.verdict import Verdict
 from planbound.plan.digest import contract_digest
 from planbound.plan.model import Baseline, Judged, StepStatus
 from planbound.state.run import RunState

@@ -10,6 +10,7 @@ from msgspec import Struct
 from msgspec.structs import replace
 
 from planbound.cells.isolation import Isolation
+from planbound.journal.words import MotorKind
 from planbound.plan.limits import ESTIMATE, Budget
 from planbound.plan.model import USUAL_TARGET, Baseline, Evidence
 from planbound.plan.vocabulary import DEFAULT_ROLES
@@ -115,15 +116,6 @@ class GateRules(Struct, frozen=True):
     """How often in a row, without progress, an agent's last word is refused."""
     elicitation: bool = False
     """Whether a person may approve in the client of an agent."""
-
-
-class MotorKind(enum.Enum):
-    """What drives a run."""
-
-    INLINE = "inline"
-    """This process."""
-    DBOS = "dbos"
-    """A DBOS workflow, with queues and workers."""
 
 
 class RunRules(Struct, frozen=True):

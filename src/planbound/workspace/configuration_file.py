@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING
 
 from planbound.cells.isolation import Isolation
 from planbound.errors import ConfigurationError
+from planbound.journal.words import MotorKind
 from planbound.plan.limits import Budget
 from planbound.plan.model import Baseline, Evidence
 from planbound.plan.vocabulary import DEFAULT_ROLES
@@ -21,7 +22,6 @@ from planbound.workspace.configuration import (
     GateRules,
     HeldOut,
     Judging,
-    MotorKind,
     Require,
     RunRules,
     TreeRules,

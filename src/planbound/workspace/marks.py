@@ -10,6 +10,7 @@ from planbound.disk.files import Files, PlanFile
 from planbound.errors import PlanboundError
 from planbound.journal.event import PlanEdited
 from planbound.journal.record import Journal
+from planbound.journal.words import StatusThen
 from planbound.plan.digest import digest
 from planbound.plan.edit import mark_progress, set_plan_status
 from planbound.plan.model import Plan, PlanStatus, Step, StepStatus
@@ -70,7 +71,7 @@ def _record(recorder: Recorder, look: PlanView) -> None:
     state, found = look.state, digest(look.plan)
     if state is None or state.digest is None or state.digest == found:
         return
-    event = PlanEdited(from_=state.digest, to=found, status=look.status.value)
+    event = PlanEdited(from_=state.digest, to=found, status=StatusThen(look.status.value))
     # Two who see the same change at once put it on record once.
     key = f"{state.digest} {found} {state.approval.seen}"
     recorder.record(event, look.file.slug, key=key)

@@ -51,12 +51,13 @@ from planbound.journal.event import (
     subject_of,
 )
 from planbound.journal.record import Provenance, Record
+from planbound.journal.words import Method, SubjectKind
 from planbound.state.step import held, why_held
 
 _MOST = 3
 """So many of the things that are missing are named."""
 
-_CONDITIONS = {"precondition": "holds", "postcondition": "verified"}
+_CONDITIONS = {SubjectKind.PRECONDITION: "holds", SubjectKind.POSTCONDITION: "verified"}
 """What a pass makes of it, where nothing says more."""
 
 
@@ -166,7 +167,7 @@ def _created(event: PlanCreated) -> str | None:
 
 def _approved(event: GateApproved) -> str:
     changed = ", ".join(event.modifications)
-    where = ", in the client of an agent" if event.method == "elicitation" else ""
+    where = ", in the client of an agent" if event.method is Method.ELICITATION else ""
     line = f"approved{_by(event.by)}{where}{f', with {changed}' if changed else ''}"
     for found, words in ((event.seen, "seen:"), (event.missing_tools, "not there:")):
         if found:
@@ -248,11 +249,12 @@ def _of_run(event: Event) -> str | None:
 
 def _passed(record: Record, event: ContractEvaluated) -> str | None:
     """Return what a pass makes of a condition; of a step another event says it."""
-    if event.verdict is not VerdictKind.PASS or event.subject not in _CONDITIONS:
+    usual = _CONDITIONS.get(event.subject) if event.subject is not None else None
+    if event.verdict is not VerdictKind.PASS or usual is None:
         return None
     if event.result is Result.HOLDS:
         return f"{_what(record)} {held(why_held(event.baseline))}"
-    return f"{_what(record)} {event.result.value if event.result else _CONDITIONS[event.subject]}"
+    return f"{_what(record)} {event.result.value if event.result else usual}"
 
 
 def _escalated(what: str, event: RecoveryEscalation) -> str:

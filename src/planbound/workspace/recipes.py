@@ -8,10 +8,10 @@ from typing import NamedTuple
 
 from msgspec import Struct
 
+from planbound.journal.words import FailureClass
 from planbound.plan.limits import LimitError, parse_duration
 from planbound.plan.vocabulary import nearest
 from planbound.source import lazy_pattern, visible
-from planbound.state.step import FailureClass
 from planbound.workspace.configuration_table import Table
 
 # -- recipes: how each kind of failure is answered -----------------------------------------------

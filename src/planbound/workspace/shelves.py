@@ -21,6 +21,7 @@ from planbound.errors import (
     UsageError,
 )
 from planbound.journal.event import PlanActivated, PlanArchived, PlanStaged
+from planbound.journal.words import StatusThen
 from planbound.plan.digest import digest
 from planbound.plan.model import Plan, PlanStatus
 from planbound.plan.parse import MAX_BYTES, parse
@@ -348,7 +349,7 @@ def archive_plan(context: Context, name: str, date: str | None = None) -> Archiv
         workspace.move(path, target.path)
     status = plan_status(state, digest(plan)) if state else plan.status
     path = context.relative(targets[-1].path)
-    event = PlanArchived(digest=digest(plan), path=path, status=status.value)
+    event = PlanArchived(digest=digest(plan), path=path, status=StatusThen(status.value))
     return Archived(
         slug=source.slug,
         plan=plan,
