@@ -8,7 +8,7 @@ import random
 import pytest
 
 from planbound.cells.cell import Captured, CommandEnding, Limits
-from planbound.cells.host import HEAD, TAIL, Ring
+from planbound.cells.host import HEAD, TAIL, BoundedOutput
 from tests.cells import cell_bench
 from tests.cells.cell_bench import Bench, cells, told
 from tests.tables import one_fact
@@ -98,7 +98,7 @@ def test_how_a_stream_is_cut_makes_no_difference(seed: int) -> None:
     for needle in needles[:3]:
         place = generator.randrange(len(content))
         content[place:place] = needle
-    ring = Ring(needles)
+    ring = BoundedOutput(needles)
     place = 0
     while place < len(content):
         size = generator.choice((1, 7, 4096, 65536, 200_000, 1 << 20))
@@ -110,7 +110,7 @@ def test_how_a_stream_is_cut_makes_no_difference(seed: int) -> None:
 
 def test_a_needle_across_every_border_is_found() -> None:
     for border in range(1, 6):
-        ring = Ring((b"secret", b"a much longer needle than the other"))
+        ring = BoundedOutput((b"secret", b"a much longer needle than the other"))
         ring.feed(b"xx" + b"secret"[:border])
         ring.feed(b"secret"[border:] + b"yy")
         assert ring.captured().found == {b"secret"}

@@ -31,7 +31,7 @@ from planbound.session.decide import (
 )
 from planbound.session.given import compile_check, quoted
 from planbound.session.guard import denial, read_call
-from planbound.state.item import Aside, Item, Past
+from planbound.state.item import EarlierItems, EarlierTexts, Item
 from planbound.state.plan import PlanState, fold
 from planbound.state.session import LoopState
 from planbound.workspace.configuration import Require
@@ -207,7 +207,7 @@ def grown(plan: PlanState, records: list[Record]) -> PlanState:
 
 def picture(state: LoopState) -> dict[str, object]:
     def plain(value: object) -> object:
-        if isinstance(value, Past | Aside):
+        if isinstance(value, EarlierTexts | EarlierItems):
             return {name: plain(each) for name, each in vars(value).items()}
         return tuple(plain(each) for each in value) if isinstance(value, tuple) else value
 

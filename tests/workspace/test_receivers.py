@@ -33,7 +33,7 @@ from planbound.workspace.notify import (
     Webhook,
     identity,
 )
-from planbound.workspace.receivers import Courier, CursorFile, Sender, make_courier
+from planbound.workspace.receivers import CursorFile, DeliveryThreads, Sender, make_courier
 from tests.program import Program
 from tests.receiver import PATIENCE, receiving, wait_until, wait_until_gone
 
@@ -195,7 +195,7 @@ def test_a_long_walk_past_what_nobody_asked_for_is_written_down(office: Office) 
 
 def test_events_are_delivered_while_the_run_goes_on(office: Office) -> None:
     sender = Scripted()
-    courier = Courier(office.deliveries(sender), [ANY])
+    courier = DeliveryThreads(office.deliveries(sender), [ANY])
     courier.start()
     office.happen("a")
     courier.nudge()
@@ -210,7 +210,7 @@ def test_events_are_delivered_while_the_run_goes_on(office: Office) -> None:
 def test_what_happened_last_is_delivered_before_the_end(office: Office) -> None:
     sender = Scripted()
     for number in range(50):
-        courier = Courier(office.deliveries(sender), [ANY])
+        courier = DeliveryThreads(office.deliveries(sender), [ANY])
         courier.start()
         office.happen(f"{number}")  # and nobody says so
         assert courier.finish(LONG)
@@ -236,7 +236,7 @@ def test_the_end_is_not_taken_for_the_one_before_the_last_event(office: Office) 
     journal = Slow()
     office.journal = journal
     sender = Scripted()
-    courier = Courier(office.deliveries(sender), [ANY])
+    courier = DeliveryThreads(office.deliveries(sender), [ANY])
     courier.start()
     assert journal.reached.wait(PATIENCE)  # nothing has happened, says the journal
     office.happen("a")
@@ -250,7 +250,7 @@ def test_the_end_is_not_taken_for_the_one_before_the_last_event(office: Office) 
 
 def test_the_end_does_not_wait_for_a_pause(office: Office) -> None:
     sender = Scripted(*[Reception.REFUSED] * 9)
-    courier = Courier(office.deliveries(sender), [ANY])
+    courier = DeliveryThreads(office.deliveries(sender), [ANY])
     courier.start()
     office.happen("a")
     courier.nudge()
@@ -278,7 +278,7 @@ def test_a_receiver_that_hangs_holds_up_neither_the_end_nor_the_others(office: O
         other = Notify(NotifyCommand(("touch", touch)), seconds=LONG)
         sender = office.sender(HOOK_SECRET="s")
         deliveries = office.deliveries(sender, [hook, other])
-        courier = Courier(deliveries, [hook, other])
+        courier = DeliveryThreads(deliveries, [hook, other])
         courier.start()
         office.happen("a")
         courier.nudge()
@@ -295,7 +295,7 @@ def test_a_command_that_hangs_is_not_left_behind(office: Office, tmp_path: Path)
     number = tmp_path / "number"
     script = f"sleep 1000 & echo $$ $! > {number}.new; mv {number}.new {number}; wait"
     entry = Notify(NotifyCommand(("sh", "-c", script)), seconds=LONG)
-    courier = Courier(office.deliveries(office.sender(), [entry]), [entry])
+    courier = DeliveryThreads(office.deliveries(office.sender(), [entry]), [entry])
     courier.start()
     office.happen("a")
     courier.nudge()
@@ -308,7 +308,7 @@ def test_a_command_that_hangs_is_not_left_behind(office: Office, tmp_path: Path)
 
 def test_two_couriers_deliver_everything_once(office: Office) -> None:
     sender = Scripted()
-    couriers = [Courier(office.deliveries(sender), [ANY]) for _ in range(2)]
+    couriers = [DeliveryThreads(office.deliveries(sender), [ANY]) for _ in range(2)]
     for courier in couriers:
         courier.start()
     names = [f"{number}" for number in range(40)]
@@ -339,7 +339,7 @@ def test_a_courier_whose_journal_is_away_goes_on_when_it_is_back(office: Office)
     deliveries = office.deliveries(sender)
     office.happen("a")
     journal.away = True
-    courier = Courier(deliveries, [ANY])
+    courier = DeliveryThreads(deliveries, [ANY])
     courier.start()
     assert journal.asked.acquire(timeout=PATIENCE)
     journal.away = False

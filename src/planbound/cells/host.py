@@ -30,7 +30,7 @@ HEAD = 64 << 10
 TAIL = 192 << 10
 
 
-class Ring:
+class BoundedOutput:
     """Takes a stream of any length and keeps a fixed amount of it."""
 
     def __init__(self, needles: tuple[bytes, ...] = ()) -> None:
@@ -111,7 +111,7 @@ class Started:
         self.overseer = overseer
         self.stopped: str | None = None
         """Why the overseer ended it."""
-        self.rings = {stream: Ring(request.needles) for stream in Stream}
+        self.rings = {stream: BoundedOutput(request.needles) for stream in Stream}
         self.timeout = order.timeout
         self.proxy = _proxy(request.egress)
         self.leash = self.report = -1

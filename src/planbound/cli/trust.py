@@ -171,7 +171,7 @@ class CellCheck(JsonObject, frozen=True):
     """Whether a cell of this level is to hold."""
 
 
-class CellTried(JsonObject, frozen=True, rename={"whose": "for"}):
+class CellReport(JsonObject, frozen=True, rename={"whose": "for"}):
     """A kind of cell, tried on this machine."""
 
     cell: str
@@ -189,7 +189,7 @@ class CellsTried(JsonObject, frozen=True):
     """Of the strongest cell that works; null where there is none."""
     cell: str | None
     demanded: Isolation
-    cells: list[CellTried]
+    cells: list[CellReport]
 
 
 def configure_selftest(parser: argparse.ArgumentParser) -> None:
@@ -225,8 +225,8 @@ def run_selftest(arguments: argparse.Namespace, terminal: Terminal) -> ExitCode:
     return ExitCode.DONE if enough else ExitCode.FAILED
 
 
-def _tried(trial: CellTrial, whose: str) -> CellTried:
-    return CellTried(
+def _tried(trial: CellTrial, whose: str) -> CellReport:
+    return CellReport(
         cell=trial.cell.name,
         whose=whose,
         isolation=trial.cell.isolation,

@@ -17,7 +17,7 @@ from typing import NamedTuple
 from msgspec import Struct
 
 from planbound.errors import ConfigurationError
-from planbound.journal.clothes import find_dressed, squeezed_spellings, without_unseen
+from planbound.journal.disguises import find_dressed, squeezed_spellings, without_unseen
 from planbound.journal.event import EVENTS, EventKind, fields_of
 from planbound.journal.fields import MARK, MARKERS, Exact, FreeNames, FreeValues, Marker, SecretKind
 from planbound.journal.record import Json

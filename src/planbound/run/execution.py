@@ -31,7 +31,7 @@ from planbound.workspace.context import Context
 from planbound.workspace.marks import is_news, look_at, notice
 
 if TYPE_CHECKING:
-    from planbound.workspace.receivers import Courier
+    from planbound.workspace.receivers import DeliveryThreads
 
 
 _PAUSE = 0.1
@@ -151,7 +151,7 @@ class Execution:
             if commit is not None:
                 self.watcher.say(f"note: what was proved is committed: {commit[:12]}")
 
-    def _courier(self) -> Courier | None:
+    def _courier(self) -> DeliveryThreads | None:
         """Return what tells receivers of events; most workspaces have none, and load nothing."""
         if not self.context.configuration.notify:
             return None

@@ -29,7 +29,7 @@ from planbound.plan.model import Plan
 from planbound.plan.parse import parse
 from planbound.source import Source
 from planbound.state.approval import KINDS as OF_APPROVAL
-from planbound.state.item import Aside, Past
+from planbound.state.item import EarlierItems, EarlierTexts
 from planbound.state.plan import PlanState, plan_state
 from planbound.state.session import LoopState
 
@@ -45,7 +45,7 @@ _SETTLING = (
     EventKind.ATTESTED,
 )
 """The events by which a step is done, or need not be."""
-_PLAIN = (Source, LoopState, Aside, Past)
+_PLAIN = (Source, LoopState, EarlierItems, EarlierTexts)
 _ELSEWHERE = {
     ("collections", "deque"),
     ("decimal", "Decimal"),

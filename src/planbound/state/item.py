@@ -98,7 +98,7 @@ def start_claimed(item: Item, event: PreconditionClaimed) -> Item:
 T = TypeVar("T")
 
 
-class Aside(Generic[T]):
+class EarlierItems(Generic[T]):
     """The items of the texts that a plan had before its file was found changed, by their names."""
 
     def __init__(self) -> None:
@@ -120,7 +120,7 @@ class Aside(Generic[T]):
         return {name: item for name, item in then.items() if name not in same}
 
     def __eq__(self, other: object) -> bool:
-        return isinstance(other, Aside) and self._texts == other._texts
+        return isinstance(other, EarlierItems) and self._texts == other._texts
 
     __hash__ = None  # type: ignore[assignment]  # it changes
 
@@ -140,7 +140,7 @@ class Said(NamedTuple):
     outcome: SessionOutcome | None
 
 
-class Moment(NamedTuple):
+class KnownText(NamedTuple):
     """What was known of one text of a plan."""
 
     steps: Mapping[str, Item]
@@ -162,38 +162,44 @@ class Kept(NamedTuple):
     looks: Collection[str]
 
 
-class Past:
+class EarlierTexts:
     """The texts that a plan had since somebody decided about it, by their digests."""
 
     def __init__(self) -> None:
-        self._items: tuple[Aside[Item], Aside[Item], Aside[Item]] = (Aside(), Aside(), Aside())
-        self._looks: Aside[Before] = Aside()
-        self._moments: dict[str | None, Moment] = {}
+        self._items: tuple[EarlierItems[Item], EarlierItems[Item], EarlierItems[Item]] = (
+            EarlierItems(),
+            EarlierItems(),
+            EarlierItems(),
+        )
+        self._looks: EarlierItems[Before] = EarlierItems()
+        self._texts: dict[str | None, KnownText] = {}
 
     def swap(
-        self, texts: tuple[str | None, str | None], before: Moment, kept: Kept
-    ) -> Moment | None:
+        self, texts: tuple[str | None, str | None], before: KnownText, kept: Kept
+    ) -> KnownText | None:
         """Keep how it was; return what comes back with the other text, None where it is new."""
         steps, conditions, preconditions = (
-            aside.swap(texts, items, names)
-            for aside, items, names in zip(self._items, before[:3], kept[:3], strict=True)
+            earlier.swap(texts, items, names)
+            for earlier, items, names in zip(self._items, before[:3], kept[:3], strict=True)
         )
         looks = self._looks.swap(texts, before.looks, kept.looks)
-        self._moments[texts[0]] = before
-        then = self._moments.pop(texts[1], None)
+        self._texts[texts[0]] = before
+        then = self._texts.pop(texts[1], None)
         if then is None:
             return None
-        return Moment(steps, conditions, preconditions, looks, then.dropped, then.probes, then.said)
+        return KnownText(
+            steps, conditions, preconditions, looks, then.dropped, then.probes, then.said
+        )
 
     def __eq__(self, other: object) -> bool:
-        return isinstance(other, Past) and vars(self) == vars(other)
+        return isinstance(other, EarlierTexts) and vars(self) == vars(other)
 
     __hash__ = None  # type: ignore[assignment]  # it changes
 
     def go_on(self) -> None:
         """Note that something was said or done, which an undo does not take back."""
-        for text, moment in self._moments.items():
-            self._moments[text] = moment._replace(said=None)
+        for text, moment in self._texts.items():
+            self._texts[text] = moment._replace(said=None)
 
 
 class Deferrals(NamedTuple):

@@ -34,7 +34,7 @@ from planbound.journal.record import Journal, Provenance, Query, Record
 from planbound.plan.model import PlanStatus, StepStatus
 from planbound.state.approval import KINDS as OF_APPROVAL
 from planbound.state.approval import ApprovalState, is_noticed
-from planbound.state.item import Aside
+from planbound.state.item import EarlierItems
 from planbound.state.place import KINDS as OF_PLACE
 from planbound.state.place import TeamState, begun_anew, placed
 from planbound.state.question import KINDS as OF_QUESTIONS
@@ -88,7 +88,7 @@ class PlanState(Struct):
     seq: int = 0
     """The number of the last record, and that within the plan."""
     plan_seq: int = 0
-    aside: Aside[StepState] = field(default_factory=Aside)
+    aside: EarlierItems[StepState] = field(default_factory=EarlierItems)
 
     def __post_init__(self) -> None:
         if not self.place.plan:

@@ -46,10 +46,10 @@ from planbound.state.approval import is_noticed
 from planbound.state.item import (
     Deferrals,
     Dropped,
+    EarlierTexts,
     Item,
     Kept,
-    Moment,
-    Past,
+    KnownText,
     Said,
     start_claimed,
     start_judged,
@@ -118,7 +118,7 @@ class LoopState:
         """Where each item has been already: to be there again is no progress."""
         self._meanings: set[str | None] = set()
         """What the plan has meant already."""
-        self._past = Past()
+        self._past = EarlierTexts()
 
     def begun_anew(self) -> LoopState:
         """Return what stays where the plan is another one: who had a hand in it."""
@@ -251,7 +251,7 @@ class LoopState:
         told = event if isinstance(event, PlanRewritten) else _AMENDED
         noticed = is_noticed(event)
         past, moment = self._past, self._moment()
-        self._past = Past()
+        self._past = EarlierTexts()
         kept, before = set(event.kept or ()), self.steps
         revision = None if noticed else event.revision
         self.revision = max(1, self.revision) if revision is None else revision
@@ -296,12 +296,12 @@ class LoopState:
             if back is not None:
                 self._bring_back(back)
 
-    def _moment(self) -> Moment:
+    def _moment(self) -> KnownText:
         said = Said(self.asked, self.rejected, self.outcome)
         known = (dict(self.steps), dict(self.conditions), dict(self.preconditions))
-        return Moment(*known, dict(self.looks), tuple(self.dropped), dict(self.probes), said)
+        return KnownText(*known, dict(self.looks), tuple(self.dropped), dict(self.probes), said)
 
-    def _bring_back(self, back: Moment) -> None:
+    def _bring_back(self, back: KnownText) -> None:
         """Go on where the plan was before its file was changed: that is undone."""
         self.steps |= back.steps
         self.conditions |= back.conditions
@@ -319,7 +319,7 @@ class LoopState:
 
     def _approved(self, event: GateApproved) -> None:
         self.approved = self._sanctioned = event.digest
-        self._past = Past()
+        self._past = EarlierTexts()
         self.asked, self.rejected, self.was_changed = False, None, False
         frozen = None
         for name, (look, plan, tree) in self._colours.items():

@@ -55,13 +55,13 @@ class Outbox(NamedTuple):
     """Those that were never seen before."""
 
 
-def make_courier(context: Context) -> Courier | None:
+def make_courier(context: Context) -> DeliveryThreads | None:
     """Return what tells receivers while a run goes on, not yet started; None without any."""
     if not context.configuration.notify:
         return None
 
     outbox = make_outbox(context)
-    return Courier(outbox.deliveries, outbox.entries, obstacles=outbox.obstacles)
+    return DeliveryThreads(outbox.deliveries, outbox.entries, obstacles=outbox.obstacles)
 
 
 def make_outbox(context: Context) -> Outbox:
@@ -198,7 +198,7 @@ _GRACE = 0.5
 """How long a command that was broken off may take to be gone."""
 
 
-class Courier:
+class DeliveryThreads:
     """A thread for each entry, so that no receiver waits for another; nobody waits for them.
 
     `obstacles` says why some entries are left to a later process.

@@ -1,4 +1,4 @@
-"""Secrets in other clothes: split by colours, escaped, wrapped, encoded, backwards.
+"""Secrets in disguise: split by colours, escaped, wrapped, encoded, backwards.
 
 A text is looked at again as it is meant, and what is found there is taken out where it stands.
 Each of these looks is taken only where the text has something that calls for it.
