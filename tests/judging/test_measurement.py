@@ -105,6 +105,22 @@ def test_a_yes_runs_nothing_again(bench: Bench) -> None:
     assert {look["measured"] for look in looks} <= set(asked["measured"])
 
 
+@pytest.mark.requirement("judging.reuse", "gate.bound")
+def test_what_people_read_of_a_look_makes_no_other_look_of_the_next(bench: Bench) -> None:
+    bench.lay(Step("Make a", contract=f"{ONCE}grep -qx right src/a"))
+    bench.goes("reject", "--as", "ann", "--reason", "too vague")
+    assert (bench.workspace / ".harness/progress.md").exists()
+    said = [bench.goes("approve", "--statement", code=4).out for _ in range(2)]
+    assert said[0] == said[1]
+    for _ in range(2):
+        bench.run("approve", "PLAN")
+    asked = bench.log().one("GATE_APPROVAL_REQUESTED")
+    bench.approve()
+    looks = bench.log().of("BASELINE_OBSERVED")
+    assert looks
+    assert [look["reused"] for look in looks] == [asked.seq] * len(looks)
+
+
 @pytest.mark.thorough
 def test_tests_that_are_judged_by_their_names_are_taken_over_with_them(project: Project) -> None:
     project.pytest_project(expect="no new failures\ntests >= 1")

@@ -66,6 +66,8 @@ from planbound.verify.examine import Verified
 from planbound.workspace.configuration import Configuration, GateRules
 from planbound.workspace.configuration_digest import configuration_digest
 from planbound.workspace.context import Context
+from planbound.workspace.manifest import digest_without
+from planbound.workspace.measured import progress_files
 from planbound.workspace.overview import look
 from planbound.workspace.surroundings import verify
 from planbound.workspace.vault import open_vault
@@ -303,7 +305,7 @@ def lay_before(candidate: Candidate, found: Verified) -> Shown:
         plan=plan,
         slug=candidate.file.slug,
         digest=digest(plan),
-        tree=tree.manifest.digest,
+        tree=digest_without(tree.manifest, progress_files(judging.tree.root)),
         judges=judge_digests(contracts, tree.manifest, judging.vault),
         configuration=configuration_digest(context.configuration),
         baseline=(),

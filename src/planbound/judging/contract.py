@@ -35,6 +35,7 @@ from planbound.state.step import Before
 from planbound.workspace.held_out import files_of_cases
 from planbound.workspace.home import installed_in, narrow
 from planbound.workspace.manifest import Manifest, changes, is_housekeeping, path_text
+from planbound.workspace.measured import progress_files
 
 if TYPE_CHECKING:
     from planbound.judging.canary import Reporter
@@ -96,10 +97,12 @@ def started_text(contract: Judged) -> str:
 def _not_in_manifest(root: str, manifest: Manifest) -> tuple[str, ...]:
     """Return what nobody compares with what was there before: it is not there for a contract.
 
-    Caches, of which a contract makes its own, and what is in git's folder without being git's.
+    Caches, of which a contract makes its own, what is in git's folder without being git's, and
+    the files in which people read what happens: the harness adds to them while it judges.
     """
     caches = (path for path in manifest.entries if is_cache_file(path.rpartition(b"/")[2]))
     found = {path_text(path) for path in (*manifest.left_out, *caches)}
+    found.update(progress_files(root))
     folder = os.path.join(root, _GIT)
     if os.path.isdir(folder) and not os.path.islink(folder):
         top = f"{_GIT}/".encode()

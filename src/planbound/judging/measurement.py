@@ -38,6 +38,8 @@ from planbound.judging.corroborate import Corroboration
 from planbound.judging.outside import surroundings
 from planbound.judging.verdict import Verdict
 from planbound.plan.model import CaseTable
+from planbound.workspace.manifest import digest_without
+from planbound.workspace.measured import progress_files
 
 if TYPE_CHECKING:
     from planbound.judging.contract import JudgedContract
@@ -292,12 +294,15 @@ def key_of(contract: JudgedContract) -> str | None:
     if outside is None:
         return None
     entries = contract.manifest.entries
+    # A run is told of in these at every step; a look leaves all else as it was.
+    told = progress_files(judging.tree.root)
+    tree = digest_without(contract.manifest, told) if observing else contract.manifest.digest
     # What is taken out and not in the manifest either is seen by nobody.
-    removed = (os.fsencode(path) for path in request.remove)
+    removed = (os.fsencode(path) for path in request.remove if path not in told)
     judges = contract.required_judges
     facts = (
         (_FORM, own_code(*_CODE), judging.cell.isolation.value, judging.cell.name, outside),
-        (contract.manifest.digest, contract.digest, observing, rules.canary, rules.mutate),
+        (tree, contract.digest, observing, rules.canary, rules.mutate),
         request._replace(lay=(), remove=(), environment={}),
         sorted(request.environment.items()),
         [(item.path, _sha256(item.content), item.mode) for item in request.lay],

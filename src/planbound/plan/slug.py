@@ -57,6 +57,11 @@ def progress_name(slug: str) -> str:
     return "progress.md" if slug == UNNAMED else f"progress-{slug}.md"
 
 
+def is_progress_name(name: str) -> bool:
+    """Say whether a file is called as one with a plan's progress."""
+    return name == "progress.md" or (name.startswith("progress-") and name.endswith(".md"))
+
+
 def slug_of(file: str) -> str:
     """Return the slug of a plan's file, whatever it is called."""
     if file == "PLAN.md":

@@ -7,7 +7,7 @@ import hashlib
 import re
 import struct
 import zlib
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Collection, Iterable, Iterator, Mapping
 from functools import cached_property
 from itertools import islice
 from typing import NamedTuple
@@ -195,6 +195,15 @@ def _digest(entries: Mapping[bytes, Entry], truncated: str | None) -> str:
     if truncated is not None:  # half a tree is never equal to a whole one
         digest.update(b"truncated " + truncated.encode())
     return digest.hexdigest()
+
+
+def digest_without(manifest: Manifest, names: Collection[str]) -> str:
+    """Return the digest that a tree would have without some files."""
+    paths = {name.encode("utf-8", "surrogateescape") for name in names}
+    if not any(path in manifest.entries for path in paths):
+        return manifest.digest
+    rest = {path: entry for path, entry in manifest.entries.items() if path not in paths}
+    return _digest(rest, manifest.truncated)
 
 
 def _is_git(path: bytes) -> bool:

@@ -9,6 +9,7 @@ import os
 from collections.abc import Sequence
 
 from planbound.errors import FileProblem
+from planbound.plan.slug import is_progress_name
 from planbound.workspace.configuration import Configuration
 from planbound.workspace.contents import RealTree, Tree
 from planbound.workspace.context import Context
@@ -21,6 +22,7 @@ from planbound.workspace.manifest import (
     decode,
     manifest_of,
 )
+from planbound.workspace.root import HARNESS
 from planbound.workspace.vault import Vault
 
 # -- the tree, and by which rules it is looked at ------------------------------------------------
@@ -29,6 +31,18 @@ from planbound.workspace.vault import Vault
 def own_folders(context: Context) -> tuple[str, str]:
     """Return where the harness writes for this workspace."""
     return context.state.folder, os.path.dirname(context.state.anchor)
+
+
+def progress_files(root: str) -> list[str]:
+    """Return the files in which people read what happens, as the workspace has them.
+
+    The harness adds to them at any time, so they are no part of what a contract is about.
+    """
+    try:
+        names = os.listdir(os.path.join(root, HARNESS))
+    except OSError:
+        return []
+    return sorted(f"{HARNESS}/{name}" for name in names if is_progress_name(name))
 
 
 def measured_tree(context: Context) -> tuple[RealTree, ScanRules]:
