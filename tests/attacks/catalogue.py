@@ -21,6 +21,7 @@ from tests.attacks import (
     runner_hooks,
     secrets_and_state,
     shell_projects,
+    unfollowed_tests,
     ways_to_call,
 )
 
@@ -42,6 +43,7 @@ MODULES = (
     compiled_projects,
     doors_left_open,
     ways_to_call,
+    unfollowed_tests,
     other_process,
     hidden_places,
 )

@@ -409,3 +409,97 @@ def test_a_runner_is_found_behind_what_starts_it(command: str, runner: str | Non
         "Makefile": b"check:\n\t@go test ./...\n",
     }
     assert runner_named(read_script(command), list(tree), tree.get) == runner
+
+
+# -- programs that look for their tests by themselves ------------------------------------------
+
+PROJECT = {
+    "src/calc.py": "",
+    "src/inspect.py": "",
+    "calc/__init__.py": "",
+    "calc/core.py": "",
+    "calc/testing.py": "",
+    "latest.js": "",
+    "README.md": "",
+    "docs/api.spec.md": "",
+    "specs/api.yaml": "",
+}
+WITH_TESTS = {**PROJECT, "tests/test_calc.py": "", "tests/data.csv": ""}
+_LIST = "const { readdirSync } = require('fs');\nfor (const f of readdirSync('tests'))"
+
+
+@pytest.mark.parametrize(
+    ("command", "path", "text"),
+    [
+        ("python3 run.py", "run.py", "import unittest\nunittest.TestLoader().discover('.')\n"),
+        ("python3 run.py", "run.py", "import pytest\npytest.main()\n"),
+        ("python3 run.py | grep OK", "run.py", "import pytest\npytest.main()\n"),
+        ("python3 -m runall", "runall.py", "import pytest\npytest.main()\n"),
+        ("make", "ci/all.py", "import runpy\nrunpy.run_path(find())\n"),
+        ("python3 run.py", "run.py", "import sys, subprocess\nsubprocess.run(sys.argv[1:])\n"),
+        ("node run.js", "run.js", f"{_LIST} require('./tests/' + f);\n"),
+        ("node run.js", "run.js", "require('child_process').execSync('npx jest');\n"),
+        ("node run.mjs", "run.mjs", "import { run } from 'node:test';\nrun({ files });\n"),
+        ("ruby run.rb", "run.rb", "Dir['tests/*'].each { |each| load each }\n"),
+        ("bash run.sh", "run.sh", 'cd "$(dirname "$0")"\nfor f in $ALL; do python "$f"; done\n'),
+        ("./gradlew test", "gradlew", '#!/bin/sh\nexec "$JAVACMD" "$@"\n'),
+    ],
+)
+def test_the_tests_of_a_program_that_nobody_can_follow_judge(
+    command: str, path: str, text: str
+) -> None:
+    tree = {**WITH_TESTS, path: text, "Makefile": f"all:\n\tpython {path}\n"}
+    result = judges(command, tree)
+    assert {"tests/test_calc.py", "tests/data.csv"} <= result.files
+    assert {"tests/test_calc.py", "tests/data.csv"} <= result.unfollowed
+    assert not PROJECT.keys() & result.files
+    assert result.directories <= {"tests"}
+
+
+def test_a_program_that_imports_one_which_runs_tests_is_not_followed_either() -> None:
+    tree = {
+        **WITH_TESTS,
+        "run.py": "from scripts.suite import go\ngo()\n",
+        "scripts/suite.py": "import pytest\n\n\ndef go():\n    pytest.main()\n",
+    }
+    assert {"scripts/suite.py", "tests/test_calc.py"} <= found("python run.py", tree)
+
+
+@pytest.mark.parametrize(
+    ("command", "tree"),
+    [
+        ('for f in qa/*.sh; do sh "$f"; done', {}),
+        ("find qa -name '*.sh' -exec sh {} \\;", {}),
+        ('ls qa/*.sh | while read -r f; do sh "$f" || exit 1; done', {}),
+        ("./run", {"run": '#!/bin/sh\ncd qa\nfor f in *.sh; do sh "$f" || exit 1; done\n'}),
+        ("./run", {"run": '#!/bin/sh\nD=$(pwd)/qa\nfor f in $D/*.sh; do sh "$f"; done\n'}),
+        (
+            "python run.py",
+            {"run.py": "import glob, os\n[os.system(f) for f in glob.glob('qa/*')]"},
+        ),
+    ],
+)
+def test_programs_that_a_loop_or_a_search_runs_judge_however_they_are_called(
+    command: str, tree: Tree
+) -> None:
+    files = {**PROJECT, "qa/a.sh": "", "main.sh": "", "src/a.sh": "", **tree}
+    result = found(command, files)
+    assert "qa/a.sh" in result
+    assert not {"main.sh", "src/a.sh", *PROJECT} & result
+
+
+@pytest.mark.parametrize(
+    ("command", "text"),
+    [
+        (
+            "python check_docs.py",
+            "import re, pathlib\nfor p in pathlib.Path('docs').iterdir(): ...\n",
+        ),
+        ('for f in calc/*.py; do python -m py_compile "$f"; done', ""),
+        ("find calc -name '*.sh' -exec bash -n {} +", ""),
+        ("for f in calc/*.py; do cat $f; done", ""),
+    ],
+)
+def test_who_runs_nothing_else_has_no_other_judges(command: str, text: str) -> None:
+    result = found(command, {**WITH_TESTS, "check_docs.py": text})
+    assert result <= {"check_docs.py"}

@@ -288,7 +288,13 @@ class JudgedContract:
     @property
     def required_judges(self) -> dict[str, bytes]:
         """The judges whose tests must pass: those that are held out, too."""
-        return self.left_judges | {item.path: item.content for item in self.held_out}
+        # Of what nobody could follow it is not known whether it is run.
+        known = {
+            path: data
+            for path, data in self.left_judges.items()
+            if path not in self.judges.unfollowed
+        }
+        return known | {item.path: item.content for item in self.held_out}
 
     def baseline(self) -> VerdictKind | None:
         frozen = self.setting.frozen

@@ -20,8 +20,19 @@ from planbound.judging.case import (
     says_expected,
     says_judge,
 )
+from planbound.judging.unfollowed import (
+    READ_LANGUAGES,
+    every_test,
+    is_lost,
+    named_others,
+    named_tests,
+    runs_looped,
+    runs_tests,
+    runs_unnamed,
+    searched,
+)
 from planbound.plan.glob import Glob, GlobError, parse_glob
-from planbound.script import Call, FileReference, FileUse, Script
+from planbound.script import Call, FileReference, FileUse, Script, read_script
 from planbound.script.project import ProjectTree, above
 from planbound.script.runners import BY_PROGRAM, runner_of
 from planbound.script.runners.ctest import CMAKE, built_settings
@@ -32,6 +43,8 @@ from planbound.script.walk import (
     Executed,
     ExecutedBy,
     Ran,
+    is_shell_file,
+    loop_names,
     looped_words,
     make_call,
     package_call,
@@ -231,6 +244,7 @@ def _imported(path: str, text: str, tree: ProjectTree) -> set[str]:
 
 _MAXIMUM_DEPTH = 5
 _MAXIMUM_FOLLOWED = 5000
+_MOST_PARTS = 100
 _PLAIN_DATA = (
     ".mk",
     ".toml",
@@ -260,7 +274,8 @@ def runs_judge(executed: Executed) -> bool:
     """
     path, reference = executed.path, executed.reference
     if executed.by is ExecutedBy.LOOP:
-        return _looped_tests(executed.word) is not None
+        names = loop_names(executed.script, executed.word)
+        return _looped_tests(executed.word) is not None or runs_looped(executed.script, path, names)
     if is_judging(path) or says_judge(path):
         return True
     if reference is None:
@@ -280,19 +295,36 @@ class Finder:
         self.files: set[str] = set()
         self.directories: set[str] = set()
         self.names: set[str] = set()
+        self.unfollowed: set[str] = set()
+        """What was found although nobody could follow the way to it."""
         self._tree = tree
+        self._programs: list[str] = []
+        self._is_lost = False
         self._chained: set[tuple[str, Habits]] = set()
 
     def take(self, contracts: Sequence[Script]) -> None:
         """Take the judges of contracts, and of all that they run."""
-        for item in walk(contracts, self._tree, follows=runs_judge):
+        for item in walk(contracts, self._tree, follows=self._judges):
             match item:
                 case Entered(script):
                     self._script(script)
+                    if is_lost(script):
+                        self._is_lost = True
+                        self.files |= searched(script, self._tree)
                 case Ran():
                     self._ran(item)
                 case Executed():
                     self.files.add(item.path)
+                    self._programs.append(item.path)
+
+    def _judges(self, executed: Executed) -> bool:
+        """Say whether a file judges that a contract runs: its word counts, or it runs tests."""
+        if runs_judge(executed):
+            return True
+        path = executed.path
+        if executed.by is ExecutedBy.LOOP or not path.endswith(READ_LANGUAGES):
+            return False
+        return path in self._tree.files and runs_tests(self._tree.text(path) or "")
 
     def directory(self, folder: str) -> None:
         """Take everything below a directory, also what will come."""
@@ -313,6 +345,47 @@ class Finder:
                     continue
                 if (data := self._tree.read(path)) is not None:
                     self.files.update(mentioned(path, data, self._tree))
+
+    def look(self) -> None:
+        """Take the tests of programs that nobody can follow: what these name, or every test."""
+        before = set(self.files)
+        texts = {path: self._tree.text(path) or "" for path in self._parts()}
+        shells = {path for path, text in texts.items() if is_shell_file(path, text)}
+        open_ = {
+            path: text
+            for path, text in texts.items()
+            if (is_lost(read_script(text)) if path in shells else runs_unnamed(path, text))
+        }
+        for path, text in texts.items():
+            if path in open_ or path not in shells:
+                self._named(path, text, is_shell=path in shells)
+        if open_ or self._is_lost:
+            tests = every_test(self._tree)
+            for path, text in open_.items() if tests <= texts.keys() else ():
+                is_shell = path in shells or "." not in basename(path)
+                tests |= named_others(path, text, self._tree, is_shell=is_shell)
+            self.files |= tests
+        self.follow()
+        self.unfollowed |= self.files - before
+
+    def _named(self, path: str, text: str, *, is_shell: bool) -> None:
+        found = named_tests(path, text, self._tree, is_shell=is_shell)
+        self.files |= found.files
+        for folder in sorted(found.folders):
+            self.directory(folder)
+
+    def _parts(self) -> list[str]:
+        """Return the programs that contracts run, and the judges that these speak of."""
+        found = dict.fromkeys(self._programs)
+        waiting = list(found)
+        while waiting and len(found) < _MOST_PARTS:
+            path = waiting.pop()
+            data = self._tree.read(path)
+            for each in mentioned(path, data, self._tree) if data is not None else ():
+                if each not in found and each.endswith((*READ_LANGUAGES, *_SHELL)):
+                    found[each] = None
+                    waiting.append(each)
+        return list(found)
 
     # -- calls ---------------------------------------------------------------------------------
 
@@ -478,6 +551,8 @@ class Judges(NamedTuple):
     """Where a new file would be a judge too."""
     names: frozenset[str]
     """What is not there, but would be read if it appeared."""
+    unfollowed: frozenset[str] = frozenset()
+    """The files among them of which nobody knows whether they are run."""
 
 
 def judge_paths(
@@ -493,10 +568,12 @@ def judge_paths(
         _declare(glob, tree, finder)
     finder.take(contracts)
     finder.follow()
+    finder.look()
     return Judges(
         files=frozenset(finder.files),
         directories=frozenset(finder.directories),
         names=frozenset(finder.names - tree.files),
+        unfollowed=frozenset(finder.unfollowed),
     )
 
 

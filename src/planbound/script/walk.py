@@ -157,13 +157,35 @@ def looped_words(script: Script) -> Iterator[str]:
                 yield word.removeprefix("./")
 
 
+def _looped_places(script: Script) -> Iterator[tuple[str, str]]:
+    """Yield the words that loops go through, each with the folder that it is seen from."""
+    for match in _LOOP.finditer(script.text):
+        inside = (call.directory for call in script.calls if call.start >= match.end())
+        base = next(inside, None) or ""
+        for word in match[1].split():
+            if _PLAIN.fullmatch(word):
+                yield word.removeprefix("./"), base
+
+
+def loop_names(script: Script, word: str) -> tuple[str, ...]:
+    """Return the variables of the loops that go through a word."""
+    found = _LOOP_OVER.finditer(script.text)
+    return tuple(match[1] for match in found if word in _plain(match[2]))
+
+
+def plain_loops(script: Script) -> tuple[str, ...]:
+    """Return the variables of loops that go through nothing but plain words."""
+    found = _LOOP_OVER.finditer(script.text)
+    return tuple(match[1] for match in found if all(map(_PLAIN.fullmatch, match[2].split())))
+
+
 def only_reads_looped(script: Script, word: str) -> bool:
     """Say whether a loop surely hands the files that it goes through to readers, as data.
 
     A variable may be read by `< "$case"`, by programs that run no files, and into another variable
     of the same kind. Anything else may run the file.
     """
-    names = [match[1] for match in _LOOP_OVER.finditer(script.text) if word in _plain(match[2])]
+    names = list(loop_names(script, word))
     fed = any(call.fed and _runs(call) for call in script.calls)  # `cat "$case" | sh`
     if script.broken or fed or not names:
         return False
@@ -445,8 +467,8 @@ class _Walker:
     def _named_files(self, script: Script, depth: int) -> Iterator[Entered | Ran | Executed]:
         if Through.SCRIPT not in self._through:
             return
-        for word in looped_words(script):
-            for path in self._tree.matching("", word):
+        for word, base in _looped_places(script):
+            for path in self._tree.matching(base, word):
                 yield from self._run(Executed(path, ExecutedBy.LOOP, script, word=word), "", depth)
         for reference in script.files:
             if reference.use is FileUse.EXECUTED:
@@ -460,7 +482,7 @@ class _Walker:
         if not self._is_new(depth, "run", file.path):
             return
         text = self._tree.text(file.path) or ""
-        if file.path.endswith((".sh", ".bash")) or _SHELL_WORDS.match(text):
+        if is_shell_file(file.path, text):
             # A script goes on after a failure, unless it says otherwise.
             for part in self._read([(text, False)], base).parts:
                 yield from self.enter(part.script, depth=depth + 1, is_sure=False)
@@ -471,6 +493,11 @@ class _Walker:
             return False
         self._met.add(what)
         return True
+
+
+def is_shell_file(path: str, text: str) -> bool:
+    """Say whether a file is a shell script, by its name or its first line."""
+    return path.endswith((".sh", ".bash")) or _SHELL_WORDS.match(text) is not None
 
 
 def _placed(command: str, base: str) -> str:
