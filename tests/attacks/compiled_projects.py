@@ -53,6 +53,7 @@ C = Project(
     contract="make test",
     touches=("src/**",),
     needs=("make", "cc"),
+    evidence="E2",
 )
 BUILT = C._replace(touches=("src/**", "build/**"))
 C_DONE = (

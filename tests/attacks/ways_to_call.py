@@ -92,6 +92,19 @@ def _ways() -> dict[str, tuple[str, dict[str, str]]]:
         "a function": (f"check() {{ {pytest}; }}\ncheck", tests),
         "a shell in a shell": (f"bash -c '{pytest}'", tests),
         "with a time limit": (f"timeout 60 {pytest}", tests),
+        "behind a lock": (f"flock /tmp/lock {_DISCOVER}", cases),
+        "on one core": (f"taskset -c 0 {_DISCOVER}", cases),
+        "with a limit of memory": (f"prlimit --as=4000000000 {_DISCOVER}", cases),
+        "with a variable behind time": (f"time PYTHONPATH=src {_DISCOVER}", cases),
+        "a search that starts it": (
+            "find tests -name 'test_*.py' -exec python -m unittest -q {} +",
+            cases,
+        ),
+        "a text of env": (f"env -S '{_DISCOVER}'", cases),
+        "a text in a variable": (f"CMD='{_DISCOVER}'\nbash -c \"$CMD\"", cases),
+        "a list in a variable": (f'run=({_DISCOVER})\n"${{run[@]}}"', cases),
+        "a terminal": (f"script -qec '{_DISCOVER}' /dev/null", cases),
+        "a source that is made": (f"source <(echo '{_DISCOVER}')", cases),
         "in a folder": (
             "(cd tests && python -m pytest -q)",
             {"tests/test_calc.py": TESTS.replace("'src'", "'../src'")},
@@ -131,6 +144,8 @@ _IN_EVERY_WAY = (
 _NODE_WAYS = {
     "a script": ("bash scripts/test.sh", {"scripts/test.sh": "set -e\nnode --test test/\n"}),
     "a condition": ("if node --test test/; then echo good; else exit 1; fi", {}),
+    "a lock": ("flock /tmp/lock node --test test/", {}),
+    "a variable behind time": ("time NODE_ENV=test node --test test/", {}),
     "a pipe": ("set -o pipefail\nnode --test test/ | grep -v nothing", {}),
     "a script that runs npm": ("./check", {"check": "#!/bin/bash\nset -e\nnpm test\n"}),
     "a reporter that names no test": ("node --test --test-reporter=dot test/", {}),

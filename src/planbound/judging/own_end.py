@@ -81,7 +81,7 @@ def shell_end(walked: WalkedContract) -> ShellEnd:
     contract = walked.contract
     ran, unseen = CanaryRun.NONE, ""
     for number, script in enumerate(walked.scripts):
-        if not _takes_in(walked, script):
+        if not takes_in(walked, script):
             continue
         name = _name(walked, script)
         at, is_sure = _end_of(script)
@@ -291,13 +291,13 @@ def _ending(path: str) -> str:
 
 def taking_in(walked: WalkedContract) -> bool:
     """Say whether a shell of a contract takes code of the product into itself."""
-    return any(_takes_in(walked, script) for script in walked.scripts)
+    return any(takes_in(walked, script) for script in walked.scripts)
 
 
 def unsure_end(walked: WalkedContract) -> str:
     """Return why nobody can say of some script that it comes to its end; empty: all do."""
     for script in walked.scripts:
-        if not _takes_in(walked, script):
+        if not takes_in(walked, script):
             continue
         if not _end_of(script)[1]:
             return not_seen_to_fail(_name(walked, script))
@@ -306,7 +306,8 @@ def unsure_end(walked: WalkedContract) -> str:
     return ""
 
 
-def _takes_in(walked: WalkedContract, script: Script) -> bool:
+def takes_in(walked: WalkedContract, script: Script) -> bool:
+    """Say whether a script takes code of the product into its own shell."""
     return not script.broken and any(_is_foreign(walked, call) for call in _taken(script))
 
 

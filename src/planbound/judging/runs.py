@@ -274,7 +274,8 @@ class ContractRuns:
         wanted = self.contract.judging.configuration.judging.canary
         if not wanted or self.contract.wants_failures or self.contract.by_name:
             return found
-        return found._replace(unseen=found.unseen or WalkedContract(self.contract).untried)
+        walked = WalkedContract(self.contract)
+        return found._replace(unseen=found.unseen or walked.untried or walked.not_understood)
 
     def _seen_to_fail(self, heard: Heard) -> Corroboration:
         wanted = self.contract.judging.configuration.judging.canary

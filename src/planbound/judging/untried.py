@@ -27,19 +27,14 @@ from planbound.script.tree import (
     Subshell,
     words,
 )
+from planbound.script.understood import PYTHONS, inline_programs, inline_text, reads_program
 from planbound.script.wrapper import SHELLS, program_of
 from planbound.source import lazy_pattern
 
 if TYPE_CHECKING:
     from planbound.judging.watched import WalkedContract
 
-_PYTHONS = words("python pypy py")
 _VALUED = words("-W -X --check-hash-based-pycs")
-_JUDGES = lazy_pattern(
-    r"\b(?:assert\w*|raises?|exit|_exit|quit|abort|kill|unittest|doctest|pytest|runpy|exec|eval"
-    r"|if|and|or|not|except|suppress|(?:check|verify|test)\w*|main)\b|[=!<>]=|[<>]"
-)
-"""What a text that judges has in it."""
 _READS = lazy_pattern(r"\bstdin\b|\binput\(|\bfileinput\b|\bopen\(0\b|readFileSync\(0\b|<STDIN>")
 HARMLESS = words(
     "echo printf test [ [[ (( : true false read mapfile readarray local export shift break "
@@ -65,54 +60,12 @@ def untried(walked: WalkedContract) -> str:
 # -- programs in Python that are no files --------------------------------------------------------
 
 
-def inline_text(call: Call) -> str | None:
-    """Return the program behind `-c`; None where a Python runs another one."""
-    values = iter(zip(call.values(), call.arguments, strict=True))
-    for value, _word in values:
-        if value in _VALUED:
-            next(values, None)
-        elif _is_cluster(value) and "c" in value:
-            rest = value.partition("c")[2]
-            following = next(values, None)
-            if rest or following is None:
-                return rest
-            return following[1].value or following[1].text
-        elif not _is_cluster(value):
-            break
-    return None
-
-
-def reads_program(call: Call) -> bool:
-    """Say whether a Python reads its program from its input."""
-    values = iter(call.values())
-    for value in values:
-        if value in _VALUED:
-            next(values, None)
-        elif value.startswith("--") or (_is_cluster(value) and not {"c", "m", "V"} & {*value}):
-            if value in {"--version", "--help", "-h"}:
-                return False
-        else:
-            return value in {"-", "/dev/stdin"}
-    return True
-
-
-def _is_cluster(value: str) -> bool:
-    return len(value) > 1 and value[0] == "-" and value[1] != "-"
-
-
 def _inline(walked: WalkedContract) -> Iterator[str]:
+    yield from inline_programs(walked.calls)
     for call in walked.calls:
-        if call.program not in _PYTHONS:
+        if call.program not in PYTHONS or inline_text(call) is not None or reads_program(call):
             continue
-        name = call.name or call.program
-        text = inline_text(call)
-        if text is not None:
-            # What only prints judges nothing: its output is compared elsewhere.
-            if _JUDGES.search(text):
-                yield f"what `{name} -c` expects cannot be changed: write it into a file"
-        elif reads_program(call):
-            yield f"what `{name}` reads as its program cannot be changed: write it into a file"
-        elif folder := _folder(walked, call):
+        if folder := _folder(walked, call):
             yield f"what the folder `{folder}` expects cannot be changed: name the file in it"
 
 

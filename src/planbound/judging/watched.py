@@ -18,9 +18,16 @@ from planbound.cells.cell import Laid, Outcome, Request
 from planbound.judging.canary import canary_for, replaces
 from planbound.judging.corroborate import Corroboration, not_seen_to_fail, with_added
 from planbound.judging.meaning import is_test_file
-from planbound.judging.own_end import is_continued, other_ends, shell_end, taking_in, unsure_end
+from planbound.judging.own_end import (
+    is_continued,
+    other_ends,
+    shell_end,
+    takes_in,
+    taking_in,
+    unsure_end,
+)
 from planbound.judging.reference import judges_of
-from planbound.judging.untried import inline_text, reads_program, untried
+from planbound.judging.untried import untried
 from planbound.judging.verdict import CanaryRun
 from planbound.plan.model import ExitCodeIs
 from planbound.script import Call, Script
@@ -45,6 +52,15 @@ from planbound.script.runners.watched import (
 )
 from planbound.script.status import deciding_calls
 from planbound.script.tree import Redirect, Word, below, words
+from planbound.script.understood import (
+    PYTHONS,
+    Known,
+    Place,
+    inline_text,
+    reads_program,
+    unknown_call,
+    why_unknown,
+)
 from planbound.script.walk import (
     Entered,
     Executed,
@@ -73,10 +89,9 @@ _RANKS = (
     CanaryRun.RED,
 )
 """From the worst to the best."""
-_PYTHONS = frozenset({"python", "pypy", "py"})
 # They start a Python themselves, or stand in front of what does.
 _STARTERS = words("coverage uv uvx poetry hatch pdm pipenv pipx rye nox tox nose2 invoke doit")
-_INTERPRETERS = _PYTHONS | words("node deno bun tsx ts-node ruby perl php lua Rscript julia")
+_INTERPRETERS = PYTHONS | words("node deno bun tsx ts-node ruby perl php lua Rscript julia")
 _STOPS = words("kill pkill killall")
 _PYTHON_FILE = lazy_pattern(r"\A#![^\n]{0,200}\bpython")
 _PYTHON_WORD = lazy_pattern(r"\bpy(?:thon|test|py)?3?\b|unittest")
@@ -101,6 +116,7 @@ class WalkedContract:
         paths, read = contract.laid
         self.project = JudgedTree(paths, read, os.urandom(8).hex())
         self.scripts: list[Script] = []
+        self._places: list[tuple[Script, str]] = []
         self.calls: list[Call] = []
         self.files: dict[str, None] = {}
         self._unsure: list[Call] = []
@@ -108,6 +124,7 @@ class WalkedContract:
             match item:
                 case Entered():
                     self.scripts.append(item.script)
+                    self._places.append((item.script, item.path))
                 case Ran():
                     self.calls.append(item.call)
                     if not (item.is_sure or _decides(item)):
@@ -124,7 +141,8 @@ class WalkedContract:
         calls = sum(map(_may_start_python, self.calls))
         # What make puts into its variables is run, too, and cannot be followed.
         recipes = 2 * any(self._mentions_python(script) for script in self.makers())
-        return max(files, calls, recipes)
+        texts = (script.text for script in self.scripts) if self.not_understood else ()
+        return max(files, calls, recipes, any(map(_PYTHON_WORD.search, texts)))
 
     def makers(self) -> Iterator[str]:
         """Yield the texts of the files that make and its like read."""
@@ -235,7 +253,7 @@ class WalkedContract:
             if not is_continued(self, path):
                 return path
         for call in self.calls:
-            if call.program in _INTERPRETERS - _PYTHONS and call.has("-e", "-c", "-p", "--eval"):
+            if call.program in _INTERPRETERS - PYTHONS and call.has("-e", "-c", "-p", "--eval"):
                 return call.program
         return ""
 
@@ -245,9 +263,34 @@ class WalkedContract:
         return untried(self)
 
     @cached_property
+    def not_understood(self) -> str:
+        """Why nobody knows what some call of a judge runs; empty: it is known of each."""
+        return why_unknown(self.unknown_call) if self.unknown_call else ""
+
+    @cached_property
+    def unknown_call(self) -> str:
+        """A call of a judge of which nobody knows what it runs; empty: it is known of each.
+
+        What the product's own scripts call does not count: they are the product.
+        """
+        known = Known(
+            tuple(self.scripts), frozenset(self.project.paths), self.is_judge, is_test_file
+        )
+        places = [
+            Place(
+                script,
+                takes_in=takes_in(self, script),
+                is_recipe=bool(path) and not path.endswith((".sh", ".bash", ".json")),
+            )
+            for script, path in self._places
+            if not path or self.is_judge(path)
+        ]
+        return unknown_call(places, known)
+
+    @cached_property
     def has_inline(self) -> bool:
         """Whether a Python runs a program that is no file."""
-        pythons = [call for call in self.calls if call.program in _PYTHONS]
+        pythons = [call for call in self.calls if call.program in PYTHONS]
         return any(inline_text(call) is not None or reads_program(call) for call in pythons)
 
     @cached_property
@@ -322,7 +365,7 @@ def _may_start_python(call: Call) -> bool:
         # A variable, a substitution: who knows.
         return call.word is not None
     names = {call.program, *(program_of(word.value or "") for word in call.wrappers)}
-    return bool(names & (_PYTHONS | _STARTERS | programs(Language.PYTHON)))
+    return bool(names & (PYTHONS | _STARTERS | programs(Language.PYTHON)))
 
 
 def _decides(item: Ran) -> bool:
@@ -337,7 +380,7 @@ def _keeps_apart(call: Call) -> bool:
     """Say whether a Python looks at no variable of its own, or has another environment."""
     if call.program in _KEEPING_APART:
         return True
-    return call.program in _PYTHONS and any(
+    return call.program in PYTHONS and any(
         value[:1] == "-" and value[1:2] != "-" and not {"I", "E"}.isdisjoint(value)
         for value in takewhile(lambda each: each[:1] == "-", call.values())
     )
@@ -426,6 +469,11 @@ def unseen_program(contract: JudgedContract) -> str:
     A product that is started as a program of its own ends nobody but itself.
     """
     walked = WalkedContract(contract)
+    # A runner that says nothing may have been ended before it could.
+    if found := next(
+        (name for name, call in walked.runner_calls if call.program not in _RECIPES), ""
+    ):
+        return found
     judging = (path for path in walked.files if walked.is_judge(path))
     ending = (path for path in judging if not walked.is_shell(path))
     if found := next((path for path in ending if not is_continued(walked, path)), ""):
@@ -434,17 +482,19 @@ def unseen_program(contract: JudgedContract) -> str:
         on_the_line = call.program in _INTERPRETERS and call.has("-e", "-c", "-p", "--eval")
         if on_the_line or call.program in _KEEPING_APART:
             return call.program
-    return ""
+    return walked.unknown_call
 
 
 def expected_unseen(contract: JudgedContract) -> str:
     """Return why it will not be seen that all that judges can fail; empty: it will be."""
     walked = WalkedContract(contract)
     if walked.is_single:
-        return ""
+        return walked.not_understood
     twice = next((name for name in walked.others if walked.others.count(name) > 1), "")
     name = walked.unwatched or twice
-    return not_seen_to_fail(name) if name else unsure_end(walked) or walked.untried
+    if name:
+        return not_seen_to_fail(name)
+    return unsure_end(walked) or walked.untried or walked.not_understood
 
 
 def text_inside(name: str, ending: str = ".py") -> str:
@@ -538,7 +588,7 @@ class _PythonRuns:
         """Say whether every program that Python reads from its input gets the mark."""
         fed = [call for call in self.walked.calls if reads_program(call)]
         own = {call.start for call, _end in _here_documents(self.contract.script)}
-        calls = [call for call in fed if call.program in _PYTHONS]
+        calls = [call for call in fed if call.program in PYTHONS]
         return bool(calls) and all(
             (call in self.contract.script.calls and call.start in own)
             or any(_target(each) in self.walked.mains for each in call.redirects)
@@ -661,7 +711,7 @@ def _marked_text(script: Script, mark: str) -> str:
 def _programs_in(script: Script) -> Iterator[Word]:
     """Yield the words that hold programs in Python, in plain quotes."""
     for call in script.calls:
-        if call.program not in _PYTHONS:
+        if call.program not in PYTHONS:
             continue
         for option, word in pairwise(call.arguments):
             is_plain = word.text[:1] in {"'", '"'} and word.text[-1:] == word.text[0]
@@ -674,7 +724,7 @@ def _programs_in(script: Script) -> Iterator[Word]:
 def _here_documents(script: Script) -> Iterator[tuple[Call, int]]:
     """Yield the calls of Python that read their program from a here-document, and its end."""
     for call in script.calls:
-        if call.program not in _PYTHONS or not reads_program(call):
+        if call.program not in PYTHONS or not reads_program(call):
             continue
         if any(each.operator in {"<<", "<<-"} for each in call.redirects):
             behind = [end for start, end in script.heredocs if start > call.start]

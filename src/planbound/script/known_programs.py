@@ -176,6 +176,14 @@ _INSTALLS: dict[str, Callable[[Call], bool]] = {
 _SERVICES = frozenset({"gh", "glab", "hub", "tea"})
 """What asks a service for everything that it says."""
 _ALIASES = dict.fromkeys(words("pip3"), "pip")
+_TASKS = words("tox nox uvx pipx")
+"""What runs what it fetched."""
+
+
+def installs(call: Call) -> bool:
+    """Say whether a call installs packages."""
+    judge = _INSTALLS.get(_ALIASES.get(call.program, call.program))
+    return call.program not in _TASKS and judge is not None and judge(call)
 
 
 def asks_service(call: Call, text: str) -> bool:

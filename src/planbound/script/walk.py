@@ -265,6 +265,8 @@ class Entered(NamedTuple):
     """A script begins: the contract itself, a line of a recipe, a file."""
 
     script: Script
+    path: str = ""
+    """The file that it stands in; empty: the contract."""
 
 
 class Ran(NamedTuple):
@@ -334,6 +336,7 @@ class _WrittenElsewhere(NamedTuple):
     included: tuple[str, ...] = ()
     needed: tuple[str, ...] = ()
     is_unread: bool = False
+    path: str = ""
 
 
 class _Walker:
@@ -349,9 +352,9 @@ class _Walker:
         self._met: set[tuple[str, ...]] = set()
 
     def enter(
-        self, script: Script, *, depth: int, is_sure: bool
+        self, script: Script, *, depth: int, is_sure: bool, path: str = ""
     ) -> Iterator[Entered | Ran | Executed]:
-        yield Entered(script)
+        yield Entered(script, path)
         deciding = {call.start for call in deciding_calls(script)} if is_sure else set[int]()
         for call in script.calls:
             sure = call.start in deciding and not (
@@ -361,7 +364,9 @@ class _Walker:
             yield Ran(call, script, sure, opened.included, opened.needed, opened.is_unread)
             sure = sure and call.directory is not None
             for part in opened.parts:
-                yield from self.enter(part.script, depth=depth + 1, is_sure=sure and part.is_sure)
+                yield from self.enter(
+                    part.script, depth=depth + 1, is_sure=sure and part.is_sure, path=opened.path
+                )
             yield from self._called_files(call, script, depth)
         yield from self._named_files(script, depth)
 
@@ -394,6 +399,7 @@ class _Walker:
         return self._read(
             [(line.text, is_sure(line)) for line in lines],
             made.base,
+            path=file,
             included=tuple(included),
             needed=tuple(joined(made.base, each) for each in wanted),
         )
@@ -424,7 +430,8 @@ class _Walker:
         if not self._is_new(depth, "npm", path, called.script):
             return _WrittenElsewhere(is_unread=True)
         commands = package_commands(data, called.script)
-        return self._read([(command, called.plain) for command in commands], called.base, npm=True)
+        parts = [(command, called.plain) for command in commands]
+        return self._read(parts, called.base, npm=True, path=path)
 
     def _read(
         self,
@@ -432,6 +439,7 @@ class _Walker:
         base: str,
         *,
         npm: bool = False,
+        path: str = "",
         included: tuple[str, ...] = (),
         needed: tuple[str, ...] = (),
     ) -> _WrittenElsewhere:
@@ -449,7 +457,7 @@ class _Walker:
             # npm's shell goes on after a failure: only what is one statement is sure to fail.
             single = not npm or len(script.block.items) == (2 if script.text != command else 1)
             parts.append(_OpenedScript(script, is_sure and single))
-        return _WrittenElsewhere(tuple(parts), included, needed, is_unread)
+        return _WrittenElsewhere(tuple(parts), included, needed, is_unread, path)
 
     # -- files that are run ----------------------------------------------------------------------
 
@@ -485,7 +493,7 @@ class _Walker:
         if is_shell_file(file.path, text):
             # A script goes on after a failure, unless it says otherwise.
             for part in self._read([(text, False)], base).parts:
-                yield from self.enter(part.script, depth=depth + 1, is_sure=False)
+                yield from self.enter(part.script, depth=depth + 1, is_sure=False, path=file.path)
 
     def _is_new(self, depth: int, *what: str) -> bool:
         """Say whether something has to be read; from then on it was."""

@@ -70,14 +70,27 @@ _NPX = words("-p --package -w --workspace --prefix")
 _PLAIN = _Wrapper()
 _PYTHON = _Wrapper(valued=words("-W -X"), module=_Module.ONLY, unless=words("-c -"))
 _WRAPPERS: dict[str, tuple[_Wrapper, ...]] = {
-    "env": (_Wrapper(valued=words("-u -C -S --unset --chdir"), assignments=True),),
-    "time": (_Wrapper(valued=words("-f -o --format --output")),),
+    "env": (
+        _Wrapper(
+            valued=words("-u -C --unset --chdir"),
+            assignments=True,
+            unless=words("-S --split-string"),
+        ),
+    ),
+    "time": (_Wrapper(valued=words("-f -o --format --output"), assignments=True),),
     "timeout": (_Wrapper(valued=words("-s -k --signal --kill-after"), operands=1, limited=True),),
     "gtimeout": (_Wrapper(valued=words("-s -k"), operands=1, limited=True),),
     "nice": (_Wrapper(valued=words("-n --adjustment")),),
     "ionice": (_Wrapper(valued=words("-c -n")),),
     "nohup": (_PLAIN,),
     "setsid": (_PLAIN,),
+    "flock": (
+        _Wrapper(
+            valued=words("-w -E --timeout --conflict-exit-code"), operands=1, unless=words("-c")
+        ),
+    ),
+    "taskset": (_Wrapper(operands=1, unless=words("-p -cp -pc --pid")),),
+    "prlimit": (_Wrapper(unless=words("-p --pid")),),
     "stdbuf": (_Wrapper(valued=words("-i -o -e")),),
     "unbuffer": (_PLAIN,),
     "chronic": (_PLAIN,),

@@ -37,6 +37,7 @@ from planbound.script.runners import (
 from planbound.script.runners.pytest import is_isolated
 from planbound.script.status import ALWAYS_SUCCEED, Reason, Unfailing, deciding_calls, why_unfailing
 from planbound.script.tree import Call, FileReference, FileUse, Script, words
+from planbound.script.understood import Known, Place, inline_programs, unknown_call, why_unknown
 from planbound.source import Finding, Located, Severity, lazy_pattern, visible
 from planbound.verify.facts import PathKind
 from planbound.verify.provided import FileMakers
@@ -566,6 +567,8 @@ _TABLE = "write a `check` with `cases: NAME.cases.jsonl`, and name the file in `
 _NO_RECEIPTS = "nothing gives `E5` before there are receipts"
 _Demanded = Located[Evidence]
 _OTHERS = words("node deno bun tsx ts-node ruby perl php lua Rscript julia tox nox")
+_TAKES_IN = frozenset({".", "source", "eval"})
+_SETS_PATH = lazy_pattern(r"(?<!\w)PATH=")
 _KEPT_APART = lazy_pattern(r"(?:^|\s)(?:env\s+-i|env\s+-|python[\d.]*\s+-[a-zA-Z]*[IE])(?:\s|$)")
 
 
@@ -580,7 +583,9 @@ def evidence_out_of_reach(subject: Subject) -> Iterable[Finding]:
     table names no file that is held out. Reports `E3` where the contract runs a program that
     Planbound cannot watch: a script in another language than Python without a test runner, `tox`
     and `nox`, or a Python without pytest that is kept apart from its environment (`python -I`,
-    `env -i`).
+    `env -i`); where a Python reads its program from its input; and where a call is no program of
+    which Planbound knows what it runs (`find -exec`, `bash -c "$CMD"`, a wrapper that it does not
+    know).
     A level is demanded by `**evidence:**`, or by `[judging] evidence` for all contracts.
 
     ## Why it matters
@@ -653,10 +658,23 @@ def _out_of_reach(wanted: Evidence, script: Script) -> str:
         return ""
     if apart := _kept_apart(script):
         return f"`{apart}` cannot be watched"
+    return next(inline_programs(script.calls), "") or _unseen(script) or _unknown(script)
+
+
+def _unseen(script: Script) -> str:
     if any(is_named(call) and runner_of(call) is not None for call in script.calls):
         return ""
     unseen = next((call.program for call in script.calls if call.program in _OTHERS), "")
     return f"nobody sees whether `{unseen}` comes to its own end" if unseen else ""
+
+
+def _unknown(script: Script) -> str:
+    """Return why it is not known what a call runs; empty: it is, as far as the text says it."""
+    if _SETS_PATH.search(script.text):
+        return ""  # a program of the project, perhaps
+    takes_in = any(call.program in _TAKES_IN for call in script.calls)
+    call = unknown_call([Place(script, takes_in=takes_in)], Known((script,)))
+    return why_unknown(call) if call else ""
 
 
 def _kept_apart(script: Script) -> str:
