@@ -71,7 +71,7 @@ _PLAIN = _Wrapper()
 _PYTHON = _Wrapper(valued=words("-W -X"), module=_Module.ONLY, unless=words("-c -"))
 _WRAPPERS: dict[str, tuple[_Wrapper, ...]] = {
     "env": (_Wrapper(valued=words("-u -C -S --unset --chdir"), assignments=True),),
-    "time": (_Wrapper(valued=words("-f -o --format --output")),),
+    "time": (_Wrapper(valued=words("-f -o --format --output"), assignments=True),),
     "timeout": (_Wrapper(valued=words("-s -k --signal --kill-after"), operands=1, limited=True),),
     "gtimeout": (_Wrapper(valued=words("-s -k"), operands=1, limited=True),),
     "nice": (_Wrapper(valued=words("-n --adjustment")),),
