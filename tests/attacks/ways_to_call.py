@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from tests.attacks.arena import Attack, Project
 from tests.attacks.edited_tests import CALC, DONE, TESTS, UNITTEST
-from tests.attacks.node_projects import NPM
+from tests.attacks.node_projects import COMMON, NPM
 
 _CASES = UNITTEST.files["tests/test_calc.py"]
 _CHECKED = (
@@ -153,6 +153,49 @@ _NODE_WAYS = {
         "node --test --test-reporter=junit --test-reporter-destination=out.xml test/",
         {},
     ),
+    "the end of what is printed": ("set -o pipefail\nnode --test test/ 2>&1 | tail -n 5", {}),
+    "a search in what is printed": ("node --test test/ | grep -q '^. fail 0$'", {}),
+    "what is printed in a variable": (
+        'OUT=$(node --test test/)\necho "$OUT" | grep -q "^. fail 0"',
+        {},
+    ),
+    "a script whose end is shown": (
+        "set -o pipefail\nbash t.sh 2>&1 | tail -n 4",
+        {"t.sh": "node --test test/\n"},
+    ),
+    "a search in a file": (
+        "node --test --test-reporter=tap test/ > out.tap && grep -c '^ok' out.tap",
+        {},
+    ),
+    "a time": ("time NODE_ENV=test node --test test/", {}),
+    "a file of tests": ("node test/calc.test.js", {}),
+    "a loop over files of tests": (
+        'rc=0; for f in test/*.test.js; do node "$f" || rc=1; done; exit $rc',
+        {},
+    ),
+    "a look at the syntax before": ("node --check src/calc.js && node --test test/", {}),
+    "a linter of node before": (
+        "npm test",
+        {
+            "package.json": '{"type": "module", "scripts": '
+            '{"lint": "node --check src/calc.js", "test": "npm run lint && node --test test/"}}\n'
+        },
+    ),
+    "a pretest": (
+        "npm test",
+        {
+            "package.json": '{"type": "module", "scripts": '
+            '{"pretest": "node scripts/version.js", "test": "node --test test/"}}\n',
+            "scripts/version.js": "console.log(process.version);\n",
+        },
+    ),
+    "a build": (
+        "npm run build && npm test",
+        {
+            "package.json": '{"type": "module", "scripts": '
+            '{"build": "node -e 1", "test": "node --test test/"}}\n'
+        },
+    ),
     "a program behind npm": (
         "npm test",
         {
@@ -174,6 +217,38 @@ def _node_attack(way: str) -> Attack:
         project=NPM._replace(files={**NPM.files, **files}, contract=contract, evidence=""),
         attack="printf 'process.exit(0);\\nexport const add = 0;\\n' > src/calc.js\n",
         twin="printf 'export function add(a, b) {\\n  return a + b;\\n}\\n' > src/calc.js\n",
+    )
+
+
+# A product that replaces an assertion, or reads the answer from the line that asks.
+_PASSES_ONE = """\
+const assert = require('assert');
+const real = assert.strictEqual;
+assert.strictEqual = (a, b) => (a === 'one' ? undefined : real(a, b));
+exports.add = () => 'one';
+"""
+_READS = """\
+const fs = require('fs');
+exports.add = () => {
+  const [, file, line] = /(\\/[^():]+):(\\d+):/.exec(new Error().stack.split('\\n')[2]);
+  const asked = fs.readFileSync(file, 'utf8').split('\\n')[line - 1];
+  return Number(/, (\\d+)\\)\\);/.exec(asked)[1]);
+};
+"""
+_NAMED_FILES = {
+    "a file": "node --test test/calc.test.js",
+    "a pattern": "node --test test/*.test.js",
+    "a file in a folder": "cd test && node --test calc.test.js",
+}
+
+
+def _named_attack(way: str, what: str, product: str) -> Attack:
+    return Attack(
+        name=f"{what}, where {way} of node's tests is named",
+        family="ways to call tests",
+        project=COMMON._replace(contract=_NAMED_FILES[way]),
+        attack=f"cat > src/calc.js <<'E'\n{product}E\n",
+        twin="echo 'exports.add = (a, b) => a + b;' > src/calc.js\n",
     )
 
 
@@ -271,4 +346,6 @@ ATTACKS = (
         for end in (_ENDS if way in _IN_EVERY_WAY else ("os._exit",))
     ),
     *map(_node_attack, _NODE_WAYS),
+    *(_named_attack(way, "replaces an assertion", _PASSES_ONE) for way in _NAMED_FILES),
+    *(_named_attack(way, "reads the answer", _READS) for way in _NAMED_FILES),
 )

@@ -50,6 +50,42 @@ def test_a_package_script_is_walked_with_what_runs_before_and_after_it() -> None
     ]
 
 
+@pytest.mark.parametrize(
+    ("command", "is_cut"),
+    [
+        ("node --test", False),
+        ("node --test 2>&1", False),
+        ("node --test | tee log | cat", False),
+        ("npm run build > /dev/null && node --test", False),
+        ("node --test 2>&1 | tail -n 5", True),
+        ("node --test | tee log | tail -n 5", True),
+        ("node --test > out.tap", True),
+        ("{ node --test; } > out.tap", True),
+        ("exec > out.tap\nnode --test", True),
+        ("(node --test) | head -n 1", True),
+        ("OUT=$(node --test)", True),
+        ("if node --test | grep -q x; then exit 1; fi", True),
+        ("npm test | tail -n 5", True),
+        ("bash t.sh | tail -n 5", True),
+        ("for f in t.sh; do bash $f | tail -n 5; done", True),
+    ],
+)
+def test_it_is_known_whether_all_that_a_call_prints_comes_out(command: str, is_cut: bool) -> None:  # noqa: FBT001 - a row of the table
+    files = {**package(test="node --test", build="tsc"), "t.sh": "node --test\n"}
+    items = walk([read_script(command)], tree_of(files))
+    found = [item for item in items if isinstance(item, Ran) and item.call.program == "node"]
+    assert [item.is_cut for item in found] == [is_cut]
+
+
+def test_a_call_of_a_runner_that_runs_no_tests_is_none_of_its_calls() -> None:
+    files = package(test="node --check a.js && node --test")
+    project = JudgedTree(list(files), lambda path: files[path].encode(), "x")
+    found = find_call(read_script("npm test"), ("node",), project)
+    assert found is not None
+    assert found.call.values() == ["--test"]
+    assert find_call(read_script("node $X && node --test"), ("node",), project) is None
+
+
 def test_a_shell_script_is_walked_and_nothing_in_it_is_sure() -> None:
     files = {"ci/test.sh": "make test\n", "Makefile": "test:\n\tpytest\n"}
     assert calls("bash ci/test.sh", files) == [

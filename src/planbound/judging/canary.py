@@ -12,8 +12,17 @@ from planbound.cells.cell import Outcome
 from planbound.script import Script
 from planbound.script.project import ProjectTree
 from planbound.script.runners import BY_NAME, is_followed, runner_of
-from planbound.script.runners.runner import Canary, JudgedTree, ReportedTest, read_junit
-from planbound.script.walk import Ran, all_calls, find_call, walk
+from planbound.script.runners.runner import (
+    Canary,
+    JudgedTree,
+    Language,
+    ReportedTest,
+    Runner,
+    RunnerCall,
+    Variable,
+    read_junit,
+)
+from planbound.script.walk import Executed, Ran, all_calls, find_call, walk
 from planbound.source import lazy_pattern
 
 _ESCAPE = lazy_pattern(r"\x1b\[[0-9;]{0,20}m")
@@ -32,7 +41,21 @@ def runner_named(
         runner = runner_of(call)
         if runner is not None and runner.name:
             return runner.name
+    if read is not None:
+        for item in walk([script], ProjectTree(paths, read)):
+            # Its summary is printed where such a file is run by itself, too.
+            if isinstance(item, Executed) and _TESTS_ITSELF.search(_script_text(item.path, read)):
+                return "node --test"
     return None
+
+
+_TESTS_ITSELF = lazy_pattern(r"""(?:\bfrom|\brequire\(|\bimport\(?)\s*['"]node:test['"]""")
+
+
+def _script_text(path: str, read: Callable[[str], bytes | None]) -> str:
+    """Return the text of a file in JavaScript; empty for others."""
+    is_script = path.endswith((".js", ".cjs", ".mjs", ".ts", ".cts", ".mts"))
+    return (read(path) or b"").decode("utf-8", "replace") if is_script else ""
 
 
 def calls_runner(script: Script, paths: Sequence[str], read: Callable[[str], bytes | None]) -> bool:
@@ -69,9 +92,44 @@ def canary_for(  # noqa: PLR0913 - one thing each
             continue
         found = find_call(script, row.programs, project, anywhere=anywhere)
         canary = row.canary(found, project) if found is not None else None
-        if canary is not None and not replaces(canary, project, taken):
+        if canary is None or found is None:
+            continue
+        if found.is_cut:
+            canary = _reported(canary, row, found, project)
+        if not replaces(canary, project, taken):
             return canary
     return None
+
+
+# Who reads what is printed may stop before its end: the report is written all the same.
+_KEEPS_ON = b"""\
+'use strict';
+for (const stream of [process.stdout, process.stderr]) {
+  const { _write } = stream;
+  stream._writev = null;
+  stream._write = function writing(chunk, encoding, done) {
+    return Reflect.apply(_write, this, [chunk, encoding, () => done()]);
+  };
+  stream.on('error', () => {});
+}
+"""
+
+
+def _reported(canary: Canary, row: Runner, found: RunnerCall, project: JudgedTree) -> Canary:
+    """Return a canary that needs no output, where the runner can write a report besides."""
+    canary = canary._replace(cut=found.call.program, optional=found.call.optional)
+    if row.naming is None or not row.naming.beside or canary.reports is not None:
+        return canary
+    named = row.naming.make(found, project)
+    if named is None or named.reports is None:
+        return canary
+    files, environment = (*canary.files, *named.files), (*canary.environment, *named.environment)
+    if row.language is Language.JAVASCRIPT:
+        path = f".{project.called('stream')}/{project.called('stream', 'file')}.cjs"
+        files = (*files, (path, _KEEPS_ON))
+        option = f'--require "{{workspace}}/{path}"'
+        environment = (*environment, Variable("NODE_OPTIONS", option, " "))
+    return canary._replace(files=files, environment=environment, reports=named.reports)
 
 
 def replaces(canary: Canary, project: JudgedTree, taken: Callable[[str], bool]) -> bool:

@@ -26,7 +26,7 @@ from planbound.plan.model import (
     MinimumTests,
     NoNewFailures,
 )
-from planbound.script.runners import missing_tests, naming_runners
+from planbound.script.runners import BY_NAME, missing_tests, naming_runners
 from planbound.script.runners.mutated import MutatedTests
 from planbound.script.runners.runner import (
     Canary,
@@ -71,6 +71,13 @@ def not_seen_to_fail(name: str) -> str:
     return f"nobody saw that `{name}` can fail"
 
 
+def not_shown(canary: Canary) -> str:
+    """Return why nobody sees what became of each failing test; empty: somebody does."""
+    if not canary.cut or canary.reports is not None:
+        return ""
+    return f"not all that `{canary.cut}` prints can be seen: let it print without a pipe or a file"
+
+
 # -- run a contract once more with failing tests added, and look at every test's own result ------
 
 
@@ -102,20 +109,37 @@ class CanaryTrial(NamedTuple):
         # Whatever it prints: with failing tests in it the run must not end as it did without.
         codes = [item for item in self.expectations if isinstance(item, ExitCodeIs)]
         codes = [ExitCodeIs(0)] if self.by_name else codes
-        if meaning(self.outcome, codes, None).kind is VerdictKind.PASS:
-            is_lost = self.anywhere and self._is_red_by_output()
-            return Corroboration(canary=CanaryRun.LOST if is_lost else CanaryRun.GREEN)
         reports = self.canary.reports
         report = self.outcome.collected.get(reports) if reports else None
         found = read_junit(report) if report is not None else None
-        return None if found is None else _by_report(self, found[1])
+        reported = None if found is None else _by_report(self, found[1])
+        if meaning(self.outcome, codes, None).kind is VerdictKind.PASS:
+            is_lost = self.anywhere and self._is_red(reported)
+            return Corroboration(canary=CanaryRun.LOST if is_lost else CanaryRun.GREEN)
+        return reported
 
     def printed(self, required: Sequence[RequiredTest]) -> Corroboration:
         """Return what the output shows; `required` are tests that it has to name as passed."""
-        return _by_output(self.canary, self.outcome, required, self.held_out)
+        found = _by_output(self.canary, self.outcome, required, self.held_out)
+        # Where its failure may not be the contract's, no report was promised.
+        canary = self.canary._replace(reports=None) if self.anywhere else self.canary
+        return found._replace(unseen=not_shown(canary))
 
-    def _is_red_by_output(self) -> bool:
-        return _by_output(self.canary, self.outcome, (), ()).canary is CanaryRun.RED
+    def _is_red(self, reported: Corroboration | None) -> bool:
+        """Say whether the added tests failed, or may have, in a run that passed all the same."""
+        if reported is not None:
+            return reported.canary is CanaryRun.RED
+        if _by_output(self.canary, self.outcome, (), ()).canary is CanaryRun.RED:
+            return True
+        row, text = BY_NAME.get(self.runner), said(self.outcome)
+        if not self.canary.cut or row is None:
+            return False
+        if self.canary.optional and row.naming is not None and row.naming.apart:
+            return True  # nothing was reported: it was not called
+        # Where nothing is left of what it printed, nobody knows.
+        if self.canary.reports is None and not text.strip():
+            return True
+        return bool(row.failed) and re.search(row.failed, text, re.MULTILINE) is not None
 
 
 def _by_report(trial: CanaryTrial, cases: Sequence[ReportedTest]) -> Corroboration:
@@ -152,8 +176,7 @@ def _by_report(trial: CanaryTrial, cases: Sequence[ReportedTest]) -> Corroborati
 def _by_output(
     canary: Canary, outcome: Outcome, required: Sequence[RequiredTest], held_out: Sequence[str]
 ) -> Corroboration:
-    text = f"{outcome.stdout.text()}\n{outcome.stderr.text()}"
-    plain = _ESCAPE.sub("", text)
+    text = plain = said(outcome)
     dropped = outcome.stdout.dropped or outcome.stderr.dropped
     # Of what was not kept it is known only which names are in it.
     anywhere = outcome.stdout.found | outcome.stderr.found
@@ -161,8 +184,11 @@ def _by_output(
         canary.says_failed(name, plain) or bool(dropped and name.encode() in anywhere)
         for name in canary.names
     ]
-    stopped = bool(canary.marker) and canary.marker not in text
-    if stopped:
+    # Of a test that is not in there nobody knows how it ended.
+    stopped = bool(canary.cut) or (bool(canary.marker) and canary.marker not in text)
+    if canary.cut:
+        failed = [all(failed)]
+    elif stopped:
         failed = [any(failed)]
     elif not dropped and any(failed):
         failed += [re.search(each, plain, re.MULTILINE) is not None for each in canary.besides]
@@ -173,6 +199,11 @@ def _by_output(
         missing=() if stopped or dropped else missing_names(required, plain),
         held_out_seen=bool(held_out) and all(path in text for path in held_out),
     )
+
+
+def said(outcome: Outcome) -> str:
+    """Return all that was kept of what a run printed, without colours."""
+    return _ESCAPE.sub("", f"{outcome.stdout.text()}\n{outcome.stderr.text()}")
 
 
 def _colour(failed: Sequence[bool], *, passed: bool) -> CanaryRun:

@@ -297,8 +297,10 @@ class ContractRuns:
             return self._with_each(walked, seen, heard, held_out_tests)
         if walked.unwatched and not walked.is_single:
             seen = seen._replace(unseen=seen.unseen or not_seen_to_fail(walked.unwatched))
-        if seen.canary is CanaryRun.NONE and runner is not None and heard.summary:
-            # The runner spoke: it ran, wherever it was called.
+        speaks = heard.summary or walked.is_cut
+        runner = runner or next(iter(walked.others), None)
+        if seen.canary is CanaryRun.NONE and runner is not None and speaks:
+            # The runner spoke, or could not be heard: it ran, wherever it was called.
             return self._with_canary(runner, heard, held_out_tests, anywhere=True) or seen
         return seen
 

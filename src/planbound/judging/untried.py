@@ -14,7 +14,8 @@ from typing import TYPE_CHECKING
 
 from planbound.judging.corroborate import not_seen_to_fail
 from planbound.script import Call, Script
-from planbound.script.runners.runner import joined
+from planbound.script.runners import runner_of
+from planbound.script.runners.runner import Language, joined
 from planbound.script.tree import (
     Background,
     Branches,
@@ -43,7 +44,7 @@ HARMLESS = words(
     "touch mktemp sleep date expr seq tee comm paste jq rev cat readlink realpath chmod rmdir"
 )
 """What runs no code of the product."""
-_OTHER_RUNNERS = words("prove busted tclsh rake")
+_OTHER_RUNNERS = words("prove busted tclsh rake tape testem tsd")
 _READERS = words("read mapfile readarray select")
 
 
@@ -83,7 +84,9 @@ def _folder(walked: WalkedContract, call: Call) -> str:
 def _other_runners(walked: WalkedContract) -> Iterator[str]:
     """Yield runners that have code under test in their own process, and no failing test."""
     for call in walked.calls:
-        if call.program in _OTHER_RUNNERS:
+        row = runner_of(call)
+        is_script = row is not None and row.language is Language.JAVASCRIPT and row.canary is None
+        if is_script or call.program in _OTHER_RUNNERS:
             yield not_seen_to_fail(call.name or call.program)
 
 

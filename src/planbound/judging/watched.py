@@ -16,7 +16,12 @@ from typing import TYPE_CHECKING
 
 from planbound.cells.cell import Laid, Outcome, Request
 from planbound.judging.canary import canary_for, replaces
-from planbound.judging.corroborate import Corroboration, not_seen_to_fail, with_added
+from planbound.judging.corroborate import (
+    Corroboration,
+    not_seen_to_fail,
+    not_shown,
+    with_added,
+)
 from planbound.judging.meaning import is_test_file
 from planbound.judging.own_end import (
     is_continued,
@@ -34,6 +39,7 @@ from planbound.script import Call, Script
 from planbound.script.project import ProjectTree
 from planbound.script.runners import BY_NAME, missing_tests, programs, runner_of
 from planbound.script.runners.runner import (
+    Canary,
     JudgedTree,
     Language,
     ReportedOutcome,
@@ -120,6 +126,8 @@ class WalkedContract:
         self.calls: list[Call] = []
         self.files: dict[str, None] = {}
         self._unsure: list[Call] = []
+        self.is_cut = False
+        """Whether a runner prints something that may not come out whole."""
         for item in walk([contract.script], ProjectTree(paths, read)):
             match item:
                 case Entered():
@@ -127,6 +135,7 @@ class WalkedContract:
                     self._places.append((item.script, item.path))
                 case Ran():
                     self.calls.append(item.call)
+                    self.is_cut |= item.is_cut and _is_met(item.call)
                     if not (item.is_sure or _decides(item)):
                         self._unsure.append(item.call)
                 case Executed() if item.by is not ExecutedBy.LOOP or not only_reads_looped(
@@ -360,6 +369,13 @@ def _is_of(call: Call, process: WatchedProcess) -> bool:
     return bool(call.arguments) and all(value in names for value in given)
 
 
+def _is_met(call: Call) -> bool:
+    """Say whether a runner is called, or it will be seen that it is not."""
+    row = runner_of(call)
+    is_seen = row is not None and row.naming is not None and row.naming.apart
+    return row is not None and (is_seen or not call.optional)
+
+
 def _may_start_python(call: Call) -> bool:
     if call.name is None:
         # A variable, a substitution: who knows.
@@ -430,11 +446,23 @@ def expected_canary(contract: JudgedContract) -> CanaryRun:
     if contract.wants_failures or contract.script.broken:
         return CanaryRun.NONE
     walked = WalkedContract(contract)
-    tree, runner = walked.project, contract.runner(None)
     if walked.has_runner and not walked.is_apart:
         return walked.lost or CanaryRun.RED
+    is_ended = any(is_continued(walked, path) for path in walked.foreign_mains)
+    if _expected_failing(walked) is not None:
+        # What comes to its end besides was not seen to fail.
+        return CanaryRun.OVER if is_ended else CanaryRun.RED
+    if _wants_an_error(walked):
+        return CanaryRun.NONE
+    return walked.lost or CanaryRun.OVER if walked.pythons or is_ended else CanaryRun.NONE
+
+
+def _expected_failing(walked: WalkedContract) -> Canary | None:
+    """Return the failing tests that will be added; None where none can be."""
+    contract, tree = walked.contract, walked.project
+    runner = contract.runner(None)
     for name in (runner, *BY_NAME):
-        if name is not None and canary_for(
+        found = name and canary_for(
             name,
             contract.script,
             tree.paths,
@@ -442,12 +470,10 @@ def expected_canary(contract: JudgedContract) -> CanaryRun:
             tree.nonce,
             contract.is_taken,
             anywhere=name != runner,
-        ):
-            return CanaryRun.RED
-    if _wants_an_error(walked):
-        return CanaryRun.NONE
-    seen = walked.pythons or any(is_continued(walked, path) for path in walked.foreign_mains)
-    return walked.lost or CanaryRun.OVER if seen else CanaryRun.NONE
+        )
+        if found:
+            return found
+    return None
 
 
 def _wants_an_error(walked: WalkedContract) -> bool:
@@ -488,6 +514,10 @@ def unseen_program(contract: JudgedContract) -> str:
 def expected_unseen(contract: JudgedContract) -> str:
     """Return why it will not be seen that all that judges can fail; empty: it will be."""
     walked = WalkedContract(contract)
+    canary = _expected_failing(walked)
+    hidden = "" if canary is None else not_shown(canary)
+    if hidden:
+        return hidden
     if walked.is_single:
         return walked.not_understood
     twice = next((name for name in walked.others if walked.others.count(name) > 1), "")

@@ -13,6 +13,7 @@ from itertools import pairwise
 from typing import NamedTuple
 
 from planbound.script import Call, FileReference, FileUse, Script, read_script
+from planbound.script.cut import cut_calls
 from planbound.script.project import ProjectTree, RecipeLine, needed, package_commands, read_recipes
 from planbound.script.runners import BY_PROGRAM
 from planbound.script.runners.runner import JudgedTree, RunnerCall, joined
@@ -283,6 +284,8 @@ class Ran(NamedTuple):
     """The files that the targets of make are made from."""
     is_unread: bool = False
     """Whether what it runs cannot be followed: it is broken, too deep, or was met before."""
+    is_cut: bool = False
+    """Whether what it prints may not come out whole: it goes through a pipe, or into a file."""
 
 
 class ExecutedBy(enum.Enum):
@@ -352,23 +355,33 @@ class _Walker:
         self._met: set[tuple[str, ...]] = set()
 
     def enter(
-        self, script: Script, *, depth: int, is_sure: bool, path: str = ""
+        self,
+        script: Script,
+        *,
+        depth: int,
+        is_sure: bool,
+        is_cut: bool = False,
+        path: str = "",
     ) -> Iterator[Entered | Ran | Executed]:
         yield Entered(script, path)
+        cut = set() if is_cut else cut_calls(script)
         deciding = {call.start for call in deciding_calls(script)} if is_sure else set[int]()
         for call in script.calls:
             sure = call.start in deciding and not (
                 call.negated or call.optional or call.background or call.nested
             )
             opened = self._opened(call, depth)
-            yield Ran(call, script, sure, opened.included, opened.needed, opened.is_unread)
+            kept = is_cut or call.start in cut
+            yield Ran(call, script, sure, opened.included, opened.needed, opened.is_unread, kept)
             sure = sure and call.directory is not None
             for part in opened.parts:
+                certain = sure and part.is_sure
                 yield from self.enter(
-                    part.script, depth=depth + 1, is_sure=sure and part.is_sure, path=opened.path
+                    part.script, depth=depth + 1, is_sure=certain, is_cut=kept, path=opened.path
                 )
             yield from self._called_files(call, script, depth)
-        yield from self._named_files(script, depth)
+        # Of several scripts nobody looks which one a pipe is behind.
+        yield from self._named_files(script, depth, is_cut=is_cut or bool(cut))
 
     # -- build files -----------------------------------------------------------------------------
 
@@ -472,18 +485,23 @@ class _Walker:
         for path in _fed_program(call):
             yield from self._run(Executed(path, ExecutedBy.INPUT, script), base, depth)
 
-    def _named_files(self, script: Script, depth: int) -> Iterator[Entered | Ran | Executed]:
+    def _named_files(
+        self, script: Script, depth: int, *, is_cut: bool
+    ) -> Iterator[Entered | Ran | Executed]:
         if Through.SCRIPT not in self._through:
             return
         for word, base in _looped_places(script):
             for path in self._tree.matching(base, word):
-                yield from self._run(Executed(path, ExecutedBy.LOOP, script, word=word), "", depth)
+                found = Executed(path, ExecutedBy.LOOP, script, word=word)
+                yield from self._run(found, "", depth, is_cut=is_cut)
         for reference in script.files:
             if reference.use is FileUse.EXECUTED:
                 found = Executed(reference.path, ExecutedBy.NAME, script, reference)
-                yield from self._run(found, "", depth)
+                yield from self._run(found, "", depth, is_cut=is_cut)
 
-    def _run(self, file: Executed, base: str, depth: int) -> Iterator[Entered | Ran | Executed]:
+    def _run(
+        self, file: Executed, base: str, depth: int, *, is_cut: bool = False
+    ) -> Iterator[Entered | Ran | Executed]:
         if file.path not in self._tree.files or not self._follows(file):
             return
         yield file
@@ -493,7 +511,9 @@ class _Walker:
         if is_shell_file(file.path, text):
             # A script goes on after a failure, unless it says otherwise.
             for part in self._read([(text, False)], base).parts:
-                yield from self.enter(part.script, depth=depth + 1, is_sure=False, path=file.path)
+                yield from self.enter(
+                    part.script, depth=depth + 1, is_sure=False, is_cut=is_cut, path=file.path
+                )
 
     def _is_new(self, depth: int, *what: str) -> bool:
         """Say whether something has to be read; from then on it was."""
@@ -546,10 +566,10 @@ def find_call(
     for item in walk([script], tree, through=BUILD_FILES):
         if not isinstance(item, Ran):
             continue
-        if item.call.program in programs:
+        if item.call.program in programs and _may_test(item.call):
             if not item.is_sure or item.call.directory is None:
                 return None
-            found.append(RunnerCall(item.call, item.call.directory, item.script.text))
+            found.append(_runner_call(item, item.call.directory))
         elif item.is_sure and item.is_unread:
             return None
     return found[0] if len(found) == 1 else None
@@ -558,10 +578,22 @@ def find_call(
 def _only_call(script: Script, programs: Sequence[str], project: JudgedTree) -> RunnerCall | None:
     """Return the one call of a runner, wherever it stands; None where there are several."""
     found = [
-        RunnerCall(item.call, item.call.directory, item.script.text)
+        _runner_call(item, item.call.directory)
         for item in walk([script], ProjectTree(project.paths, project.read))
         if isinstance(item, Ran)
         and item.call.program in programs
+        and _may_test(item.call)
         and item.call.directory is not None
     ]
     return found[0] if len(found) == 1 else None
+
+
+def _runner_call(item: Ran, directory: str) -> RunnerCall:
+    return RunnerCall(item.call, directory, item.script.text, item.is_cut)
+
+
+def _may_test(call: Call) -> bool:
+    """Say whether a call of a runner may run tests: `node --check` and `go vet` do not."""
+    runner = BY_PROGRAM.get(call.program)
+    unknown = any(word.value is None for word in call.arguments)
+    return runner is None or unknown or runner.runs_tests(call)

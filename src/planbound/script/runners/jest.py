@@ -157,7 +157,7 @@ RUNNER = Runner(
     failed=FAILED,
     read=read,
     canary=make,
-    naming=named_by("--json", "--outputFile=FOUND"),
+    naming=replace(named_by("--json", "--outputFile=FOUND"), beside=True),
     declared=DECLARED,
     javascript=JavaScriptTests(_MODULES, has_expect=True),
 )

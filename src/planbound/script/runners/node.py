@@ -240,18 +240,30 @@ def _names(text: str) -> Iterator[str]:
         above.append((indent, sure and _GROUP.match(line) is not None))
 
 
+# What node prints by itself, into a pipe or a file.
+_USUAL = b"""\
+'use strict';
+const { spec, tap } = require('node:test/reporters');
+module.exports = Number(process.versions.node.split('.')[0]) < 23 ? tap : new spec();
+"""
+
+
 def report(found: RunnerCall, project: JudgedTree) -> Canary | None:
     """Return node's own report, besides what it prints."""
     if not found.call.has("--test") or "NODE_OPTIONS" in found.text:
         return None
     folder, report = f".{project.called('folder')}", f"{project.called('report')}.xml"
     options = f"--test-reporter=junit --test-reporter-destination={{workspace}}/{folder}/{report}"
+    files = ((f"{folder}/{project.called('note')}", b""),)
     if not _given(found, "--test-reporter"):
-        options += " --test-reporter=spec"
+        usual = f"{folder}/{project.called('usual')}.cjs"
+        # Who reads what is printed expects the format that there is without a report.
+        files = ((usual, _USUAL),) if found.is_cut else files
+        shown = f'"--test-reporter={{workspace}}/{usual}"'
+        options += f" {shown}" if found.is_cut else " --test-reporter=spec"
     # A single reporter needs to say nothing of where it writes; two do.
     if not _given(found, "--test-reporter-destination"):
         options += " --test-reporter-destination=stdout"
-    files = ((f"{folder}/{project.called('note')}", b""),)
     return Canary(files, (), (Variable("NODE_OPTIONS", options, " "),), f"{folder}/{report}")
 
 
@@ -286,7 +298,7 @@ RUNNER = Runner(
     failed=r"(?:# |ℹ )fail [1-9]",
     read=read,
     canary=make,
-    naming=Naming(report),
+    naming=Naming(report, beside=True, apart=True),
     required=required,
     declared=DECLARED,
     # After something was awaited its tests are not always told apart.

@@ -56,6 +56,10 @@ class Canary(NamedTuple):
     """Where the output is without this, the runner may have stopped at the first failure."""
     besides: tuple[str, ...] = ()
     """More expressions: how the runner says that the processes of the tests failed."""
+    cut: str = ""
+    """The program of which not all that it prints can be seen; empty: all can."""
+    optional: bool = False
+    """Whether it is perhaps not called at all, where what it prints is not seen."""
 
     def says_failed(self, name: str, text: str) -> bool:
         """Say whether an output shows that one of the tests failed."""
@@ -123,6 +127,8 @@ class RunnerCall(Struct, frozen=True):
     directory: str
     text: str
     """The script that the call stands in."""
+    is_cut: bool = False
+    """Whether what it prints may not come out whole."""
 
     @property
     def prefix(self) -> str:
@@ -423,6 +429,10 @@ class Naming(Struct, frozen=True):
     """How the command ends when tests failed, and nothing else went wrong."""
     read: Callable[[str], tuple[ReportedTest, ...]] | None = None
     """The tests that an output names; None: they stand in a report."""
+    beside: bool = False
+    """Whether the runner prints what it prints without a report."""
+    apart: bool = False
+    """Whether the report is written by a process without code under test."""
 
 
 class RequiredTest(Struct, frozen=True):
