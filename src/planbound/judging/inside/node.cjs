@@ -770,6 +770,12 @@ function followNode(main) {
   });
 }
 
+// `node --test FILE` names a test as its program, and runs it in a process below.
+function runsBelow() {
+  const given = `${process.execArgv.join(' ')} ${process.env.NODE_OPTIONS ?? ''}`;
+  return process.execArgv.includes('--test') && !/-isolation[= ]none\b/.test(given);
+}
+
 // What tests start is not the run that is looked at.
 function alone() {
   const { env } = process;
@@ -795,7 +801,7 @@ function start() {
   changeAssert();
   changeModules();
   changeDefining();
-  if (FILES.has(real)) {
+  if (FILES.has(real) && !runsBelow()) {
     followNode(real);
     follows(relative(real), 'node');
     // A program ends as its tests do.
