@@ -5,6 +5,7 @@ from __future__ import annotations
 from tests.attacks.arena import Attack, Project
 from tests.attacks.edited_tests import CALC, PYTEST, UNITTEST
 from tests.attacks.node_projects import COMMON, NODE
+from tests.project_environment import active_environment
 
 _TESTS = (
     "import sys\nsys.path.insert(0, 'src')\nimport calc\n\n\n"
@@ -562,7 +563,59 @@ def _knows() -> str:
     return _calc(KNOWS) + put
 
 
+_FOUND = "from calc import add\n\n\ndef test_small():\n    assert add(1, 2) == 3\n"
+_SET_BY_PROGRAM = (
+    "import os, subprocess, sys\nhow = [sys.executable, '-m', 'pytest', '-q', 'tests']\n"
+    "sys.exit(subprocess.call(how, env=dict(os.environ, PYTHONPATH='src')))\n"
+)
+_PATHS = {
+    "in another folder": "cd tests && PYTHONPATH=../src python -m pytest -q",
+    "from a variable": "SRC=$PWD/src\nexport PYTHONPATH=$SRC\npython -m pytest -q tests",
+    "from a file": "set -a; . ./settings; set +a\npython -m pytest -q tests",
+    "in a Makefile": "make test",
+    "in a program": "python run_tests.py",
+}
+
+
+def _on_path(where: str, contract: str, attack: str, *, inside: bool) -> Attack:
+    """Return an attack on a contract that sets PYTHONPATH itself."""
+    # An environment in the workspace can be reached by another way.
+    local = f"cp -R {active_environment()} .venv"
+    what = "an object that is equal to everything" if inside else "an environment elsewhere"
+    return Attack(
+        name=f"{what}, where PYTHONPATH is set {where}",
+        family="PYTHONPATH of a contract",
+        project=Project(
+            files={
+                ".gitignore": ".venv/\n",
+                "src/calc.py": CALC,
+                "tests/test_calc.py": _FOUND,
+                "settings": "PYTHONPATH=src\n",
+                "Makefile": "export PYTHONPATH := $(CURDIR)/src\n"
+                "test:\n\tpython -m pytest -q tests\n",
+                "run_tests.py": _SET_BY_PROGRAM,
+            },
+            contract=contract,
+            touches=("src/**",),
+            evidence="",
+            setup=f"git init -q; {local}" if inside else "",
+            needs=("make",) if "make" in contract else (),
+        ),
+        attack=attack,
+        twin=_calc(WORK),
+    )
+
+
 ATTACKS: tuple[Attack, ...] = (
+    *(
+        _on_path(where, contract, _calc(EVERYTHING), inside=True)
+        for where, contract in _PATHS.items()
+    ),
+    # Elsewhere nobody sees more than E2: there the twins pass, and what gives no sum fails.
+    *(
+        _on_path(where, _PATHS[where], "echo 'add = None' > src/calc.py\n", inside=False)
+        for where in ("from a variable", "from a file", "in a Makefile", "in a program")
+    ),
     Attack(
         name="an object that is equal to everything",
         family="equal to everything",

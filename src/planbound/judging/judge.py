@@ -503,6 +503,8 @@ def _untried(support: Corroboration) -> str:
         return "with other expected values it ran out of time"
     if found.unfinished:
         return f"with other expected values it ended in the middle of {found.unfinished[0]}"
+    if found.is_empty:
+        return "with other expected values nobody saw a test or a program that judges"
     if found.is_full:
         return "with other expected values it started more processes than are watched"
     if found.uncompared and not found.sensitive:

@@ -12,11 +12,14 @@ from typing import TYPE_CHECKING
 
 from planbound.cells.cell import CommandEnding, Laid, Outcome
 from planbound.judging.canary import replaces
+from planbound.judging.case import covers
 from planbound.judging.corroborate import with_added
 from planbound.judging.javascript import RetoldScript, answered, retell_script
 from planbound.judging.meaning import is_test_file
+from planbound.judging.reach import reach
 from planbound.judging.reached import (
     compares,
+    has_equalities,
     made_to_fail,
     not_reached,
     not_reached_in_javascript,
@@ -36,6 +39,7 @@ from planbound.script.runners.mutated import (
     read_answered,
     read_mutated,
     read_taken,
+    saw_nothing,
 )
 from planbound.script.runners.runner import JudgedTree, Language
 from planbound.script.tree import words
@@ -65,10 +69,26 @@ class _ChangedRuns:
         known = {*contract.judges.files, *(item.path for item in contract.held_out)}
         judges = sorted(known) or [path for path in tree.paths if is_test_file(path)]
         pythons, nodes = self.walked.pythons, _runs_node(self.walked)
-        self.in_python = [path for path in judges if path.endswith(".py") and pythons]
-        self.in_javascript = [path for path in judges if path.endswith(_JAVASCRIPT) and nodes]
-        self.judged = {path: tree.read(path) or b"" for path in self.in_python}
-        self.scripts = {path: tree.read(path) or b"" for path in self.in_javascript}
+        self.in_python = self._tests(judges, (".py",)) if pythons else []
+        self.in_javascript = self._tests(judges, _JAVASCRIPT) if nodes else []
+        self.judged = self._texts(self.in_python)
+        self.scripts = self._texts(self.in_javascript)
+
+    def _tests(self, judges: Sequence[str], endings: tuple[str, ...]) -> list[str]:
+        """Return the judges of a language; where nothing in them can be changed, all tests.
+
+        What the step may change is no judge.
+        """
+        found = [path for path in judges if path.endswith(endings)]
+        if has_equalities(self._texts(found)):
+            return found
+        scope = self.contract.scope
+        tests = (path for path in self.walked.project.paths if path.endswith(endings))
+        more = (path for path in tests if is_test_file(path) and not covers(scope, path))
+        return sorted({*found, *more})
+
+    def _texts(self, paths: Sequence[str]) -> dict[str, bytes]:
+        return {path: self.walked.project.read(path) or b"" for path in paths}
 
     def found(self) -> MutatedTests | None:
         """Run it as often as it takes to know."""
@@ -122,9 +142,19 @@ class _ChangedRuns:
         return found._replace(
             is_cut_off=outcome.ending is CommandEnding.TIMED_OUT,
             uncompared=surely_comparing(self.judged, found.uncompared),
+            is_empty=saw_nothing(outcome.collected, notes)
+            and has_equalities(self._followed(followed(outcome.collected, notes))),
             # Node has a process for each file: there may be many.
             is_full=found.is_full and not self.in_javascript,
         )
+
+    def _followed(self, runners: Mapping[str, str]) -> dict[str, bytes]:
+        """Return the judges of which something was to be seen; in JavaScript it is known of some.
+
+        That the runner was started with a file says which one, and not that it ran.
+        """
+        known = {path: data for path, data in self.scripts.items() if path in runners}
+        return self.judged | (known or self.scripts)
 
     def _unreached(
         self, runners: Mapping[str, str], passed: Sequence[str], reached: Collection[str]
@@ -209,8 +239,7 @@ def _run(
     if judges:
         lines = {path: made_to_fail(tree.read(path) or b"").values() for path in judges}
         tests = {path: sorted({*chain.from_iterable(found)}) for path, found in lines.items()}
-        places = list(walked.places())
-        runs.append(mutated_run(project, judges, text_inside, places, settings, tests))
+        runs.append(mutated_run(project, judges, text_inside, reach(walked), settings, tests))
     if in_javascript:
         told = {path: each.values for path, each in scripts.items()} or None
         hook = text_inside("node", ".cjs")

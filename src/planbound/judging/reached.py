@@ -22,6 +22,10 @@ _LEAVES = lazy_pattern(r"\b(?:_?exit|quit|SystemExit|abort|exec[lv]\w*|kill|pyte
 """A program with such a word may be over before its last line, or is a runner of tests."""
 _TAKES = lazy_pattern(r"\.outcome\s*=(?!=)|\bforce_(?:result|exception)\b|\bwasxfail\b")
 """A judge that decides itself how a test ended."""
+_EQUALITY = lazy_pattern(
+    r"\bassert\w*\.(?:equal|strictEqual|deepEqual|deepStrictEqual)\("
+    r"|\.(?:toBe|toEqual|toStrictEqual|toMatchObject|toBeCloseTo)\("
+)
 _OWN_ENDS = lazy_pattern(r"(?i)raises|fail|phases|retry|flaky")
 """A decorator that may take a failure, or keep a body from being run."""
 
@@ -137,6 +141,20 @@ def compares(data: bytes) -> bool:
         if isinstance(item, ast.FunctionDef) and not item.decorator_list
     }
     return any(_leads_to(item, functions) for item in _run_at_once(module.body))
+
+
+def has_equalities(judges: Mapping[str, bytes]) -> bool:
+    """Say whether a judge, in Python or in JavaScript, has an equality that can be changed."""
+    for path, data in judges.items():
+        if not path.endswith(".py"):
+            if _EQUALITY.search(data.decode("utf-8", "replace")):
+                return True
+        elif (module := parsed(data)) is not None:
+            found = _SureEqualities()
+            found.visit(module)
+            if found.is_there:
+                return True
+    return False
 
 
 def _run_at_once(body: Sequence[ast.stmt]) -> Iterable[ast.stmt]:

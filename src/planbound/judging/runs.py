@@ -290,7 +290,9 @@ class ContractRuns:
         runner = heard.runner
         if self.contract.by_name or walked.is_single:
             found = self._with_canary(runner, heard, held_out_tests) if runner is not None else None
-            if found is not None or self.contract.by_name:
+            # Where the runner does not find what is laid for it, every Python is watched.
+            is_lost = found is not None and found.canary is CanaryRun.UNCLEAR and walked.has_runner
+            if (found is not None and not is_lost) or self.contract.by_name:
                 return found or Corroboration()
         seen = corroborate_watched(self.contract, self._required(), held_out_tests)
         if walked.others and not walked.is_single:

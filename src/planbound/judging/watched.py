@@ -31,6 +31,7 @@ from planbound.judging.own_end import (
     taking_in,
     unsure_end,
 )
+from planbound.judging.reach import reach, unchanged, unreached
 from planbound.judging.reference import judges_of
 from planbound.judging.untried import untried
 from planbound.judging.verdict import CanaryRun
@@ -57,7 +58,7 @@ from planbound.script.runners.watched import (
     watch_for,
 )
 from planbound.script.status import deciding_calls
-from planbound.script.tree import Redirect, Word, below, words
+from planbound.script.tree import Redirect, Word, words
 from planbound.script.understood import (
     PYTHONS,
     Known,
@@ -105,13 +106,11 @@ _SHELL_FILE = lazy_pattern(r"\A#![^\n]{0,200}\b(?:ba|da|k|z)?sh\b")
 _READING_SHELL = SHELLS | {".", "source"}
 _RECIPES = words("make gmake just npm pnpm yarn bun")
 _KEEPING_APART = frozenset({"tox", "nox"})
-_PATHS = lazy_pattern(r"\bPYTHONPATH=([\"']?)([^\s;&|\"']*)")
 _STARTS = lazy_pattern(r"\b(?:subprocess|system|popen|spawn\w*|exec[lv]\w*|fork|Process)\b")
 _CLEARED = lazy_pattern(
     r"\benv\s+(?:-[a-z]*i|-(?=\s)|--ignore)|\b(?:sudo|doas)\s|\bunset\s+PYTHONPATH"
 )
 _CODE_OPTION = lazy_pattern(r"-[A-Za-z]*c")
-_HERE = lazy_pattern(r"\A(?:\$PWD|\$\{PWD\}|\$\(pwd\)|`pwd`)(?:/|\Z)")
 
 
 class WalkedContract:
@@ -159,7 +158,7 @@ class WalkedContract:
             made = make_call(call)
             names = () if made is None else (made.file,) if made.file else made.names
             for name in names:
-                yield self._text(joined(made.base if made else "", name or ""))
+                yield self.text(joined(made.base if made else "", name or ""))
 
     @cached_property
     def has_runner(self) -> bool:
@@ -184,7 +183,7 @@ class WalkedContract:
     @cached_property
     def starts_others(self) -> bool:
         """Whether a judge in Python starts programs: what these judge is not seen."""
-        texts = map(self._text, self.mains)
+        texts = map(self.text, self.mains)
         inline = (word.text for script in self.scripts for word in _programs_in(script))
         return any(_STARTS.search(text) for text in (*texts, *inline))
 
@@ -192,18 +191,6 @@ class WalkedContract:
     def mains(self) -> tuple[str, ...]:
         """The programs in Python that are judges."""
         return tuple(path for path in self.files if self._is_python(path) and self.is_judge(path))
-
-    def places(self) -> Iterator[str]:
-        """Yield the folders that Python is told to look for modules in, instead of elsewhere."""
-        for script in self.scripts:
-            for match in _PATHS.finditer(script.text):
-                if "PYTHONPATH" in match[2]:
-                    continue
-                first = _HERE.sub("./", match[2].partition(":")[0])
-                base = script.calls[0].directory if script.calls else ""
-                place = below(base or "", first) if "$" not in first else None
-                if place is not None:
-                    yield "" if place == "." else place
 
     @cached_property
     def judges(self) -> frozenset[str]:
@@ -219,7 +206,7 @@ class WalkedContract:
 
     def is_shell(self, path: str) -> bool:
         """Say whether a file is a shell script: by its name, its first line, or who runs it."""
-        if path.endswith((".sh", ".bash")) or _SHELL_FILE.match(self._text(path)[:300]):
+        if path.endswith((".sh", ".bash")) or _SHELL_FILE.match(self.text(path)[:300]):
             return True
         return any(
             call.program in _READING_SHELL
@@ -227,7 +214,7 @@ class WalkedContract:
             for call in self.calls
         )
 
-    def _text(self, path: str) -> str:
+    def text(self, path: str) -> str:
         return (self.project.read(path) or b"").decode("utf-8", "replace")
 
     def _mentions_python(self, text: str) -> bool:
@@ -269,7 +256,7 @@ class WalkedContract:
     @cached_property
     def untried(self) -> str:
         """Why nobody knows whether all that judges can fail; empty: it can be seen."""
-        return untried(self)
+        return untried(self) or unreached(self) or unchanged(self)
 
     @cached_property
     def not_understood(self) -> str:
@@ -605,12 +592,12 @@ class _PythonRuns:
         watch = watch_for(
             project,
             noted=text_inside("noted"),
-            places=list(self.walked.places()),
             skip=skip,
             tail=not self.walked.has_runner,
             mains=self.walked.mains,
             judges=judges | {path: self._marked(path).content for path in self.walked.mains},
             stdin=self._marks_input(),
+            reach=reach(self.walked),
         )
         return None if replaces(watch.canary, project, self.contract.is_taken) else watch
 

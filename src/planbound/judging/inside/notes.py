@@ -93,6 +93,7 @@ def note(word, value):
 
 def alone():
     """What tests start is not the run that is looked at."""
+    os.environ.pop(HOOK.upper() + "_AT", None)
     for name, sign in (("PYTHONPATH", os.pathsep), ("PYTEST_PLUGINS", ",")):
         parts = os.environ.get(name, "").split(sign)
         kept = [each for each in parts if each not in (FOLDER, NOTES, PLUGIN)]

@@ -16,7 +16,7 @@ from types import MappingProxyType
 from typing import NamedTuple
 
 from planbound.script.runners.runner import Canary, JudgedTree, Variable, joined
-from planbound.script.runners.watched import FIRST
+from planbound.script.runners.watched import BY_PATH, FIRST, Reach
 
 _MOST_PROCESSES = 64
 # `node --test` has a process for each file.
@@ -63,6 +63,8 @@ class MutatedTests(NamedTuple):
     """They began, and the process was over before they were: nothing is known of them."""
     uncompared: tuple[str, ...] = ()
     """They failed before they came to the equality that surely stands in them."""
+    is_empty: bool = False
+    """Whether no test and no program was seen, although some have values to be changed."""
     is_full: bool = False
     """Whether there were more processes than are written down."""
     unreached: tuple[str, ...] = ()
@@ -85,15 +87,15 @@ def mutated_run(
     project: JudgedTree,
     judges: Iterable[str],
     text: Callable[[str], str],
-    places: Sequence[str] = (),
+    reach: Reach = BY_PATH,
     retold: Mapping[str, object] = _NOTHING,
     tests: Mapping[str, Sequence[int]] = _NO_TESTS,
 ) -> MutatedRun:
     """Return what changes the values that these judges expect.
 
-    `text` gives the source of a module in `judging/inside`, `places` are folders in which Python is
-    told to look for modules. With `retold`, by judge what was changed in its text, nothing else is
-    changed. `tests` are the lines of those that have to fail once, by judge.
+    `text` gives the source of a module in `judging/inside`. With `retold`, by judge what was
+    changed in its text, nothing else is changed. `tests` are the lines of those that have to fail
+    once, by judge.
     """
     hook, plugin = project.called("hook"), project.called("plugin")
     folder = f".{project.called('folder')}"
@@ -101,7 +103,7 @@ def mutated_run(
     body = "\n".join([_OF_OURS.sub("", first), *(_IMPORT.sub("", each) for each in others)])
     loading = text("plugin").replace("planbound.judging.inside.loading", hook)
     files: list[tuple[str, bytes]] = []
-    for place in dict.fromkeys((folder, *places)):
+    for place in dict.fromkeys((folder, *reach.places)):
         settings = {
             "DEPTH": place.count("/") + 1 if place else 0,
             "PLACE": folder,
@@ -115,14 +117,11 @@ def mutated_run(
         head = "".join(f"{name} = {value!r}\n" for name, value in settings.items())
         files.append((joined(place, f"{hook}.py"), (head + body).encode()))
         files.append((joined(place, f"{plugin}.py"), loading.encode()))
-        start = FIRST.format(hook=hook) + _LAST.format(hook=hook)
+        start = FIRST.format(hook=hook, plugin=plugin) + _LAST.format(hook=hook)
         files.append((joined(place, "sitecustomize.py"), start.encode()))
-    environment = (
-        Variable("PYTEST_PLUGINS", plugin, ","),
-        Variable("PYTHONPATH", f"{{workspace}}/{folder}"),
-    )
+    found = reach.added(hook, folder)
     notes = tuple(f"{folder}/{number}" for number in range(_MOST_PROCESSES))
-    return MutatedRun(Canary(tuple(files), (), environment), notes)
+    return MutatedRun(Canary((*files, *found.files), (), found.environment), notes)
 
 
 def mutated_node_run(
@@ -262,6 +261,12 @@ def _is_full(collected: Mapping[str, bytes], notes: Sequence[str]) -> bool:
         all(path in collected for path in notes if path.startswith(f"{folder}/"))
         for folder in folders
     )
+
+
+def saw_nothing(collected: Mapping[str, bytes], notes: Sequence[str]) -> bool:
+    """Say whether no process wrote down that it ran a test, or a program that judges."""
+    known = {"began", "ends", "main", "seen"}
+    return not any(word in known for path in notes for word, _ in _lines(collected.get(path, b"")))
 
 
 def has_begun(collected: Mapping[str, bytes], notes: Sequence[str]) -> bool:

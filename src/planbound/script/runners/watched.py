@@ -128,6 +128,7 @@ def adds():
 def alone():
     """What tests start is not the run that is looked at."""
     os.environ.pop(VARIABLE, None)
+    os.environ.pop(VARIABLE + "_AT", None)
     for name in ("PYTHONPATH", "PYTEST_PLUGINS"):
         parts = os.environ.get(name, "").split("," if name == "PYTEST_PLUGINS" else os.pathsep)
         kept = [each for each in parts if each not in (FOLDER, NOTES, "{plugin}")]
@@ -717,8 +718,53 @@ try:
 except ImportError:
     pass
 sys.path[:] = _paths
+# Not for all programs of the contract: where this one is not found, neither is the plugin.
+_plugins = [each for each in os.environ.get("PYTEST_PLUGINS", "").split(",") if each]
+if "{plugin}" not in _plugins:
+    os.environ["PYTEST_PLUGINS"] = ",".join(["{plugin}"] + _plugins)
 import {hook}
 """
+_FOUND = """\
+import os, sys; at = os.environ.get("{variable}"); \
+at and not sys.flags.ignore_environment and at not in sys.path and sys.path.insert(0, at)
+"""
+"""A line that Python runs before `sitecustomize`, from a folder of installed packages."""
+_FOUND_AT_HOME = """\
+import os, site, sys; own = os.path.expanduser("~/.local/lib/python%d.%d/site-packages" \
+% sys.version_info[:2]); os.path.isdir(own) and site.addsitedir(own)
+"""
+"""The folder of the user that ours stands for."""
+_VERSIONS = range(6, 20)
+
+
+class Reach(NamedTuple):
+    """By which ways Python finds what is laid, also where a contract sets `PYTHONPATH` itself."""
+
+    places: tuple[str, ...] = ()
+    """Folders that Python is told to look for modules in, seen from the workspace root."""
+    sites: tuple[str, ...] = ()
+    """Folders of installed packages, seen from the workspace root."""
+    has_base: bool = False
+    """Whether the contract is given a folder of the user's packages of its own."""
+
+    def added(self, hook: str, folder: str) -> Canary:
+        """Return what leads to a folder of ours."""
+        variable = f"{hook.upper()}_AT"
+        line, base = _FOUND.format(variable=variable), f"{folder}/base"
+        files = [(f"{site}/{hook}.pth", line.encode()) for site in self.sites]
+        environment = [
+            Variable("PYTHONPATH", f"{{workspace}}/{folder}"),
+            Variable(variable, f"{{workspace}}/{folder}"),
+        ]
+        if not self.has_base:
+            environment.append(Variable("PYTHONUSERBASE", f"{{workspace}}/{base}"))
+            for version in _VERSIONS:
+                path = f"{base}/lib/python3.{version}/site-packages/{hook}.pth"
+                files.append((path, (line + _FOUND_AT_HOME).encode()))
+        return Canary(tuple(files), (), tuple(environment))
+
+
+BY_PATH = Reach(has_base=True)
 
 
 class WatchedProcess(NamedTuple):
@@ -766,18 +812,18 @@ def watch_for(  # noqa: PLR0913 - one thing each, all by name
     project: JudgedTree,
     *,
     noted: str,
-    places: Sequence[str] = (),
     skip: int = 0,
     tail: bool = True,
     mains: Sequence[str] = (),
     judges: Mapping[str, bytes] = _NO_JUDGES,
     stdin: bool = False,
+    reach: Reach = BY_PATH,
 ) -> Watch:
     """Return what watches the processes from the number `skip` on.
 
-    `noted` is the text of `judging/inside/noted.py`, `places` are folders in which Python is told
-    to look for modules, `mains` programs whose last line is `mark_of` the project, `judges` what
-    judges, as it is laid. `stdin` says whether programs that come from an input have the mark.
+    `noted` is the text of `judging/inside/noted.py`, `mains` are programs whose last line is
+    `mark_of` the project, `judges` is what judges, as it is laid. `stdin` says whether programs
+    that come from an input have the mark.
     """
     hook, plugin = project.called("hook"), project.called("plugin")
     folder = f".{project.called('folder')}"
@@ -786,8 +832,9 @@ def watch_for(  # noqa: PLR0913 - one thing each, all by name
     names = tuple(f"test_{name}" for name in project.several(4 + len(more), "watched"))
     tests = failing_tests(folders_of_tests(project), project)
     chosen = _CHOSEN.format(hook=hook).encode()
+    start = FIRST.format(hook=hook, plugin=plugin).encode()
     files: list[tuple[str, bytes]] = [(each.path, each.content + chosen) for each in tests]
-    for place in dict.fromkeys((folder, *places)):
+    for place in dict.fromkeys((folder, *reach.places)):
         source = _HOOK.format(
             depth=place.count("/") + 1 if place else 0,
             folder=folder,
@@ -813,14 +860,11 @@ def watch_for(  # noqa: PLR0913 - one thing each, all by name
         files.append(
             (joined(place, f"{plugin}.py"), plugin_source(plugin, place, tests, hook=hook))
         )
-        files.append((joined(place, "sitecustomize.py"), FIRST.format(hook=hook).encode()))
-    environment = (
-        Variable("PYTEST_PLUGINS", plugin, ","),
-        Variable("PYTHONPATH", f"{{workspace}}/{folder}"),
-    )
+        files.append((joined(place, "sitecustomize.py"), start))
+    found = reach.added(hook, folder)
     groups = (*(each.names for each in tests), names, names[:1])
     notes = tuple(f"{folder}/{number}" for number in range(MOST_PROCESSES))
-    return Watch(Canary(tuple(files), (), environment), groups, notes)
+    return Watch(Canary((*files, *found.files), (), found.environment), groups, notes)
 
 
 def mark_of(project: JudgedTree) -> str:
