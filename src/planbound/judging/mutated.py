@@ -188,6 +188,14 @@ def _runs_node(walked: WalkedContract) -> bool:
     )
 
 
+def _has_other_judges(walked: WalkedContract) -> bool:
+    """Say whether Python judges by files that are none of its own: by examples in a text."""
+    told = (value for call in walked.calls for value in call.values())
+    programs = (call.program for call in walked.calls)
+    has_examples = any("doctest" in each for each in (*programs, *told))
+    return bool(walked.pythons) and (walked.has_runner or has_examples)
+
+
 def _may_be(call: Call, names: frozenset[str]) -> bool:
     if call.name is None:
         # A variable, a substitution: who knows.
@@ -236,7 +244,7 @@ def _run(
     project = JudgedTree(tree.paths, tree.read, os.urandom(8).hex())
     settings = {path: told.settings for path, told in retold.items()}
     runs = []
-    if judges:
+    if judges or _has_other_judges(walked):
         lines = {path: made_to_fail(tree.read(path) or b"").values() for path in judges}
         tests = {path: sorted({*chain.from_iterable(found)}) for path, found in lines.items()}
         runs.append(mutated_run(project, judges, text_inside, reach(walked), settings, tests))

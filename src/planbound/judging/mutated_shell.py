@@ -154,7 +154,8 @@ class _Runs:
             before, between, _name = (comparison.word.value or "").rpartition("/")
             new = f"'{before}{between}{name}'" if "'" not in before else ""
         else:
-            new = other_word(comparison, chance)
+            is_here = comparison.expects is ExpectedKind.LINES
+            new = (_other_lines if is_here else other_word)(comparison, chance)
         old = self._contract.script.text
         if comparison.path is not None:
             old = self._text(comparison.path) or ""
@@ -186,16 +187,23 @@ def other_word(comparison: Comparison, chance: random.Random) -> str:
         case ExpectedKind.NUMBER:
             return f'{word.text}"{chance.randint(1, 9)}"'
         case ExpectedKind.PATTERN:
-            is_fixed = comparison.call.program == "fgrep" or comparison.call.has("-F")
+            call = comparison.call
+            is_fixed = call is not None and (call.program == "fgrep" or call.has("-F"))
             return _written(_other_pattern(value, chance, is_fixed=is_fixed), word)
         case ExpectedKind.EXPRESSION:
             return _letters(chance, 10)
         case _:
             pass
     # A variable, or a pattern of `[[`: whatever it is, something more is another value.
-    if value is None or (comparison.call.program == "[[" and not {"*", "?", "["}.isdisjoint(value)):
+    program = comparison.call.program if comparison.call is not None else ""
+    if value is None or (program == "[[" and not {"*", "?", "["}.isdisjoint(value)):
         return f'{word.text}"{_letters(chance, 4)}"'
     return _written(_other_text(value, chance), word)
+
+
+def _other_lines(comparison: Comparison, chance: random.Random) -> str:
+    """Return other lines of a here-document."""
+    return _other_content(comparison.word.text, chance)
 
 
 def _other_number(value: str, chance: random.Random) -> str:

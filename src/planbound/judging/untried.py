@@ -14,7 +14,9 @@ from typing import TYPE_CHECKING
 
 from planbound.judging.corroborate import not_seen_to_fail
 from planbound.script import Call, Script
+from planbound.script.comparison import expectations
 from planbound.script.runners import runner_of
+from planbound.script.runners.javascript import DECLARED
 from planbound.script.runners.runner import Language, joined
 from planbound.script.tree import (
     Background,
@@ -44,6 +46,12 @@ HARMLESS = words(
     "touch mktemp sleep date expr seq tee comm paste jq rev cat readlink realpath chmod rmdir"
 )
 """What runs no code of the product."""
+_COUNTS = lazy_pattern(r"\b(\w+)=\$\(\(\s*\$?\{?\1\b[^\n]{0,20}\+|\(\(\s*(\w+)\s*(?:\+\+|\+=)")
+_RESULT = r"\b(?:exit|return)\s+\"?\$\{{?{name}\b|\$?\b{name}\}}?\"?\s+(?:-\w\w|[=!]?=|>)\s+0"
+_TESTS = words("test [ [[")
+_LIBRARY = lazy_pattern(
+    r"(?:\brequire\(\s*|\bfrom\s+|\bimport\s+)[\"'](chai|should|must|unexpected|expect\.js|power-assert)\b"
+)
 _OTHER_RUNNERS = words("prove busted tclsh rake tape testem tsd")
 _READERS = words("read mapfile readarray select")
 
@@ -54,6 +62,8 @@ def untried(walked: WalkedContract) -> str:
         next(_inline(walked), "")
         or next(_without_input(walked), "")
         or next(_other_runners(walked), "")
+        or next((why for script in walked.scripts for why in _counted(script)), "")
+        or next(_of_libraries(walked), "")
         or next((why for script in walked.scripts for why in _shared_input(script)), "")
     )
 
@@ -88,6 +98,15 @@ def _other_runners(walked: WalkedContract) -> Iterator[str]:
         is_script = row is not None and row.language is Language.JAVASCRIPT and row.canary is None
         if is_script or call.program in _OTHER_RUNNERS:
             yield not_seen_to_fail(call.name or call.program)
+
+
+def _of_libraries(walked: WalkedContract) -> Iterator[str]:
+    """Yield libraries of JavaScript whose assertions the product can replace, and nobody asks."""
+    for path in sorted(walked.judges):
+        if path.endswith(DECLARED.endings):
+            text = (walked.project.read(path) or b"").decode("utf-8", "replace")
+            if match := _LIBRARY.search(text):
+                yield f"what `{match[1]}` asserts cannot be tried: use `node:assert`"
 
 
 # -- cases that the product can take away --------------------------------------------------------
@@ -134,6 +153,20 @@ def _shared_input(script: Script) -> Iterator[str]:
             if is_there and call.word is not None and not _is_harmless(script, call):
                 shown = script.text[call.start : call.end].partition("\n")[0][:80]
                 yield f"`{shown}` can take away the cases that the loop around it reads"
+
+
+def _counted(script: Script) -> Iterator[str]:
+    """Yield variables that count the failures of comparisons: nobody tries these with others."""
+    for match in _COUNTS.finditer(script.text):
+        name = match[1] or match[2]
+        result = re.compile(_RESULT.format(name=name))
+        if result.search(script.text) is None:
+            continue
+        for call in script.calls:
+            text = script.text[call.start : call.end]
+            compared = (*expectations(call), *expectations(call, unequal=True))
+            if call.program in _TESTS and compared and not result.search(text):
+                yield f"what is counted in `${name}` cannot be tried: write `exit 1` where it fails"
 
 
 def _is_harmless(script: Script, call: Call) -> bool:

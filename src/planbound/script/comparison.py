@@ -23,12 +23,15 @@ class ExpectedKind(enum.Enum):
     EXPRESSION = "expression"
     """Behind `=~`."""
     FILE = "file"
+    LINES = "lines"
+    """Of a here-document."""
 
 
 class Comparison(NamedTuple):
     """A comparison, and where its expected value stands."""
 
-    call: Call
+    call: Call | None
+    """None: it is a `case`."""
     word: Word
     expects: ExpectedKind
     path: str | None
@@ -65,6 +68,7 @@ _FILE_OPTIONS = {
                          r"ignore-\w+(?:-\w+)?|text|colou?r(?:=\w+)?)"),
     "cmp": lazy_pattern(r"-[sbl]*|--(?:silent|quiet|print-bytes|verbose)"),
 }  # fmt: skip
+COMPARING_FILES = frozenset(_FILE_OPTIONS)
 _EQUAL = {"=": ExpectedKind.TEXT, "==": ExpectedKind.TEXT, "-eq": ExpectedKind.NUMBER}
 _UNEQUAL = {"!=": ExpectedKind.TEXT, "-ne": ExpectedKind.NUMBER}
 WANTED = ("expect", "want", "correct", "golden", "answer", "snapshot", "reference")

@@ -12,6 +12,7 @@ from typing import NamedTuple
 
 from planbound.script import Script, read_script
 from planbound.script.comparison import (
+    COMPARING_FILES,
     GLOB,
     GREPS,
     WANTED,
@@ -73,8 +74,20 @@ _CHANGE_THE_SHELL = words("set . source")
 _SHOW_IT = words("ps pgrep pidof top htop history fc declare typeset compgen type jobs git")
 _SEARCH = words("find xargs rg ag ack set export env printenv")
 _READS = words("cat head tail sed awk gawk tac nl sort grep egrep fgrep tar zip")
+_PARAMETER = lazy_pattern(r"\"?\$(?:([1-9])|\{([1-9])\})\"?")
+_CASE = lazy_pattern(r"case\s.*?\sin\s+\(?((?:[\w./:,@%+=-]+|'[^'\\*?\[]+'|\"[^\"$`\\*?\[]+\"))\)")
+_OF_LINES = lazy_pattern(r"\A\w+(?: -[uqsbwB]+)* [^\n]*(?<=\s)-\s[^\n]*\n\Z")
+_MOVES = lazy_pattern(r"\bshift\b|\bset\s+--")
 _TRACES = lazy_pattern(r"\b(?:set|bash|sh)[ \t]+-[a-zA-Z]*[xv]")
 _SELF = lazy_pattern(r"\$0|\$\{0|BASH_SOURCE|BASH_EXECUTION_STRING|/proc/")
+
+
+class _Given(NamedTuple):
+    """An argument of a function, and where it is written."""
+
+    word: Word
+    call: Call
+    source: ShellSource
 
 
 class _Place(NamedTuple):
@@ -89,6 +102,8 @@ class _Place(NamedTuple):
     """Whether `-e` is heeded there."""
     returns: bool = False
     """Whether the contract fails where `return 1` is called."""
+    given: tuple[_Given, ...] = ()
+    """The arguments of the function that it stands in."""
 
     def gives_up(self, item: Statement, shell: RunningShell) -> bool:
         """Say whether the contract fails where a statement is reached there."""
@@ -109,6 +124,8 @@ class _ComparisonFinder:
         self._tree = tree
         self._is_judge = is_judge
         self._found: dict[tuple[str | None, int], Comparison] = {}
+        self._reached: set[tuple[str | None, int]] = set()
+        """Where those stand that decide: in a function the value may be its caller's."""
         self._sources: dict[str | None, ShellSource] = {}
         self._texts: dict[str, None] = {}
         """All that is run, also what is not looked into."""
@@ -154,7 +171,10 @@ class _ComparisonFinder:
         self._texts.setdefault(source.script.text)
         return self._sources.setdefault(source.path, source)
 
-    def note(self, comparison: Comparison) -> None:
+    def note(self, comparison: Comparison, given: Sequence[_Given] = ()) -> None:
+        """Take notice of a comparison that decides, and of the literal that it gets."""
+        self._reached.add((comparison.path, comparison.word.start))
+        comparison = _of_caller(comparison, given)
         self._found.setdefault((comparison.path, comparison.word.start), comparison)
 
     def comparisons(self) -> Comparisons:
@@ -165,7 +185,7 @@ class _ComparisonFinder:
             for source in self._sources.values()
             for call in source.script.calls
             for comparison in self.compared(call, source)
-            if (comparison.path, comparison.word.start) not in self._found
+            if (comparison.path, comparison.word.start) not in self._reached
         ]
         return Comparisons(tuple(deciding), tuple(others))
 
@@ -197,7 +217,11 @@ class _ComparisonFinder:
         if wrapped or source.is_fixed or call.program in source.script.functions:
             return
         expected = list(expectations(call, unequal=unequal))
-        if expected and expected[0][1] is ExpectedKind.FILE:
+        lines = _here_lines(call, source) if call.program in COMPARING_FILES else None
+        if lines is not None:
+            is_judged = any(self._judge_file(call, word, source) for word, _kind in expected)
+            expected = [] if is_judged else [(lines, ExpectedKind.LINES)]
+        elif expected and expected[0][1] is ExpectedKind.FILE:
             judged = [(word, self._judge_file(call, word, source)) for word, _kind in expected]
             expected = [(word, ExpectedKind.FILE) for word, path in judged if path]
             # Two judges that are compared with each other expect nothing of the product.
@@ -271,6 +295,50 @@ class _ComparisonFinder:
             source.script.block, RunningShell(strict=strict, looks=self._looks), inner
         )
         self._depth -= 1
+
+
+def _of_caller(comparison: Comparison, given: Sequence[_Given]) -> Comparison:
+    """Return a comparison of a function's argument as one with what the caller wrote there."""
+    if comparison.call is None or not given:
+        return comparison
+    words = [each for each in comparison.call.arguments if _PARAMETER.fullmatch(each.text)]
+    # Of `[ "$1" = "$2" ]` either may be what is expected; the first one seldom is.
+    for word in [comparison.word, *words]:
+        found = _argument(word, given)
+        if found is not None and found.word.value is not None and not found.source.is_fixed:
+            text = found.source.script.text
+            return comparison._replace(
+                word=found.word,
+                path=found.source.path,
+                line=text.count("\n", 0, found.call.start) + 1,
+                text=text[found.call.start : found.call.end],
+            )
+    return comparison
+
+
+def _text_of(defined: ShellFunction) -> str:
+    body = defined.body
+    return defined.source.script.text[body.start : body.end]
+
+
+def _argument(word: Word, given: Sequence[_Given]) -> _Given | None:
+    match = _PARAMETER.fullmatch(word.text)
+    number = int(match[1] or match[2]) if match is not None else 0
+    return given[number - 1] if 0 < number <= len(given) else None
+
+
+def _here_lines(call: Call, source: ShellSource) -> Word | None:
+    """Return the lines of a here-document that a call compares with."""
+    operators = [each.operator for each in call.redirects if each.feeds]
+    if operators not in (["<<"], ["<<-"]):
+        return None
+    text = source.script.text
+    behind = [span for span in source.script.heredocs if span[0] > call.start]
+    first = text[call.start : behind[0][0]] if behind else ""
+    if _OF_LINES.search(first) is None:
+        return None
+    start, end = behind[0]
+    return Word(text[start:end], text[start:end], start, end) if text[start:end].strip() else None
 
 
 def _phony(text: str) -> Iterator[str]:
@@ -360,19 +428,32 @@ class _Reached:
         self.calls.add(call.start)
         defined = shell.functions.get(call.name or "")
         if defined is not None:
-            self._entered(defined, shell, place)
+            given = (self._given(word, call, place) for word in call.arguments)
+            self._entered(defined, shell, place._replace(given=tuple(given)))
             return
         for comparison in self._finder.compared(call, place.source):
             if not self._sees_itself(comparison, place):
-                self._finder.note(comparison)
+                self._finder.note(comparison, place.given)
         self._finder.run_file(call, place)
+
+    def _given(self, word: Word, call: Call, place: _Place) -> _Given:
+        found = _argument(word, place.given)
+        return found if found is not None else _Given(word, call, place.source)
 
     def _entered(self, defined: ShellFunction, shell: RunningShell, place: _Place) -> None:
         """Go through a function that is called."""
         if not shell.looks_on(self._depth) or loosens(defined.body, defined.source, shell):
             return
         inner = shell.within()
-        around = _Place(defined.source, decides=True, whole=True, heeded=place.heeded, returns=True)
+        around = _Place(
+            defined.source,
+            decides=True,
+            whole=True,
+            heeded=place.heeded,
+            returns=True,
+            # Who moves them away has others.
+            given=() if _MOVES.search(_text_of(defined)) else place.given,
+        )
         body = defined.body
         if isinstance(body, StatementList):
             self._depth += 1
@@ -453,6 +534,7 @@ class _Reached:
 
     def _branches(self, item: Branches, shell: RunningShell, place: _Place) -> None:
         """Look at `if compared; then ...; else exit 1; fi` and its like."""
+        self._cases(item, shell, place)
         if len(item.conditions) != 1 or len(item.conditions[0].items) != 1:
             return
         condition = item.conditions[0].items[0]
@@ -465,8 +547,25 @@ class _Reached:
         elif len(item.bodies) == 2 and place.gives_up(item.bodies[1], shell):
             self.statement(condition, shell, inside)
 
+    def _cases(self, item: Branches, shell: RunningShell, place: _Place) -> None:
+        """Look at `case ... in value) ...;; *) exit 1;; esac`."""
+        source = place.source
+        written = source.script.text[item.start : item.end]
+        match = _CASE.match(written)
+        if match is None or len(item.bodies) != 2 or source.is_fixed:
+            return
+        if not item.complete or place.gives_up(item.bodies[0], shell):
+            return
+        if place.gives_up(item.bodies[1], shell):
+            start, end = item.start + match.start(1), item.start + match.end(1)
+            value = match[1].strip("'\"")
+            line = source.script.text.count("\n", 0, item.start) + 1
+            word = Word(match[1], value, start, end)
+            kind = ExpectedKind.TEXT
+            self._finder.note(Comparison(None, word, kind, source.path, line, written))
+
     def _unequal(self, item: Statement, place: _Place) -> None:
         """Look at `[ a != b ]`, where it is a failure that they are not equal."""
         if isinstance(item, Call):
             for comparison in self._finder.compared(item, place.source, unequal=True):
-                self._finder.note(comparison)
+                self._finder.note(comparison, place.given)

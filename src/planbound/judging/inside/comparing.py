@@ -6,6 +6,7 @@ import sys
 
 from planbound.judging.inside.notes import (
     FILES,
+    FORKED,
     MISSING,
     PENDING,
     SEEN,
@@ -42,6 +43,8 @@ def same(site, one, two):
 SITES = {}
 BUILT = set()
 """The places where an object is compared that the judge makes of plain values: `Point(1, 2)`."""
+FORKS = set()
+"""The places that are conditions: who comes to one has not failed by that."""
 ASKED = (int, float, str, bytes)
 WANTED = {}
 """By type what was expected anywhere."""
@@ -96,9 +99,15 @@ def compared(site, value, changing, frame):
         seen()[0] += 1
         return value
     seen()[1] += 1
+    if site in FORKS:
+        FORKED[STATE["test"] or ""] = FORKED.get(STATE["test"] or "", 0) + 1
     fresh = known is not None and known.changed is MISSING
     known = PENDING[key] = known if fresh else Pending()
-    known.expected, known.changed, known.direct = value, changed, is_direct(frame)
+    known.expected, known.changed, known.direct = (
+        value,
+        changed,
+        site not in FORKS and is_direct(frame),
+    )
     known.before, known.is_near = before, changing is far
     if before:
         known.expected = before[0]

@@ -18,6 +18,10 @@ TRUTHS = {"assertTrue": ast.Eq, "assert_": ast.Eq, "assertFalse": ast.NotEq}
 BROAD = {"AssertionError", "Exception", "BaseException"}
 LITERALS = (ast.Constant, ast.List, ast.Tuple, ast.Dict, ast.Set, ast.JoinedStr, ast.UnaryOp)
 WANTED = ("expect", "want", "correct", "golden", "answer")
+FAILURES = {"AssertionError", "SystemExit", "Exception", "RuntimeError"}
+ENDS_IT = ("fail", "exit", "_exit")
+AROUND = {"sys", "os", "platform", "environ", "argv", "version_info", "__name__", "getenv"}
+"""Who asks for these asks where it runs, and compares no answer."""
 
 
 class Equalities(ast.NodeTransformer):
@@ -66,6 +70,35 @@ class Equalities(ast.NodeTransformer):
 
     visit_AsyncWith = visit_With
 
+    def visit_If(self, node):
+        """Change the comparison whose failure is said by what is done then: counted, or raised."""
+        wrong, sites = None, []
+        if gives_up(node.body):
+            wrong, sites = node.body, self.unequal(node.test)
+        elif gives_up(node.orelse):
+            wrong, sites = node.orelse, [self.decided(node.test)]
+        self.generic_visit(node)
+        sites = [each for each in sites if each]
+        return self.forked(node, wrong, sites) if sites else node
+
+    def forked(self, node, _wrong, _sites):
+        """Return what stands for a condition with equalities at these places."""
+        return node
+
+    def unequal(self, node):
+        """Change what is a failure where it does not hold: `a != b`, or one of several."""
+        if isinstance(node, ast.BoolOp) and isinstance(node.op, ast.Or):
+            return [site for each in node.values for site in self.unequal(each)]
+        return [self.decided(node, ast.NotEq)]
+
+    def decided(self, node, kind=ast.Eq):
+        """Change a comparison of answers; of where it runs, or of plain values, none is changed."""
+        if isinstance(node, ast.UnaryOp) and isinstance(node.op, ast.Not):
+            return self.decided(node.operand, ast.NotEq if kind is ast.Eq else ast.Eq)
+        if not isinstance(node, ast.Compare) or len(node.ops) > 1 or asks_around(node):
+            return None
+        return self.compare(node, kind)
+
     def visit_Assert(self, node):
         both = isinstance(node.test, ast.BoolOp) and isinstance(node.test.op, ast.And)
         sites = [self.truth(each) for each in (node.test.values if both else [node.test])]
@@ -89,6 +122,9 @@ class Equalities(ast.NodeTransformer):
 
     def truth(self, node, kind=ast.Eq):
         """Change the equality that has to hold, whatever it is wrapped in."""
+        is_not = isinstance(node, ast.UnaryOp) and isinstance(node.op, ast.Not)
+        if is_not and isinstance(node.operand, ast.Compare):
+            return self.compare(node.operand, ast.NotEq if kind is ast.Eq else ast.Eq)
         if isinstance(node, ast.Compare):
             is_less = all(isinstance(op, (ast.Lt, ast.LtE)) for op in node.ops)
             if is_less and len(node.ops) == 1 and kind is ast.Eq:
@@ -141,6 +177,30 @@ class Equalities(ast.NodeTransformer):
 def last_name(node: ast.AST) -> str:
     node = node.func if isinstance(node, ast.Call) else node
     return getattr(node, "attr", None) or getattr(node, "id", "")
+
+
+def gives_up(body):
+    """Say whether a failure is told there: it is raised, counted, or kept."""
+    return any(map(tells_failure, body))
+
+
+def tells_failure(node):
+    if isinstance(node, ast.Raise):
+        return node.exc is not None and last_name(node.exc) in FAILURES
+    if isinstance(node, ast.AugAssign):
+        return isinstance(node.op, (ast.Add, ast.BitOr))
+    if isinstance(node, ast.Assign):
+        return isinstance(node.value, ast.Constant) and type(node.value.value) in (bool, int)
+    call = node.value if isinstance(node, ast.Expr) else None
+    if not isinstance(call, ast.Call):
+        return False
+    if last_name(call) in ("exit", "_exit"):
+        return bool(call.args) and getattr(call.args[0], "value", 1) not in (0, None)
+    return last_name(call) in ("fail", "append")
+
+
+def asks_around(node):
+    return any(getattr(each, "id", getattr(each, "attr", "")) in AROUND for each in ast.walk(node))
 
 
 def is_loose(call):

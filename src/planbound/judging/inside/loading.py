@@ -9,14 +9,17 @@ import sys
 from planbound.judging.inside.comparing import (
     BUILT,
     CATCHING,
+    FORKS,
     actual,
     expected,
     near,
     passed,
     weigh,
 )
-from planbound.judging.inside.equalities import LITERALS, Equalities, last_name
+from planbound.judging.inside.equalities import ENDS_IT, LITERALS, Equalities, last_name
 from planbound.judging.inside.failing import Failing
+from planbound.judging.inside.genuine import check_libraries
+from planbound.judging.inside.peering import Peering, looked_at, peer
 from planbound.judging.inside.notes import (
     PID,
     ROOT,
@@ -66,6 +69,20 @@ class Mutating(Equalities):
     def followed(self, node, sites):
         more = [ast.copy_location(ast.Expr(called("p", each, node)), node) for each in sites]
         return [node, *more]
+
+    def forked(self, node, wrong, sites):
+        """See where a condition leads: to the other branch, or past a failure that is none."""
+        held = [ast.copy_location(ast.Expr(called("p", each, node)), node) for each in sites]
+        for each in sites:
+            FORKS.add(each)
+        if wrong is node.body:
+            node.orelse = [*held, *node.orelse]
+        else:
+            node.body = [*held, *node.body]
+        last = wrong[-1].value if isinstance(wrong[-1], ast.Expr) else None
+        if isinstance(last, ast.Call) and last_name(last) in ENDS_IT:
+            wrong += held
+        return node
 
     def rebinds(self, node):
         """Put other values into variables, before anything else is done with them."""
@@ -124,6 +141,7 @@ def called(name, site, near, *nodes):
 
 def transform(tree, path):
     Mutating(path).visit(tree)
+    Peering().visit(tree)
 
 
 def code_of(data, path):
@@ -259,6 +277,7 @@ def close():
     """Write down what is known at the end of a process."""
     end()
     weigh()
+    check_libraries(whole=True)
 
 
 def leave_main(path):
@@ -279,6 +298,8 @@ def leave_main(path):
 
 def start():
     calls = {"a": actual, "e": expected, "n": near, "p": passed, "r": rebound, "f": Failing}
+    calls |= {"l": looked_at, "w": peer}
+    STATE["check"] = check_libraries
     watch_looks()
     for name, function in calls.items():
         setattr(builtins, HOOK + name, function)

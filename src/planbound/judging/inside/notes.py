@@ -32,9 +32,12 @@ STATE = {
     "modules": 0,
     "ask": None,
     "asked": 0,
+    "check": None,
 }
 SEEN = {}
 """By test: equalities that could not be changed, that were, and that held all the same."""
+FORKED = {}
+"""By test: how many of the changed ones stand in a condition, after which it may go on."""
 ENDS = {}
 PENDING = {}
 MISSING = object()
@@ -52,7 +55,7 @@ def place(path):
 def is_product(path):
     """Say whether a file is the project's, and none that it is judged by."""
     path = os.path.abspath(path) if path and not path.startswith("<") else ""
-    inside = path.startswith(ROOT + os.sep) and not path.startswith((NOTES, FOLDER))
+    inside = path.startswith(ROOT + os.sep) and not path.startswith(NOTES)
     return inside and path not in FILES and "site-packages" not in path and not is_added(path)
 
 
@@ -112,7 +115,11 @@ def begin(name):
 def finish():
     """Write down what became of the equalities of a test."""
     name = STATE["test"] or ""
+    if STATE["test"] is not None and STATE["check"] is not None:
+        STATE["check"]()
     seen = SEEN.pop(name, None)
+    if name in FORKED:
+        note("forked", [name, FORKED.pop(name)])
     if seen is not None:
         swallowed = sum(each.direct and each.changed is not MISSING for each in PENDING.values())
         note("seen", [name, seen[0], seen[1], seen[2], swallowed])
