@@ -353,8 +353,8 @@ def test_a_companion_that_lacked_something_is_run_again_by_itself(
 
     cell = StagedCell(contract, lambda _cell, _overseer: Outcome(ending))
     judged(staged(tmp_path, cell), PYTEST)
-    # The contract, then once more with failing tests; what is unclear there is not gone into.
-    assert len(cell.alone) == 2
+    # The contract, then once more with failing tests, and where that is unclear, watched.
+    assert len(cell.alone) == 3
     assert {item.path for item in cell.alone[1].lay} - {item.path for item in cell.alone[0].lay}
 
 
