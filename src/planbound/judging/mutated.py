@@ -143,18 +143,23 @@ class _ChangedRuns:
             is_cut_off=outcome.ending is CommandEnding.TIMED_OUT,
             uncompared=surely_comparing(self.judged, found.uncompared),
             is_empty=saw_nothing(outcome.collected, notes)
-            and has_equalities(self._followed(followed(outcome.collected, notes))),
+            and has_equalities(self._due(followed(outcome.collected, notes))),
             # Node has a process for each file: there may be many.
             is_full=found.is_full and not self.in_javascript,
         )
 
-    def _followed(self, runners: Mapping[str, str]) -> dict[str, bytes]:
+    def _due(self, runners: Mapping[str, str]) -> dict[str, bytes]:
         """Return the judges of which something was to be seen; in JavaScript it is known of some.
 
-        That the runner was started with a file says which one, and not that it ran.
+        That the runner was started with a file says which one, and not that it ran. Where no runner
+        is called, it is those that the contract is known to run: others may judge something else.
         """
         known = {path: data for path, data in self.scripts.items() if path in runners}
-        return self.judged | (known or self.scripts)
+        due = self.judged | (known or self.scripts)
+        if self.walked.has_runner:
+            return due
+        judges = self.contract.judges
+        return {path: due[path] for path in judges.files - judges.unfollowed if path in due}
 
     def _unreached(
         self, runners: Mapping[str, str], passed: Sequence[str], reached: Collection[str]
