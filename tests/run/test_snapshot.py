@@ -110,7 +110,7 @@ def test_what_other_code_made_counts_for_nothing(
     place, journal = kept_in(tmp_path), lived()
     keep(place, journal, 3)
     place.keep_plan(PLAN, TEXT)
-    monkeypatch.setattr(snapshot, "__version__", "0.0.1")
+    monkeypatch.setattr(snapshot, "own_code", lambda *_parts: "another")
     assert place.fold(journal) is None
     assert place.parse(TEXT, path="PLAN.md").source.text == PLAN.source.text
 

@@ -18,7 +18,7 @@ OF_CELL = ("/dev", "/proc", "/sys")
 _HOMES = ("~/", "$HOME/", "${HOME}/", "$(HOME)/")
 _QUOTES = str.maketrans("", "", "\"'")
 _PATH = lazy_pattern(
-    r"""(?:~|\$HOME|\$\{HOME\}|\$\(HOME\))?/(?![/\s])[^\s"'`;:,|&()<>{}\[\]$*?=\#%!\\]+"""
+    r"""(?:~|\$HOME|\$\{HOME\}|\$\(HOME\))?/(?![/\s])[^\s\x00-\x1f"'`;:,|&()<>{}\[\]$*?=\#%!\\]+"""
 )
 
 

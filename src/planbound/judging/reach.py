@@ -104,7 +104,13 @@ def _named(walked: WalkedContract, text: str, script: Script) -> Iterator[tuple[
         first = _HERE.sub("./", match[2].partition(":")[0])
         found = (below(each, first) for each in sorted(folders)) if "$" not in first else ()
         plain = ("" if place == "." else place for place in found if place is not None and first)
-        yield tuple(place for place in plain if not place or walked.project.holds(place))
+        yield tuple(place for place in plain if _is_there(walked, place))
+
+
+def _is_there(walked: WalkedContract, place: str) -> bool:
+    """Say whether there is such a folder, also in one that is summarised."""
+    root = walked.contract.judging.tree.root
+    return walked.project.holds(place) or os.path.isdir(os.path.join(root, place))
 
 
 def _environments(walked: WalkedContract) -> Iterator[str]:
