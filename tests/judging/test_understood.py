@@ -6,7 +6,7 @@ import pytest
 
 from planbound.judging.meaning import is_test_file
 from planbound.script import read_script
-from planbound.script.understood import Known, Place, unknown_call
+from planbound.script.understood import Place, Surrounding, unknown_call
 
 _FILES = frozenset({"tests/check.sh", "tests/calc.c", "src/tool", "tests/check.js"})
 _UNDERSTOOD = """
@@ -63,7 +63,7 @@ trial-and-error --now
 def _unknown(text: str) -> str:
     script = read_script(text)
     assert not script.broken
-    known = Known((script,), _FILES, lambda path: path in _FILES - {"src/tool"}, is_test_file)
+    known = Surrounding((script,), _FILES, lambda path: path in _FILES - {"src/tool"}, is_test_file)
     return unknown_call([Place(script)], known)
 
 
@@ -79,6 +79,6 @@ def test_one_call_of_which_nobody_knows_what_it_runs_is_named(text: str) -> None
 
 def test_a_function_of_the_product_is_none_that_starts_a_runner() -> None:
     script = read_script(". src/lib.sh\nadd 1 2 | grep -qx 3\n")
-    assert unknown_call([Place(script, takes_in=True)], Known((script,))) == ""
+    assert unknown_call([Place(script, takes_in=True)], Surrounding((script,))) == ""
     script = read_script(". src/lib.sh\nlocked /tmp/it node --test\n")
-    assert unknown_call([Place(script, takes_in=True)], Known((script,)))
+    assert unknown_call([Place(script, takes_in=True)], Surrounding((script,)))

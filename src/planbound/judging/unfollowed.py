@@ -135,14 +135,14 @@ def runs_unnamed(path: str, text: str) -> bool:
     return runs_tests(text) or _RUNS_OTHERS.search(text[:_MAXIMUM_LENGTH]) is not None
 
 
-class NamedTests(NamedTuple):
+class FoundTests(NamedTuple):
     """What a program names."""
 
     files: frozenset[str]
     folders: frozenset[str]
 
 
-def named_tests(path: str, text: str, tree: ProjectTree, *, is_shell: bool) -> NamedTests:
+def named_tests(path: str, text: str, tree: ProjectTree, *, is_shell: bool) -> FoundTests:
     """Return the files and folders of tests that a program names by words that are paths.
 
     They may be seen from the root, or from a folder that the program lies in.
@@ -157,7 +157,7 @@ def named_tests(path: str, text: str, tree: ProjectTree, *, is_shell: bool) -> N
                         folders.add(found)
                 elif found in tree.files and _is_test(found):
                     files.add(found)
-    return NamedTests(frozenset(files), frozenset(folders))
+    return FoundTests(frozenset(files), frozenset(folders))
 
 
 def named_others(path: str, text: str, tree: ProjectTree, *, is_shell: bool) -> set[str]:

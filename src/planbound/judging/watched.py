@@ -61,8 +61,8 @@ from planbound.script.status import deciding_calls
 from planbound.script.tree import Redirect, Word, words
 from planbound.script.understood import (
     PYTHONS,
-    Known,
     Place,
+    Surrounding,
     inline_text,
     reads_program,
     unknown_call,
@@ -269,7 +269,7 @@ class WalkedContract:
 
         What the product's own scripts call does not count: they are the product.
         """
-        known = Known(
+        known = Surrounding(
             tuple(self.scripts), frozenset(self.project.paths), self.is_judge, is_test_file
         )
         places = [

@@ -95,7 +95,7 @@ _LOOPED = lazy_pattern(r"\bfor\s+(\w+)\s+in\b")
 _ON_PATH = lazy_pattern(r"\bPATH=[\"']?(?:\$PWD/|\$\{PWD\}/|\$\(pwd\)/|`pwd`/|\./)?([\w./-]+):")
 
 
-class Known(NamedTuple):
+class Surrounding(NamedTuple):
     """What is known of the project around a call."""
 
     scripts: tuple[Script, ...] = ()
@@ -120,11 +120,11 @@ def why_unknown(shown: str) -> str:
     return f"nobody knows what `{shown}` runs: call the tests by their runner, by itself"
 
 
-def unknown_call(places: Iterable[Place], known: Known) -> str:
+def unknown_call(places: Iterable[Place], known: Surrounding) -> str:
     """Return a call of which it is not known what it runs; empty: it is known of each."""
     functions = frozenset(name for script in known.scripts for name in script.functions)
     for place in places:
-        reader = _Reader(place, known, functions)
+        reader = _CallReader(place, known, functions)
         for call in place.script.calls:
             if not reader.is_understood(call):
                 text = place.script.text[call.start : call.end].partition("\n")[0][:80]
@@ -132,10 +132,10 @@ def unknown_call(places: Iterable[Place], known: Known) -> str:
     return ""
 
 
-class _Reader:
+class _CallReader:
     """Says of the calls of a script whether it is known what they run."""
 
-    def __init__(self, place: Place, known: Known, functions: frozenset[str]) -> None:
+    def __init__(self, place: Place, known: Surrounding, functions: frozenset[str]) -> None:
         self.place = place
         self.known = known
         self.functions = functions

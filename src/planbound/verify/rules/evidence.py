@@ -37,7 +37,13 @@ from planbound.script.runners import (
 from planbound.script.runners.pytest import is_isolated
 from planbound.script.status import ALWAYS_SUCCEED, Reason, Unfailing, deciding_calls, why_unfailing
 from planbound.script.tree import Call, FileReference, FileUse, Script, words
-from planbound.script.understood import Known, Place, inline_programs, unknown_call, why_unknown
+from planbound.script.understood import (
+    Place,
+    Surrounding,
+    inline_programs,
+    unknown_call,
+    why_unknown,
+)
 from planbound.source import Finding, Located, Severity, lazy_pattern, visible
 from planbound.verify.facts import PathKind
 from planbound.verify.provided import FileMakers
@@ -673,7 +679,7 @@ def _unknown(script: Script) -> str:
     if _SETS_PATH.search(script.text):
         return ""  # a program of the project, perhaps
     takes_in = any(call.program in _TAKES_IN for call in script.calls)
-    call = unknown_call([Place(script, takes_in=takes_in)], Known((script,)))
+    call = unknown_call([Place(script, takes_in=takes_in)], Surrounding((script,)))
     return why_unknown(call) if call else ""
 
 
