@@ -13,14 +13,15 @@ from planbound.cells.choose import CopyCell, LandlockCell
 from planbound.cells.isolation import Isolation
 from planbound.journal.event import VerdictKind
 from planbound.judging.case import cases, plan_scope
-from planbound.judging.context import judging_context, scratch
+from planbound.judging.context import JudgingContext, judging_context, scratch
 from planbound.judging.contract import Setting
 from planbound.judging.judge import judge
-from planbound.judging.reference import Frozen, freeze
+from planbound.judging.reference import Frozen, as_it_is, freeze
 from planbound.plan.parse import parse
 from planbound.workspace.contents import RealTree
 from planbound.workspace.context import Context
 from planbound.workspace.known import KnownFiles
+from planbound.workspace.manifest import Manifest
 from planbound.workspace.stamps import Clocks, moment
 
 PLAN = """\
@@ -130,3 +131,48 @@ def test_a_file_in_gits_folder_is_not_known_by_one_of_that_name_beside_it(tmp_pa
     plan = parse(PLAN.replace("bash judge.sh", "cat .git/objects/calc.py"))
     (verdict,) = judge(judging, list(cases(plan)), Setting(None, plan_scope(plan)))
     assert verdict.kind is VerdictKind.FAIL
+
+
+# -- a tree that is handed on from one look to the next -------------------------------------------
+
+
+def _handed_on(folder: Path, kind: type[CopyCell] | None = None) -> tuple[JudgingContext, Manifest]:
+    context = Context(workspace=str(_workspace(folder)), state=str(folder / "state"))
+    judging = judging_context(context, kind(scratch(context)) if kind else None)
+    return judging, judging.tree.manifest(judging.rules)
+
+
+def test_a_tree_that_was_just_seen_is_not_read_again(tmp_path: Path) -> None:
+    judging, seen = _handed_on(tmp_path)
+    assert as_it_is(judging, seen) is seen
+    assert as_it_is(judging, None) is not seen
+
+
+def test_without_walls_a_tree_is_always_read(tmp_path: Path) -> None:
+    judging, seen = _handed_on(tmp_path, CopyCell)
+    (tmp_path / "workspace/app.sh").write_text("echo right\n")
+    assert as_it_is(judging, seen).digest != seen.digest
+
+
+@pytest.mark.parametrize("is_read", [False, True])
+def test_where_a_folder_says_that_it_is_a_cache_a_tree_is_read_by_the_rules_of_who_asks(
+    tmp_path: Path, *, is_read: bool
+) -> None:
+    judging, _ = _handed_on(tmp_path)
+    cache = tmp_path / "workspace/cache"
+    cache.mkdir()
+    (cache / "CACHEDIR.TAG").write_text("Signature: 8a477f597d28d172789f06886806bc55")
+    (cache / "judge.sh").write_text("true\n")
+    rules = judging.rules._replace(not_caches=frozenset({b"cache"}))
+    given, asked = (rules, judging.rules) if is_read else (judging.rules, rules)
+    found = as_it_is(judging._replace(rules=asked), judging.tree.manifest(given))
+    assert (b"cache/judge.sh" in found.entries) != is_read
+
+
+def test_a_tree_that_is_handed_on_and_changed_since_is_seen_to_have_changed(tmp_path: Path) -> None:
+    judging, seen = _handed_on(tmp_path)
+    (tmp_path / "workspace/app.sh").write_text("echo right\n")
+    plan = parse(PLAN)
+    (verdict,) = judge(judging, list(cases(plan)), Setting(None, plan_scope(plan)), seen)
+    assert verdict.kind is VerdictKind.TAMPERED
+    assert "changed while it was judged: app.sh" in verdict.reason

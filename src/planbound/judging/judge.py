@@ -22,7 +22,7 @@ from planbound.judging.corroborate import CURE, Corroboration, fewest
 from planbound.judging.events import note_verdict, observed
 from planbound.judging.meaning import is_skipping
 from planbound.judging.measurement import Recalling
-from planbound.judging.reference import FrozenTree
+from planbound.judging.reference import FrozenTree, as_it_is
 from planbound.judging.runs import ContractRuns
 from planbound.judging.unrunnable import may_use_python
 from planbound.judging.verdict import (
@@ -60,13 +60,21 @@ LANGUAGES = frozenset({"", "shell", "bash", "sh", "console", "shell-session", "s
 _SHOWN = 20
 
 
-def judge(judging: JudgingContext, cases: Iterable[Case], setting: Setting) -> Iterator[Verdict]:
-    """Yield a verdict for every case with a command, each as soon as it is there."""
+def judge(
+    judging: JudgingContext,
+    cases: Iterable[Case],
+    setting: Setting,
+    seen: Manifest | None = None,
+) -> Iterator[Verdict]:
+    """Yield a verdict for every case with a command, each as soon as it is there.
+
+    `seen` is the tree, where it was read and nothing was alive since that could have written to it.
+    """
     if setting.frozen is not None:
         # A folder does not become a cache by saying so.
         folders = setting.frozen.manifest.folders()
         judging = judging._replace(rules=judging.rules._replace(not_caches=folders))
-    before = judging.tree.manifest(judging.rules)
+    before = as_it_is(judging, seen)
     judged = (case for case in cases if isinstance(case.contract, Judged))
     for place, case in enumerate(judged, 1):
         assert isinstance(case.contract, Judged)
@@ -556,8 +564,10 @@ class Taken(NamedTuple):
     """The digest of the configuration that contracts run under."""
 
 
-def observe(judging: JudgingContext, cases: Iterable[Case]) -> Iterator[Verdict]:
-    """Yield what every contract says now; nothing is demanded of it yet."""
+def observe(
+    judging: JudgingContext, cases: Iterable[Case], seen: Manifest | None = None
+) -> Iterator[Verdict]:
+    """Yield what every contract says now, of which nothing is demanded; `seen` is as in `judge`."""
     plain: Iterable[Case] = (case._replace(evidence=None, baseline=Baseline.ANY) for case in cases)
     if isinstance(cases, Sequence):
         plain = list(plain)  # who is told of the progress knows how many there are
@@ -576,7 +586,7 @@ def observe(judging: JudgingContext, cases: Iterable[Case]) -> Iterator[Verdict]
     if len(judged) > 1 and jobs(judging) > 1:
         yield from _together(judging, judged, setting)
     else:
-        yield from judge(judging, plain, setting)
+        yield from judge(judging, plain, setting, seen)
 
 
 def _together(

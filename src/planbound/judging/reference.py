@@ -18,6 +18,7 @@ from collections.abc import Callable, Container, Iterable, Iterator, Mapping, Se
 from functools import partial
 from typing import TYPE_CHECKING, NamedTuple
 
+from planbound.cells.isolation import Isolation
 from planbound.errors import FileProblem
 from planbound.git.repository import ignored_folders
 from planbound.journal.event import BaselineObserved, EventKind, VerdictKind
@@ -73,11 +74,26 @@ def approved_tree(
     return frozen if frozen is None or now is None else _relocated(frozen, now)
 
 
+def as_it_is(judging: JudgingContext, seen: Manifest | None) -> Manifest:
+    """Return the tree as it is: as it was seen, where that is handed on; otherwise it is read.
+
+    A tree may be handed on only where since it was read nothing was alive that could have written
+    to it: no agent, no contract, and no other plan. Without walls nobody knows what is alive.
+    """
+    walled = judging.cell.isolation.reaches(Isolation.I1)
+    if seen is None or not walled or seen.truncated is not None or seen.has_tags:
+        return judging.tree.manifest(judging.rules)
+    return seen
+
+
 def before_attempt(
-    judging: JudgingContext, plan: Plan, case: Case, approved: Frozen | None
+    judging: JudgingContext, plan: Plan, case: Case, approved: Frozen | None, now: Manifest
 ) -> FrozenTree:
-    """Freeze the tree that a step is compared with, before the first attempt at it."""
-    tree = freeze_for(judging, plan)
+    """Freeze the tree that a step is compared with, before the first attempt at it.
+
+    `now` is the tree as it is.
+    """
+    tree = freeze_for(judging, plan, now)
     if approved is None:
         return tree
     manifest = _with_approved_judges(approved, plan, case, tree.manifest, judging.vault)
@@ -156,21 +172,24 @@ class FrozenTree(NamedTuple):
     """The SHA-256 of the manifest in the vault."""
 
 
-def freeze_for(judging: JudgingContext, plan: Plan) -> FrozenTree:
+def freeze_for(judging: JudgingContext, plan: Plan, now: Manifest | None = None) -> FrozenTree:
     """Freeze the tree for a plan: what its contracts speak of is kept in any case."""
-    return freeze(
-        judging.tree, judging.vault, judging.rules, partial(_needless_copies, judging, plan)
-    )
+    needless = partial(_needless_copies, judging, plan)
+    return freeze(judging.tree, judging.vault, judging.rules, needless, now)
 
 
 def freeze(
-    tree: Tree, vault: Vault, rules: ScanRules, needless: NeedlessCopies | None = None
+    tree: Tree,
+    vault: Vault,
+    rules: ScanRules,
+    needless: NeedlessCopies | None = None,
+    now: Manifest | None = None,
 ) -> FrozenTree:
     """Keep a copy of every file of the tree that is not too large; return what is there.
 
-    Where much is new, what need not be kept is left out.
+    Where much is new, what need not be kept is left out. `now` is the tree, where it was just read.
     """
-    manifest = tree.manifest(rules)
+    manifest = tree.manifest(rules) if now is None else now
     if manifest.truncated:
         raise FileProblem(
             f"the workspace cannot be frozen: {manifest.truncated}",

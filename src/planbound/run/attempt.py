@@ -144,6 +144,13 @@ class Attempted(NamedTuple):
     damage: Damage = Damage()
     """What the agent destroyed, and is back."""
 
+    @property
+    def is_clean(self) -> bool:
+        """Whether it passed, and nobody touched the tree after it was seen for the last time."""
+        passed = self.verdict is not None and self.verdict.kind is VerdictKind.PASS
+        untouched = self.restored is None and self.damage == Damage()
+        return passed and untouched and self.manifest is not None and not self.strayed
+
 
 class RememberingTree:
     """A tree that knows what it looked like last."""

@@ -42,6 +42,7 @@ from planbound.run.session import RunSession, SeenTree
 from planbound.state.plan import plan_status
 from planbound.state.run import MET, Slot
 from planbound.state.step import Before
+from planbound.workspace.manifest import Manifest
 
 _BATCH = 50
 
@@ -73,7 +74,8 @@ class RunEnding:
     def check(self) -> str:
         """Judge every step once more, and the postconditions; return the tree that was judged."""
         session = self.session
-        tree = self._tree()
+        now = self._tree()
+        tree = now.digest
         again = [session.case(index) for index in unsure_steps(session.state, tree)]
         again = [case._replace(baseline=Baseline.ANY, evidence=None) for case in again]
         conditions = [
@@ -82,7 +84,7 @@ class RunEnding:
             if not self._is_settled(case, tree)
         ]
         setting = Setting(
-            frozen=self._reference(),
+            frozen=self._reference(now),
             scope=session.scope,
             plan_changed=session.changed_plan(),
             earlier=session.state.earlier,
@@ -90,7 +92,7 @@ class RunEnding:
             # A step is compared with what was there before it; the end with what was approved.
             tests={**session.state.tests, **self._approved_tests(conditions)},
         )
-        self._judge([*again, *conditions], setting, final=tree)
+        self._judge([*again, *conditions], setting, final=now)
         if session.control.reason is None:
             self._ask_about(conditions)
         self._judged_tree = tree
@@ -100,9 +102,9 @@ class RunEnding:
         """Say whether a tree is what the last check judged."""
         return tree.digest == self._judged_tree
 
-    def _tree(self) -> str:
+    def _tree(self) -> Manifest:
         session = self.session
-        return session.judging.tree.manifest(session.judging.rules).digest
+        return session.judging.tree.manifest(session.judging.rules)
 
     def _is_settled(self, case: Case, tree: str) -> bool:
         """Say whether a postcondition holds on this tree, or a person answers for it."""
@@ -112,13 +114,12 @@ class RunEnding:
             return state.condition_trees.get(case.number) == tree and not asks_git(case.contract)
         return found in MET
 
-    def _reference(self) -> Frozen | None:
+    def _reference(self, now: Manifest) -> Frozen | None:
         """Return the approved tree, with what people and other plans changed out of scope since."""
         session = self.session
         approved, judging = session.approved, session.judging
         if approved is None:
             return None
-        now = judging.tree.manifest(judging.rules)
         found = cases(session.layout.plan)
         return with_changes_of_others(approved, now, found, session.scope, judging.vault)
 
@@ -130,11 +131,11 @@ class RunEnding:
         commands = [each.contract for each in conditions if isinstance(each.contract, Judged)]
         return {name: known[name] for each in commands if (name := contract_digest(each)) in known}
 
-    def _judge(self, wanted: list[Case], setting: Setting, *, final: str | None) -> None:
+    def _judge(self, wanted: list[Case], setting: Setting, *, final: Manifest | None) -> None:
         session = self.session
         drafts: list[Draft] = []
         judged = [case for case in wanted if isinstance(case.contract, Judged)]
-        for verdict in judge(session.judging, judged, setting):
+        for verdict in judge(session.judging, judged, setting, final):
             if session.control.reason is not None:
                 break
             drafts.extend(self._judged(verdict, final=final is not None))
@@ -294,11 +295,12 @@ class Projection:
         if time.monotonic() - self._written >= max(_EVERY, 20 * self._took):
             self.show()
 
-    def show(self, working: Slot | None = None) -> None:
-        """Write where the steps are; `working` is about to begin."""
+    def show(self, working: Slot | None = None) -> bool:
+        """Write where the steps are; `working` is about to begin. Say whether that was due."""
         if working is not None and time.monotonic() - self._written < max(_EVERY, 20 * self._took):
-            return
+            return False
         self._write(PlanStatus.IN_PROGRESS, working)
+        return True
 
     def finish(self) -> None:
         """Write what the run came to, by the journal."""

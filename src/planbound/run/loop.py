@@ -37,6 +37,7 @@ from planbound.run.record import AttemptRecorder
 from planbound.run.session import RunSession
 from planbound.state.run import Slot
 from planbound.workspace.context import Context
+from planbound.workspace.manifest import Manifest
 
 if TYPE_CHECKING:
     from planbound.run.dbos import DbosDatabase, DbosHost
@@ -227,6 +228,8 @@ class RunLoop:
         """Those of them that nothing may run beside."""
         self._results: queue.SimpleQueue[AttemptResult] = queue.SimpleQueue()
         self._final_tree: str | None = None
+        self._left: Manifest | None = None
+        """The workspace as the last turn left it, which stayed in it: nothing was alive since."""
         self._said: set[str] = set()
 
     def turn(self) -> Next:
@@ -247,6 +250,8 @@ class RunLoop:
         return self._act(decide(session.state, pace))
 
     def _act(self, action: Action) -> Next:
+        if not isinstance(action, Begin):
+            self._go_out()
         match action:
             case CheckPreconditions():
                 return self._preconditions()
@@ -276,18 +281,27 @@ class RunLoop:
 
     def pause(self, reason: str) -> None:
         """Note that the run stops here and can go on."""
+        self._go_out()
         self.session.note_pause(reason)
         self.projection.show()
 
     def abandon(self) -> None:
         """Wait for what is still at work, and record nothing of it: that cannot be done."""
+        self._go_out()
         while self._working:
             self._working.pop(self._results.get().order.slot.place, None)
 
     def close(self) -> None:
         """Wait for what is still at work; it was told to stop."""
+        self._go_out()
         while self._working:
             self._take(self._results.get())
+
+    def _go_out(self) -> None:
+        """Let others into the workspace, where the last turn stayed in it."""
+        if self._left is not None:
+            self._left = None
+            self.session.occupancy.leave()
 
     # -- stopping ------------------------------------------------------------------------------
 
@@ -332,17 +346,24 @@ class RunLoop:
             self.session.occupancy.leave()
 
     def _begin(self, slot: Slot, *, alone: bool) -> None:
+        seen, self._left = self._left, None
+        is_inside = seen is not None
         # Before the tree is looked at: a mark that is written later would be a change.
-        self.projection.show(working=slot)
-        if not self._enter():
+        if self.projection.show(working=slot):
+            seen = None
+        if not is_inside and not self._enter():
             return
         stays = False
         try:
-            order = self.orders.begin(slot, alone=alone)
+            order = self.orders.begin(slot, alone=alone, seen=seen)
             if order is None:
                 return
             if self.jobs == 1 and order.shown_at is None:
-                self._record(order, perform(order))
+                attempted = perform(order)
+                self._record(order, attempted)
+                # The next turn begins where this one ends, and nobody else gets in between.
+                stays = attempted.is_clean and not self.orders.has_neighbours
+                self._left = attempted.manifest if stays else None
                 return
             stays = order.shown_at is None
         finally:

@@ -22,6 +22,7 @@ from planbound.judging.contract import Setting
 from planbound.judging.judge import observe
 from planbound.judging.reference import (
     Frozen,
+    as_it_is,
     before_attempt,
     judges_of,
     kept_tree,
@@ -186,10 +187,11 @@ class Orders:
         with suppress(FileProblem):  # told where one is judged
             session.judging.syntax.faults(left)
 
-    def begin(self, slot: Slot, *, alone: bool) -> WorkOrder | None:
+    def begin(self, slot: Slot, *, alone: bool, seen: Manifest | None = None) -> WorkOrder | None:
         """Freeze the tree, record the beginning, look at the contract; return the order.
 
-        None where somebody decided something meanwhile: then nothing began.
+        None where somebody decided something meanwhile: then nothing began. `seen` is the
+        workspace as the step before left it, where nothing was alive since it was read.
         """
         session = self.session
         step = session.state.steps[slot.place]
@@ -201,7 +203,8 @@ class Orders:
             copy = _copy_of(session.notes.run, slot)
         anew = self._begins_anew(step, copy)
         judging = self._judging(copy, fresh=anew)
-        frozen, key = self._reference(slot, judging, anew=anew)
+        now = as_it_is(judging, seen if copy is None else None) if anew else None
+        frozen, key = self._reference(slot, judging, now)
         agent = self.staff.agent_for(slot)
         sealed: tuple[str, ...] = ()
         if agent is not None:
@@ -226,8 +229,14 @@ class Orders:
             session.context.guard.settle(judging.tree.root, ended=agent is not None)
             return None
         if known is None and isinstance(slot.step.contract, Judged):
-            known = self._observe(slot, judging, number)
+            known = self._observe(slot, judging, number, now)
         return self._order(slot, number, judging, frozen, known, agent)._replace(sealed=sealed)
+
+    @property
+    def has_neighbours(self) -> bool:
+        """Whether another plan is at work in this worktree, or waits to be."""
+        self._looked = -_LOOK_EVERY
+        return bool(self._neighbours())
 
     def left(self, slot: Slot) -> WorkOrder | None:
         """Return the order to judge what an attempt left; None where nothing is left of it."""
@@ -318,14 +327,20 @@ class Orders:
         now = session.judging.tree.manifest(session.judging.rules)
         return now.digest != self._frozen(step.manifest).manifest.digest
 
-    def _reference(self, slot: Slot, judging: JudgingContext, *, anew: bool) -> tuple[Frozen, str]:
-        """Return the tree that the step is compared with: as it was before the first attempt."""
+    def _reference(
+        self, slot: Slot, judging: JudgingContext, now: Manifest | None
+    ) -> tuple[Frozen, str]:
+        """Return the tree that the step is compared with: as it was before the first attempt.
+
+        That is now, where `now` is given.
+        """
         session = self.session
         step = session.state.steps[slot.place]
-        if not anew and step.manifest is not None:
+        if now is None:
+            assert step.manifest is not None
             return self._frozen(step.manifest), step.manifest
         case, plan = session.case(slot.place), session.layout.plan
-        tree = before_attempt(judging, plan, case, session.approved)
+        tree = before_attempt(judging, plan, case, session.approved, now)
         frozen = reference_of(tree, session.digest, session.context.configuration)
         self._trees = {tree.key: frozen}
         return frozen, tree.key
@@ -360,9 +375,11 @@ class Orders:
         known = next(iter(seen)) if len(seen) == 1 else None
         return known if known is not None and Look(known).is_seen else None
 
-    def _observe(self, slot: Slot, judging: JudgingContext, number: int) -> VerdictKind | None:
+    def _observe(
+        self, slot: Slot, judging: JudgingContext, number: int, seen: Manifest | None
+    ) -> VerdictKind | None:
         session = self.session
-        for verdict in observe(judging, [session.case(slot.place)]):
+        for verdict in observe(judging, [session.case(slot.place)], seen):
             if session.control.reason is not None:
                 return None
             session.append([session.notes.observed(verdict, slot, number)])

@@ -71,6 +71,15 @@ class Manifest(NamedTuple):
         found = self.entries if isinstance(self.entries, _Entries) else _Entries(self.entries)
         return found.folders
 
+    @property
+    def has_tags(self) -> bool:
+        """Say whether a folder says that it is a cache: then it depends on the rules what is read.
+
+        Whoever reads the tree by rules with other `not_caches` finds the same where none does.
+        """
+        tags = (folder + b"/" + CACHE_TAG for folder in self.folders())
+        return bool(self.tagged) or any(tag in self.entries for tag in tags)
+
     def others(self) -> tuple[tuple[bytes, Entry], ...]:
         """Return what is neither a regular file nor a directory."""
         found = self.entries if isinstance(self.entries, _Entries) else _Entries(self.entries)
@@ -107,6 +116,8 @@ class _Entries(dict[bytes, Entry]):
             vars(self).update(vars(before))
 
 
+CACHE_TAG = b"CACHEDIR.TAG"
+"""The file by which a folder says that it is a cache."""
 SUMMARISED = frozenset({b".git", b".venv", b"venv", b"node_modules"})
 CACHES = frozenset(
     b"__pycache__ .mypy_cache .ruff_cache .hypothesis .import_linter_cache .nyc_output .tox .nox "

@@ -29,7 +29,14 @@ from planbound.workspace.known import (
     known_folder,
     looks_of,
 )
-from planbound.workspace.manifest import Entry, EntryType, Manifest, ScanRules, manifest_of
+from planbound.workspace.manifest import (
+    CACHE_TAG,
+    Entry,
+    EntryType,
+    Manifest,
+    ScanRules,
+    manifest_of,
+)
 
 # -- A directory as one entry: whether anything in it was written, without reading it ------------
 
@@ -225,7 +232,6 @@ FOLDER = os.O_RDONLY | os.O_DIRECTORY | os.O_NOFOLLOW | os.O_NONBLOCK | os.O_CLO
 FILE = os.O_RDONLY | os.O_NOFOLLOW | os.O_NONBLOCK | os.O_CLOEXEC | os.O_NOCTTY
 
 HARNESS = b".harness"
-_TAG = b"CACHEDIR.TAG"
 _SIGNATURE = b"Signature: 8a477f597d28d172789f06886806bc55"
 _VENVS = {b"venv", b".venv"}
 
@@ -687,10 +693,10 @@ def _has(folder: int, name: bytes) -> bool:
 
 
 def _is_tagged(folder: int) -> bool:
-    if not _has(folder, _TAG):
+    if not _has(folder, CACHE_TAG):
         return False
     try:
-        descriptor = os.open(_TAG, FILE, dir_fd=folder)
+        descriptor = os.open(CACHE_TAG, FILE, dir_fd=folder)
     except OSError:
         return False
     try:
