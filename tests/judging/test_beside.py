@@ -21,7 +21,7 @@ from planbound.judging import beside
 from planbound.judging.case import Case, Scope, cases
 from planbound.judging.context import JudgingContext, judging_context
 from planbound.judging.contract import Setting
-from planbound.judging.judge import judge, observe
+from planbound.judging.judge import judge, judge_together, observe
 from planbound.judging.reference import Frozen, freeze
 from planbound.judging.verdict import CanaryRun, Verdict
 from planbound.plan.parse import parse
@@ -627,3 +627,82 @@ def test_who_leaves_the_gate_leaves_nothing_running(tmp_path: Path) -> None:
     found.close()  # type: ignore[attr-defined]  # a generator
     assert set(stopped) <= {"test -e b", "test -e c"}
     assert not [each for each in threading.enumerate() if each.name.startswith("together")]
+
+
+# -- at the end of a plan ------------------------------------------------------------------------
+
+
+def at_the_end(
+    tmp_path: Path, answer: Callable[[str, Overseer | None], Outcome], *contracts: str
+) -> list[Verdict]:
+    judging = with_jobs(staged(tmp_path, GateCell(answer)), 2)
+    seen = judging.tree.manifest(judging.rules)
+    setting = Setting(frozen=None, scope=Scope(None))
+    return list(judge_together(judging, steps(*contracts), setting, seen))
+
+
+@pytest.mark.requirement("judging.beside")
+def test_contracts_at_the_end_run_beside_each_other_and_are_told_in_order(tmp_path: Path) -> None:
+    second = threading.Event()
+
+    def answer(command: str, _overseer: Overseer | None) -> Outcome:
+        if command == "test -e a":
+            assert second.wait(PATIENCE)
+            return FAILED
+        second.set()
+        return Outcome(CommandEnding.EXITED, exit_code=0)
+
+    found = at_the_end(tmp_path, answer, "test -e a", "test -e b", "test -e c")
+    assert [verdict.number for verdict in found] == ["1", "2", "3"]
+    kinds = [VerdictKind.FAIL, VerdictKind.PASS, VerdictKind.PASS]
+    assert [verdict.kind for verdict in found] == kinds
+
+
+@pytest.mark.parametrize("times", [1, 99])
+def test_where_somebody_wrote_meanwhile_each_is_judged_by_itself(
+    tmp_path: Path, times: int
+) -> None:
+    ran: list[str] = []
+
+    def answer(command: str, _overseer: Overseer | None) -> Outcome:
+        ran.append(command)
+        if ran.count("test -e b") <= times and command == "test -e b":
+            (tmp_path / "w" / "stray").write_text(str(len(ran)))
+        return Outcome(CommandEnding.EXITED, exit_code=0)
+
+    first, second = at_the_end(tmp_path, answer, "test -e a", "test -e b")
+    assert sorted(ran) == ["test -e a"] * 2 + ["test -e b"] * 2
+    assert first.kind is VerdictKind.PASS
+    assert first.tree == second.tree
+    if times > 1:
+        assert second.reason == "the workspace changed while it was judged: stray"
+    else:
+        assert second.kind is VerdictKind.PASS
+
+
+def test_what_stands_twice_at_the_end_is_run_once(tmp_path: Path) -> None:
+    ran: list[str] = []
+
+    def answer(command: str, _overseer: Overseer | None) -> Outcome:
+        ran.append(command)
+        return Outcome(CommandEnding.EXITED, exit_code=0)
+
+    found = at_the_end(tmp_path, answer, "test -e a", "test -e b", "test -e a")
+    assert [verdict.kind for verdict in found] == [VerdictKind.PASS] * 3
+    assert sorted(ran) == ["test -e a", "test -e b"]
+
+
+def test_a_contract_that_ran_out_of_time_beside_others_is_judged_again_alone(
+    tmp_path: Path,
+) -> None:
+    ran: list[str] = []
+
+    def answer(command: str, _overseer: Overseer | None) -> Outcome:
+        ran.append(command)
+        late = command == "test -e a" and ran.count(command) == 1
+        kind = CommandEnding.TIMED_OUT if late else CommandEnding.EXITED
+        return Outcome(kind, exit_code=None if late else 0)
+
+    found = at_the_end(tmp_path, answer, "test -e a", "test -e b", "test -e c")
+    assert [verdict.kind for verdict in found] == [VerdictKind.PASS] * 3
+    assert sorted(ran).count("test -e a") == 2

@@ -13,7 +13,7 @@ from __future__ import annotations
 import os
 import threading
 import time
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from typing import TYPE_CHECKING, Generic, Self, TypeVar
 
 from msgspec.structs import replace
@@ -249,10 +249,35 @@ def judged_together(
             looks = [pool.submit(find, place) for place in range(1, len(cases) + 1)]
             for place, look in enumerate(looks, 1):
                 verdict = look.result()
-                if verdict.kind in _STARVED or verdict.outcome is None:
+                if is_starved(verdict):
                     wait(looks)
                     verdict = find(place)
                 yield verdict
+        finally:
+            over.set()
+            pool.shutdown(wait=False, cancel_futures=True)
+
+
+def is_starved(verdict: Verdict) -> bool:
+    """Say whether neighbours may be the reason for a verdict: it is asked for again, alone."""
+    return verdict.kind in _STARVED or verdict.outcome is None
+
+
+def found_together(
+    judging: JudgingContext, places: Iterable[int], find: Callable[[JudgingContext, int], _T]
+) -> list[_T]:
+    """Return what is found at each place, with as many at work as may be.
+
+    All of them are over when this is, however it ends. Each runs what follows its pass in turn.
+    """
+    from concurrent.futures import ThreadPoolExecutor  # noqa: PLC0415 - start-up
+
+    over = threading.Event()
+    there = in_turn(judging)._replace(cell=StoppableCell(judging.cell, over))
+    with ThreadPoolExecutor(jobs(judging), thread_name_prefix="together") as pool:
+        try:
+            looks = [pool.submit(find, there, place) for place in places]
+            return [look.result() for look in looks]
         finally:
             over.set()
             pool.shutdown(wait=False, cancel_futures=True)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import time
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from typing import NamedTuple
 
@@ -14,7 +15,7 @@ from planbound.errors import CellProblem
 from planbound.journal.event import BaselineObserved, EventKind, Result, VerdictKind, replaced
 from planbound.journal.record import Journal, Query
 from planbound.journal.words import SubjectKind
-from planbound.judging.beside import jobs, judged_together
+from planbound.judging.beside import found_together, is_starved, jobs, judged_together
 from planbound.judging.case import Case, Scope, covers, demands_red
 from planbound.judging.context import JudgingContext
 from planbound.judging.contract import JudgedContract, Setting, started_text
@@ -58,6 +59,10 @@ from planbound.workspace.manifest import EntryType, Manifest, changes, path_text
 
 LANGUAGES = frozenset({"", "shell", "bash", "sh", "console", "shell-session", "shellscript"})
 _SHOWN = 20
+_LOOK_EVERY = 1.0
+"""So many seconds of contracts side by side share one look at the tree."""
+_MOST_TOGETHER = 50
+"""So many of them at most."""
 
 
 def judge(
@@ -70,10 +75,7 @@ def judge(
 
     `seen` is the tree, where it was read and nothing was alive since that could have written to it.
     """
-    if setting.frozen is not None:
-        # A folder does not become a cache by saying so.
-        folders = setting.frozen.manifest.folders()
-        judging = judging._replace(rules=judging.rules._replace(not_caches=folders))
+    judging = _by_rules_of(setting, judging)
     before = as_it_is(judging, seen)
     judged = (case for case in cases if isinstance(case.contract, Judged))
     for place, case in enumerate(judged, 1):
@@ -89,6 +91,74 @@ def judge(
             verdict = _meanwhile(verdict, before, after)
         yield judgement.noted(verdict, is_same=after.looks == before.looks)
         before = after
+
+
+def judge_together(
+    judging: JudgingContext, cases: Sequence[Case], setting: Setting, seen: Manifest
+) -> Iterator[Verdict]:
+    """Yield a verdict for every case, in their order, side by side; `seen` is as in `judge`.
+
+    Behind walls no contract can write to the tree, so one look at it stands for several of them.
+    Where that finds another tree nobody knows which of them it is about: each is judged again by
+    itself, between two looks of its own. So is one that may have lacked time or memory.
+    """
+    if len(cases) < 2 or jobs(judging) < 2:
+        yield from judge(judging, cases, setting, seen)
+        return
+    judging = _by_rules_of(setting, judging)
+    before, done = as_it_is(judging, seen), 0
+    while done < len(cases):
+        found = _side_by_side(judging, cases, done, setting, before)
+        after = judging.tree.manifest(judging.rules)
+        is_same = (after.digest, after.looks) == (before.digest, before.looks)
+        for case, (judgement, verdict) in zip(cases[done:], found, strict=False):
+            if judgement.is_recalled or (is_same and not is_starved(verdict)):
+                yield judgement.noted(verdict)
+            else:
+                yield next(judge(judging, [case], setting))
+                is_same = False  # time went by since the look
+        before = after if is_same else judging.tree.manifest(judging.rules)
+        done += len(found)
+
+
+def _side_by_side(
+    judging: JudgingContext, cases: Sequence[Case], first: int, setting: Setting, before: Manifest
+) -> list[tuple[_Judgement, Verdict]]:
+    """Return what contracts come to on one tree, from one of them on: of as many as time allows.
+
+    What stands there twice waits until its first is told: then it need not be run.
+    """
+    until = time.monotonic() + _LOOK_EVERY
+    chosen: dict[str, Case] = {}
+    for case in cases[first : first + _MOST_TOGETHER]:
+        assert isinstance(case.contract, Judged)
+        if chosen.setdefault(contract_digest(case.contract), case) is not case:
+            break
+
+    def find(there: JudgingContext, place: int) -> tuple[_Judgement, Verdict] | None:
+        if place > first and time.monotonic() > until:
+            return None
+        case = cases[place]
+        assert isinstance(case.contract, Judged)
+        stage = Stage(place + 1, len(cases), _first_line(case.contract.text))
+        contract = JudgedContract(there, case, case.contract, setting, before, stage)
+        judgement = _Judgement(contract)
+        return judgement, judgement.verdict()
+
+    told: list[tuple[_Judgement, Verdict]] = []
+    for one in found_together(judging, range(first, first + len(chosen)), find):
+        if one is None:
+            break
+        told.append(one)
+    return told
+
+
+def _by_rules_of(setting: Setting, judging: JudgingContext) -> JudgingContext:
+    """Return the same, but that a folder does not become a cache by saying so."""
+    if setting.frozen is None:
+        return judging
+    folders = setting.frozen.manifest.folders()
+    return judging._replace(rules=judging.rules._replace(not_caches=folders))
 
 
 def _count(cases: Iterable[Case]) -> int:

@@ -28,7 +28,7 @@ from planbound.journal.words import (
 from planbound.judging.case import Case, Scope, asks_git, cases
 from planbound.judging.contract import Setting
 from planbound.judging.events import shown_proof
-from planbound.judging.judge import judge
+from planbound.judging.judge import judge, judge_together
 from planbound.judging.reference import Frozen, with_changes_of_others
 from planbound.judging.verdict import Verdict
 from planbound.plan.digest import contract_digest
@@ -135,7 +135,12 @@ class RunEnding:
         session = self.session
         drafts: list[Draft] = []
         judged = [case for case in wanted if isinstance(case.contract, Judged)]
-        for verdict in judge(session.judging, judged, setting, final):
+        found: Iterable[Verdict]
+        if final is None:
+            found = judge(session.judging, judged, setting)
+        else:
+            found = judge_together(session.judging, judged, setting, final)
+        for verdict in found:
             if session.control.reason is not None:
                 break
             drafts.extend(self._judged(verdict, final=final is not None))
