@@ -15,7 +15,7 @@ from planbound.errors import CellProblem
 from planbound.journal.event import BaselineObserved, EventKind, Result, VerdictKind, replaced
 from planbound.journal.record import Journal, Query
 from planbound.journal.words import SubjectKind
-from planbound.judging.beside import found_together, is_starved, jobs, judged_together
+from planbound.judging.beside import found_together, jobs, judged_together
 from planbound.judging.case import Case, Scope, covers, demands_red
 from planbound.judging.context import JudgingContext
 from planbound.judging.contract import JudgedContract, Setting, started_text
@@ -100,7 +100,8 @@ def judge_together(
 
     Behind walls no contract can write to the tree, so one look at it stands for several of them.
     Where that finds another tree nobody knows which of them it is about: each is judged again by
-    itself, between two looks of its own. So is one that may have lacked time or memory.
+    itself, between two looks of its own. So is whatever did not pass: its neighbours may be the
+    reason, by the time and the memory that they took, or by a lock that they held.
     """
     if len(cases) < 2 or jobs(judging) < 2:
         yield from judge(judging, cases, setting, seen)
@@ -112,13 +113,24 @@ def judge_together(
         after = judging.tree.manifest(judging.rules)
         is_same = (after.digest, after.looks) == (before.digest, before.looks)
         for case, (judgement, verdict) in zip(cases[done:], found, strict=False):
-            if judgement.is_recalled or (is_same and not is_starved(verdict)):
+            if judgement.is_recalled or (is_same and verdict.kind is VerdictKind.PASS):
                 yield judgement.noted(verdict)
             else:
-                yield next(judge(judging, [case], setting))
+                yield _alone(judging, case, setting, verdict)
                 is_same = False  # time went by since the look
         before = after if is_same else judging.tree.manifest(judging.rules)
         done += len(found)
+
+
+def _alone(judging: JudgingContext, case: Case, setting: Setting, beside: Verdict) -> Verdict:
+    """Return what a contract comes to by itself, of which nobody knows it beside others.
+
+    Where it failed there one pass is not enough: the reason may as well be its own.
+    """
+    verdict = next(judge(judging, [case], setting))
+    if beside.kind is VerdictKind.FAIL and verdict.kind is VerdictKind.PASS:
+        return next(judge(judging, [case._replace(repeat=max(2, case.repeat))], setting))
+    return verdict
 
 
 def _side_by_side(

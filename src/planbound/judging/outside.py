@@ -10,21 +10,27 @@ import contextlib
 import hashlib
 import os
 import resource
+import stat
 import sys
-from collections.abc import Iterable, Iterator
+from collections.abc import Callable, Iterable, Iterator
 from functools import cache
 from glob import glob
 from typing import TYPE_CHECKING
 
 import planbound
 from planbound.cells.orders import is_below
+from planbound.judging.case import Case, names_git
 from planbound.judging.context import JudgingContext
 from planbound.judging.named import called_places, is_outside, mentioned_places
-from planbound.script import Call
+from planbound.judging.reference import judges_of
+from planbound.plan.model import Command
+from planbound.script import Call, Script, read_script
 from planbound.script.project import ProjectTree
 from planbound.script.walk import Ran, walk
 from planbound.workspace.environment import linked_places
 from planbound.workspace.manifest import EntryType, Manifest
+from planbound.workspace.measured import progress_files
+from planbound.workspace.root import HARNESS
 from planbound.workspace.scan import is_link
 
 if TYPE_CHECKING:
@@ -95,6 +101,35 @@ def surroundings(contract: JudgedContract) -> str | None:
     return looks.hexdigest()
 
 
+def asks_beyond(case: Case, manifest: Manifest, read: Callable[[str], bytes | None]) -> bool:
+    """Say whether the same files are not enough for the same answer, as far as texts tell it.
+
+    By the words of the contract, and of whatever it runs or judges by: it may ask git, or for what
+    the harness writes beside the work. Who reads them there for nothing is judged once more.
+    """
+    if not isinstance(case.contract, Command):
+        return False
+    found: dict[str, bytes] = {}
+
+    def noted(path: str) -> bytes | None:
+        content = read(path)
+        if content is not None and len(content) <= _LARGEST_TEXT:
+            found[path] = content
+        return content
+
+    for path in (*judges_of([case], manifest, noted).files, *_named_files(case.contract.text)):
+        if path not in found:
+            noted(path)
+    texts = (content.decode("utf-8", "replace") for content in found.values())
+    return any(names_git(text) or HARNESS in text for text in (case.contract.text, *texts))
+
+
+def _named_files(text: str) -> Iterator[str]:
+    """Yield every word of a contract that may be a file of the tree, whoever is given it."""
+    for call in read_script(text).calls:
+        yield from (os.path.normpath(value) for value in call.values() if value)
+
+
 def _process() -> str:
     """Return what a contract inherits of this process, and the machine's names."""
     limits = [resource.getrlimit(number) for number in _limits()]
@@ -123,7 +158,9 @@ def _limits() -> tuple[int, ...]:
 def _lines(contract: JudgedContract) -> Iterator[bytes]:
     judging, manifest = contract.judging, contract.manifest
     root = judging.tree.root
-    calls, texts = _read(contract)
+    calls, texts = _read(contract.command.text, contract.script, manifest, contract.read_now)
+    if any(HARNESS in text for text in texts):
+        yield from _of_harness(root)
     folders = _folders(judging)
     outside = [path for path in folders if not is_below(path, root)]
     home = judging.view.home
@@ -151,18 +188,20 @@ def _lines(contract: JudgedContract) -> Iterator[bytes]:
             yield look
 
 
-def _read(contract: JudgedContract) -> tuple[list[Call], list[str]]:
+def _read(
+    text: str, script: Script, manifest: Manifest, read_now: Callable[[str], bytes | None]
+) -> tuple[list[Call], list[str]]:
     """Return the calls of a contract and of what it runs, and the texts in which they stand."""
-    texts = [contract.command.text]
+    texts = [text]
 
     def read(path: str) -> bytes | None:
-        content = contract.read_now(path)
+        content = read_now(path)
         if content is not None and len(content) <= _LARGEST_TEXT:
             texts.append(content.decode("utf-8", "replace"))
         return content
 
-    tree = ProjectTree(contract.manifest.files(), read)
-    calls = [item.call for item in walk([contract.script], tree) if isinstance(item, Ran)]
+    tree = ProjectTree(manifest.files(), read)
+    calls = [item.call for item in walk([script], tree) if isinstance(item, Ran)]
     return calls, texts
 
 
@@ -190,11 +229,16 @@ def _folders(judging: JudgingContext) -> list[str]:
 
 
 def look_at(path: str) -> bytes:
-    """Return what a file or folder looks like, links followed, without its content."""
+    """Return what a file or folder looks like, links followed, without its content.
+
+    Of a socket or a pipe nobody knows what the one at its other end says.
+    """
     try:
         found = os.stat(path)
     except OSError:
         return os.fsencode(path) + b"\0-\n"
+    if stat.S_ISSOCK(found.st_mode) or stat.S_ISFIFO(found.st_mode):
+        raise _UnsureError
     facts = (found.st_dev, found.st_ino, found.st_mode, found.st_size)
     return os.fsencode(path) + repr((*facts, found.st_mtime_ns, found.st_ctime_ns)).encode() + b"\n"
 
@@ -305,7 +349,21 @@ def _all_of(path: str, seen: set[str]) -> Iterator[bytes]:
             waiting += [each for each in inner if os.path.islink(each)]
 
 
-# -- what git knows ------------------------------------------------------------------------------
+# -- what the harness writes beside the work, and what git knows ---------------------------------
+
+
+def _of_harness(root: str) -> Iterator[bytes]:
+    """Yield what is in the harness's own folder, which a run does not count among its files.
+
+    Progress files are left out: no contract sees them.
+    """
+    told = {os.path.join(root, name) for name in progress_files(root)}
+    for parent, folders, files in os.walk(os.path.join(root, HARNESS)):
+        folders.sort()
+        yield os.fsencode(parent) + b"\n"
+        for name in sorted(files):
+            if (path := os.path.join(parent, name)) not in told:
+                yield _content_of(path)
 
 
 def _git_folders(judging: JudgingContext, manifest: Manifest) -> Iterator[str]:
@@ -330,8 +388,9 @@ def _of_git(folder: str) -> Iterator[bytes]:
         yield os.fsencode(parent) + b"\n"  # git asks whether a folder is there, too
         is_called = _BY_LOOK.intersection(os.path.relpath(parent, folder).split(os.sep))
         of_file = look_at if is_called else _content_of
+        is_of_hooks = parent == os.path.join(folder, "hooks")  # a branch may be called so, too
         for name in sorted(files):
-            if not name.endswith(".sample"):
+            if not (is_of_hooks and name.endswith(".sample")):
                 yield of_file(os.path.join(parent, name))
 
 
