@@ -65,3 +65,12 @@ def test_what_asks_for_a_file_beside_the_plan_is_judged_again(bench: Bench) -> N
     told = bench.goes("resume", "PLAN", code=4).out
     assert "[Task 1/2] ✗ Make a: regressed: exit 1" in told
     assert "[Postcondition 1] ✗" in told
+
+
+@pytest.mark.requirement("run.regressed")
+def test_a_commit_makes_a_script_green_that_only_asks_git(bench: Bench) -> None:
+    bench.write("check.sh", "git log -1 --format=%s | grep -qx one\n")
+    in_git(bench)
+    bench.prepare(replace(ONE, work=f"{COMMIT} one", contract="bash check.sh"))
+    told = bench.goes("run", "PLAN").out
+    assert "[Task 1/1] = Make one: holds (it was `fail` before, and no file changed since)" in told

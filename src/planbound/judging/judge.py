@@ -23,6 +23,7 @@ from planbound.judging.corroborate import CURE, Corroboration, fewest
 from planbound.judging.events import note_verdict, observed
 from planbound.judging.meaning import is_skipping
 from planbound.judging.measurement import Recalling
+from planbound.judging.outside import ANYTHING, beyond_files
 from planbound.judging.reference import FrozenTree, as_it_is
 from planbound.judging.runs import ContractRuns
 from planbound.judging.unrunnable import may_use_python
@@ -229,6 +230,8 @@ class _Judgement:
         self.recalling: Recalling | None = None
         self.counted: int | None = None
         """How many tests passed, where that was asked."""
+        self.beyond: str | None = None
+        """What it depends on besides files, as it was before it ran."""
 
     @property
     def is_recalled(self) -> bool:
@@ -255,6 +258,8 @@ class _Judgement:
                 refusal, None, None, ReachedEvidence(Evidence.E0, ()), Corroboration()
             )
         support, few = Corroboration(), None
+        if not self.contract.setting.observing:
+            self.beyond = beyond_files(self.contract)
         recalling = Recalling(self.contract, self.runs)
         try:
             outcome, finding, summary, runs = self.runs.runs()
@@ -480,6 +485,9 @@ class _Judgement:
             lacks=finding.lacks,
             reachable=self._reachable(finding.kind) if self.contract.setting.observing else None,
         )
+        if self.beyond is not None:
+            is_same = beyond_files(self.contract) == self.beyond
+            verdict = verdict._replace(beyond=self.beyond if is_same else ANYTHING)
         named = self.runs.named
         return verdict if named is None else named.noted_in(verdict, self.contract.judging.vault)
 

@@ -12,19 +12,18 @@ import os
 import resource
 import stat
 import sys
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Iterable, Iterator
 from functools import cache
 from glob import glob
 from typing import TYPE_CHECKING
 
 import planbound
 from planbound.cells.orders import is_below
-from planbound.judging.case import Case, names_git
-from planbound.judging.context import JudgingContext
+from planbound.judging.case import names_git
+from planbound.judging.context import JudgingContext, git_folders
 from planbound.judging.named import called_places, is_outside, mentioned_places
-from planbound.judging.reference import judges_of
 from planbound.plan.model import Command
-from planbound.script import Call, Script, read_script
+from planbound.script import Call, Script
 from planbound.script.project import ProjectTree
 from planbound.script.walk import Ran, walk
 from planbound.workspace.environment import linked_places
@@ -93,7 +92,7 @@ def surroundings(contract: JudgedContract) -> str | None:
     try:
         for line in _lines(contract):
             looks.update(line)
-        for folder in _git_folders(judging, manifest):
+        for folder in _git_folders(judging.tree.root, judging.git_folders, manifest):
             for line in _of_git(folder):
                 looks.update(line)
     except _UnsureError:
@@ -101,32 +100,44 @@ def surroundings(contract: JudgedContract) -> str | None:
     return looks.hexdigest()
 
 
-def asks_beyond(case: Case, manifest: Manifest, read: Callable[[str], bytes | None]) -> bool:
-    """Say whether the same files are not enough for the same answer, as far as texts tell it.
+ANYTHING = "any"
+"""What nobody can look at again: it may be another one at any time."""
 
-    By the words of the contract, and of whatever it runs or judges by: it may ask git, or for what
-    the harness writes beside the work. Who reads them there for nothing is judged once more.
+
+def beyond_files(contract: JudgedContract) -> str | None:
+    """Return what a contract depends on besides files, as far as texts tell it; None: nothing.
+
+    By the words of the contract, of what judges it, and of every file that it names. Who reads
+    `git` there for nothing lets it be judged once more when git knows something else.
     """
-    if not isinstance(case.contract, Command):
-        return False
-    found: dict[str, bytes] = {}
-
-    def noted(path: str) -> bytes | None:
-        content = read(path)
-        if content is not None and len(content) <= _LARGEST_TEXT:
-            found[path] = content
-        return content
-
-    for path in (*judges_of([case], manifest, noted).files, *_named_files(case.contract.text)):
-        if path not in found:
-            noted(path)
-    texts = (content.decode("utf-8", "replace") for content in found.values())
-    return any(names_git(text) or HARNESS in text for text in (case.contract.text, *texts))
+    if not isinstance(contract.command, Command):
+        return None
+    judges = {**contract.frozen_judges, **contract.left_judges}
+    named = (contract.read_now(path) for path in _named_files(contract.script))
+    contents = (contract.command.text.encode(errors="replace"), *judges.values(), *named)
+    texts = [each[:_LARGEST_TEXT].decode(errors="replace") for each in contents if each]
+    if any(HARNESS in each for each in texts):
+        return ANYTHING
+    if not any(map(names_git, texts)):
+        return None
+    return known_to_git(contract.judging.tree.root, contract.manifest)
 
 
-def _named_files(text: str) -> Iterator[str]:
+def known_to_git(root: str, manifest: Manifest) -> str:
+    """Return a digest of what git knows of a workspace."""
+    found = hashlib.sha256()
+    try:
+        for folder in _git_folders(root, tuple(git_folders(root)), manifest):
+            for line in _of_git(folder):
+                found.update(line)
+    except _UnsureError:
+        return ANYTHING
+    return found.hexdigest()
+
+
+def _named_files(script: Script) -> Iterator[str]:
     """Yield every word of a contract that may be a file of the tree, whoever is given it."""
-    for call in read_script(text).calls:
+    for call in script.calls:
         yield from (os.path.normpath(value) for value in call.values() if value)
 
 
@@ -158,7 +169,7 @@ def _limits() -> tuple[int, ...]:
 def _lines(contract: JudgedContract) -> Iterator[bytes]:
     judging, manifest = contract.judging, contract.manifest
     root = judging.tree.root
-    calls, texts = _read(contract.command.text, contract.script, manifest, contract.read_now)
+    calls, texts = _read(contract)
     if any(HARNESS in text for text in texts):
         yield from _of_harness(root)
     folders = _folders(judging)
@@ -188,20 +199,18 @@ def _lines(contract: JudgedContract) -> Iterator[bytes]:
             yield look
 
 
-def _read(
-    text: str, script: Script, manifest: Manifest, read_now: Callable[[str], bytes | None]
-) -> tuple[list[Call], list[str]]:
+def _read(contract: JudgedContract) -> tuple[list[Call], list[str]]:
     """Return the calls of a contract and of what it runs, and the texts in which they stand."""
-    texts = [text]
+    texts = [contract.command.text]
 
     def read(path: str) -> bytes | None:
-        content = read_now(path)
+        content = contract.read_now(path)
         if content is not None and len(content) <= _LARGEST_TEXT:
             texts.append(content.decode("utf-8", "replace"))
         return content
 
-    tree = ProjectTree(manifest.files(), read)
-    calls = [item.call for item in walk([script], tree) if isinstance(item, Ran)]
+    tree = ProjectTree(contract.manifest.files(), read)
+    calls = [item.call for item in walk([contract.script], tree) if isinstance(item, Ran)]
     return calls, texts
 
 
@@ -366,15 +375,14 @@ def _of_harness(root: str) -> Iterator[bytes]:
                 yield _content_of(path)
 
 
-def _git_folders(judging: JudgingContext, manifest: Manifest) -> Iterator[str]:
-    """Yield git's folders, those of the tree and the one that it belongs to."""
-    root = judging.tree.root
+def _git_folders(root: str, around: Iterable[str], manifest: Manifest) -> Iterator[str]:
+    """Yield git's folders, those of the tree and those that it belongs to."""
     named = [
         os.path.join(root, os.fsdecode(path))
         for path, entry in manifest.others()
         if entry.type is EntryType.SUMMARY and os.path.basename(path) == b".git"
     ]
-    yield from dict.fromkeys((*named, *judging.git_folders))
+    yield from dict.fromkeys((*named, *around))
 
 
 def _of_git(folder: str) -> Iterator[bytes]:

@@ -25,13 +25,11 @@ from planbound.journal.words import (
     QuestionSubject,
     SubjectKind,
 )
-from planbound.judging.case import Case, Scope, cases
+from planbound.judging.case import Case, Scope, asks_git, cases
 from planbound.judging.contract import Setting
 from planbound.judging.events import shown_proof
 from planbound.judging.judge import judge, judge_together
-from planbound.judging.outside import asks_beyond
 from planbound.judging.reference import Frozen, with_changes_of_others
-from planbound.judging.reproduction import is_reproduction
 from planbound.judging.verdict import Verdict
 from planbound.plan.digest import contract_digest
 from planbound.plan.edit import mark_progress
@@ -78,12 +76,12 @@ class RunEnding:
         session = self.session
         now = self._tree()
         tree = now.digest
-        again = [session.case(index) for index in self._unsure(now)]
+        again = [session.case(index) for index in unsure_steps(session.state, tree)]
         again = [case._replace(baseline=Baseline.ANY, evidence=None) for case in again]
         conditions = [
             case
             for case in self._conditions(SubjectKind.POSTCONDITION)
-            if not self._is_settled(case, now)
+            if not self._is_settled(case, tree)
         ]
         setting = Setting(
             frozen=self._reference(now),
@@ -108,36 +106,12 @@ class RunEnding:
         session = self.session
         return session.judging.tree.manifest(session.judging.rules)
 
-    def _unsure(self, now: Manifest) -> list[int]:
-        """Return the steps that nobody has judged on this tree, or that ask for more than files."""
-        session = self.session
-        found = unsure_steps(session.state, now.digest)
-        known = set(found)
-        for index, step in enumerate(session.state.steps):
-            if index in known or not step.status.is_green:
-                continue
-            case = session.case(index)
-            if self._asks_beyond(case, now) and not is_reproduction(case.contract):
-                found.append(index)
-        return sorted(found)
-
-    def _asks_beyond(self, case: Case, now: Manifest) -> bool:
-        """Say whether a contract asks for more than files; what it asks for may be another now."""
-        tree = self.session.judging.tree
-
-        def read(path: str) -> bytes | None:
-            entry = now.entry(path)
-            return tree.content(path, entry) if entry is not None else None
-
-        return asks_beyond(case, now, read)
-
-    def _is_settled(self, case: Case, now: Manifest) -> bool:
+    def _is_settled(self, case: Case, tree: str) -> bool:
         """Say whether a postcondition holds on this tree, or a person answers for it."""
         state = self.session.state
         found = state.conditions.get(case.number)
         if found is VerdictKind.PASS:
-            is_seen = state.condition_trees.get(case.number) == now.digest
-            return is_seen and not self._asks_beyond(case, now)
+            return state.condition_trees.get(case.number) == tree and not asks_git(case.contract)
         return found in MET
 
     def _reference(self, now: Manifest) -> Frozen | None:
