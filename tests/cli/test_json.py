@@ -320,6 +320,7 @@ SCENES: dict[tuple[str, str], Callable[[Bench], Outcome]] = {
     ("agents", ""): _words("agents"),
     ("agents", "--probe"): _words("agents", "--probe"),
     ("control", ""): _with_defects,
+    ("costs", ""): _done("costs", "--by", "step"),
     ("selftest", ""): _words("selftest"),
     ("gc", ""): _done("gc"),
     ("doctor", ""): _words("doctor", "--fix"),

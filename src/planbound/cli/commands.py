@@ -173,6 +173,9 @@ COMMANDS = {
         "cli.control",
         "try defects in what was changed, and say which the contracts do not notice",
     ),
+    "costs": CommandRow(
+        "trust", "cli.costs", "say what agents used, on what, and how sure that is"
+    ),
     "selftest": CommandRow("trust", "cli.trust", "try to break out of the cells of this machine"),
     "gc": CommandRow(
         "trust", "cli.trust", "remove from the state home what no run and no approval needs"
