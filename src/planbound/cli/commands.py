@@ -173,6 +173,9 @@ COMMANDS = {
         "cli.control",
         "try defects in what was changed, and say which the contracts do not notice",
     ),
+    "report": CommandRow(
+        "trust", "cli.report", "write plans with all of their evidence as one page of HTML"
+    ),
     "costs": CommandRow(
         "trust", "cli.costs", "say what agents used, on what, and how sure that is"
     ),

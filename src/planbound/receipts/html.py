@@ -115,7 +115,7 @@ def _piece(each: Html | str | int | None) -> str:
             raise TypeError(f"a `{type(each).__name__}` is no part of a page")
 
 
-def element(name: str, *content: Content, **attributes: str | int | bool | None) -> Html:
+def element(name: str, /, *content: Content, **attributes: str | int | bool | None) -> Html:
     """Return an element.
 
     An attribute that is None or False is left out, and True stands for one without a value. A

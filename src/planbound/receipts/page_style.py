@@ -48,7 +48,8 @@ dl.facts dt { color: var(--dim); } dl.facts dd { margin: 0; }
 article { border: 1px solid var(--edge); border-left-width: 6px; border-radius: 6px;
   padding: .25rem 1rem .5rem; margin: .75rem 0; }
 article > :first-child { margin-top: .6rem; }
-article.is-good { border-left-color: var(--good); } article.is-soft { border-left-color: var(--soft); }
+article.is-good { border-left-color: var(--good); }
+article.is-soft { border-left-color: var(--soft); }
 article.is-warn { border-left-color: var(--warn); border-left-style: double; }
 article.is-bad { border-left-color: var(--bad); border-left-style: double; }
 article.is-none { border-left-style: dotted; }

@@ -160,7 +160,7 @@ def story_of(slug: str, text: PlanText, records: Iterable[Record]) -> PlanStory:
     """Return what became of a plan; `records` are all of its slug, in their order."""
     everything = [each for each in records if each.draft.provenance is Provenance.LIVE]
     state = fold(everything).get(slug) or PlanState(slug)
-    begun = _begun_anew(everything)
+    begun = begun_anew(everything)
     own = everything[begun:]
     run = RunState(lay_out(text.plan, text.ids), state)
     by_task: dict[str, list[TellingEvent]] = {}
@@ -196,7 +196,7 @@ def story_of(slug: str, text: PlanText, records: Iterable[Record]) -> PlanStory:
 _TAKES_THE_NAME = frozenset({EventKind.PLAN_STAGED, EventKind.PLAN_ACTIVATED})
 
 
-def _begun_anew(records: Sequence[Record]) -> int:
+def begun_anew(records: Sequence[Record]) -> int:
     """Return where the events of this plan begin: another one may have had its name before.
 
     That is where `PlanState` forgets what was before.

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from typing import TYPE_CHECKING, NamedTuple
 
 from planbound.errors import PlanboundError
@@ -53,8 +53,10 @@ class TreeDiff(NamedTuple):
 class TreeHistory:
     """The trees of one plan's work, as far as they are kept."""
 
-    def __init__(self, vault: Vault) -> None:
+    def __init__(self, vault: Vault, clean: Callable[[str], str]) -> None:
         self._vault = vault
+        self._clean = clean
+        """Takes secrets out of a text: what the vault keeps is as it was."""
         self._known: dict[str, Manifest | None] = {}
         self._left = _IN_ALL
 
@@ -145,7 +147,7 @@ class TreeHistory:
     def _shown(self, path: str, before: bytes | None, after: bytes | None) -> str:
         if self._left <= 0:
             return "not shown: the report would be too large"
-        lines = difference(path, before, after)
+        lines = self._clean(difference(path, before, after))
         if len(lines) > _CHARACTERS:
             lines = f"{lines[:_CHARACTERS]}\n... {len(lines) - _CHARACTERS} more characters"
         self._left -= len(lines)

@@ -1,0 +1,39 @@
+"""`planbound report`: plans with all of their evidence, as one page."""
+
+from __future__ import annotations
+
+import argparse
+import sys
+
+from planbound.cli.costs import plan_names
+from planbound.cli.terminal import Terminal
+from planbound.disk.files import write_whole
+from planbound.errors import ExitCode, UsageError
+from planbound.receipts.report import report_page
+from planbound.source import visible
+from planbound.workspace.context import Context
+
+
+def configure_report(parser: argparse.ArgumentParser) -> None:
+    parser.add_argument("plans", nargs="*", metavar="PLAN", help="plans by name (default: all)")
+    parser.add_argument(
+        "-o", "--output", metavar="FILE", help="where the page goes (default: standard output)"
+    )
+
+
+def run_report(arguments: argparse.Namespace, terminal: Terminal) -> ExitCode:
+    """Write one page of HTML that loads and runs nothing."""
+    if arguments.output is None and sys.stdout.isatty():
+        raise UsageError(
+            "a page is nothing for a terminal", hint="`-o run.html` writes it into a file"
+        )
+    context = Context(workspace=arguments.workspace, state=arguments.state)
+    names = plan_names(arguments.plans, context, context.existing_journal())
+    page = str(report_page(context, names))
+    if arguments.output is None:
+        terminal.raw(page)
+        return ExitCode.DONE
+    data = page.encode("utf-8")
+    write_whole(arguments.output, data)
+    terminal.note(f"wrote `{visible(arguments.output)}`, {len(data):,} bytes")
+    return ExitCode.DONE
