@@ -47,7 +47,7 @@ SAID = 2_000
 class Room(NamedTuple):
     """How much of a report each thing may take."""
 
-    output: int = 5_000
+    output: int = 3_000
     """Characters of one output, both ends together."""
     attempts: int = 20
     """Attempts of one step."""
@@ -57,7 +57,7 @@ def room_for(items: int) -> Room:
     """Return how much there is for each of so many steps and conditions."""
     if items <= 100:
         return Room()
-    return Room(output=max(400, 500_000 // items), attempts=max(3, 2_000 // items))
+    return Room(output=max(300, 300_000 // items), attempts=max(3, 2_000 // items))
 
 
 # -- words ---------------------------------------------------------------------------------------
@@ -183,11 +183,11 @@ def tree_diff(found: TreeDiff, level: int) -> Html | None:
         return None
     within, outside = len(found.within), len(found.outside)
     more = f", and {found.more} more" if found.more else ""
-    title = f"Changed files: {within} within `touches`, {outside} outside{more}"
+    title = f"Changed files: {within} within what it may touch, {outside} outside{more}"
     return fold_away(
         title,
-        _files("Outside of touches", found.outside, level) if found.outside else None,
-        _files("Within touches", found.within, level) if found.within else None,
+        _files("Outside of what it may touch", found.outside, level) if found.outside else None,
+        _files("Within what it may touch", found.within, level) if found.within else None,
         open=bool(found.outside),
     )
 
@@ -262,36 +262,51 @@ def verdict(told: TellingEvent, room: Room) -> Html:
     assert isinstance(event, BaselineObserved | ContractEvaluated)
     is_end = isinstance(event, ContractEvaluated) and event.final
     when = "Before the work" if isinstance(event, BaselineObserved) else "Judged"
-    code = None if isinstance(event.exit_code, UnsetType) else event.exit_code
-    pairs: list[tuple[str, Content]] = [
-        ("exit code", "none" if code is None else str(code)),
-        ("why", said(event.reason) if event.reason else None),
-        ("evidence", event.evidence),
-        ("isolation", event.isolation),
-        ("tests", _tests(event)),
-        ("took", f"{event.duration:g} s" if event.duration is not None else None),
-        ("tree", event.tree[:16] if event.tree else None),
-        ("nothing was run again", f"it rests on event #{event.reused}" if event.reused else None),
-    ]
+    if isinstance(event, BaselineObserved) and event.baseline is not None:
+        when = "When it was approved"
+    printed = output(event.output_head, event.output_tail, event.output_size, room.output)
+    why = event.reason if event.reason != f"exit {event.exit_code}" else None
+    pairs: list[tuple[str, Content]] = [("why", said(why) if why else None)]
     if isinstance(event, ContractEvaluated):
         pairs += _more(event)
-    size = event.output_size
-    printed = output(event.output_head, event.output_tail, size, room.output)
     return element(
         "div",
         element(
             "p",
             f"{when}{' once more at the end' if is_end else ''}: ",
             word(event.verdict.value),
-            " ",
+            f" {' · '.join(_measured(event))} ",
             moment(told.when),
             element("span", f" event #{told.seq}", class_="dim"),
         ),
-        facts(*pairs),
+        facts(*pairs) if any(value for _, value in pairs) else None,
         fold_away("Output", printed, open=event.verdict is not VerdictKind.PASS)
         if printed is not None
         else element("p", "It printed nothing.", class_="dim"),
     )
+
+
+def _measured(event: BaselineObserved | ContractEvaluated) -> Iterator[str]:
+    """Yield the short facts of a verdict."""
+    code = None if isinstance(event.exit_code, UnsetType) else event.exit_code
+    yield "no exit code" if code is None else f"exit {code}"
+    if tests := _tests(event):
+        yield tests
+    if event.evidence:
+        yield f"evidence {event.evidence}"
+    if event.isolation:
+        yield f"isolation {event.isolation}"
+    if isinstance(event, ContractEvaluated) and event.canary:
+        yield f"canary {event.canary}"
+    if isinstance(event, ContractEvaluated) and event.mutated is not None:
+        found = event.mutated
+        yield f"other expected values: {found.sensitive} of {found.tests} noticed"
+    if event.duration is not None:
+        yield f"{event.duration:g} s"
+    if event.tree:
+        yield f"tree {event.tree[:12]}"
+    if event.reused:
+        yield f"nothing was run again: it rests on event #{event.reused}"
 
 
 def _tests(event: BaselineObserved | ContractEvaluated) -> str | None:
@@ -302,14 +317,11 @@ def _tests(event: BaselineObserved | ContractEvaluated) -> str | None:
 
 
 def _more(event: ContractEvaluated) -> Iterator[tuple[str, Content]]:
-    mutated = event.mutated
-    yield "canary", event.canary
-    if mutated is not None:
-        blind = f"; blind: {', '.join(mutated.blind)}" if mutated.blind else ""
-        yield "other expected values", f"{mutated.sensitive} of {mutated.tests} noticed{blind}"
+    blind = event.mutated.blind if event.mutated is not None else ()
     for name, found in (
+        ("blind to other expected values", blind),
         ("judges not as they were frozen", event.tampered),
-        ("changed outside of touches", event.outside),
+        ("changed outside of what it may touch", event.outside),
         ("new failures", event.new_failures),
         ("tests that disappeared", event.disappeared),
         ("not seen by the contract", event.left_out),
@@ -433,13 +445,19 @@ def _in_short(story: ItemStory) -> str:
         parts += [f"verdict {event.verdict.value}"]
         parts += [] if event.exit_code is None else [f"exit {event.exit_code}"]
         parts += [part for part in (_tests(event), event.evidence, event.isolation) if part]
-        if event.baseline is not None:
-            parts.append(f"before the work: {event.baseline.value}")
+        before = event.baseline or _before(story)
+        parts += [f"before the work: {before.value}"] if before is not None else []
         if event.result is Result.HOLDS:
             parts.append("nobody saw the work make it so")
     elif story.attempts or story.is_settled:
         parts.append("no contract was judged")
     return " · ".join(parts) or "Nothing was done about it yet."
+
+
+def _before(story: ItemStory) -> VerdictKind | None:
+    looks = [each.event for each in story.looks]
+    last = looks[-1] if looks else None
+    return last.verdict if isinstance(last, BaselineObserved) else None
 
 
 def _evidence(story: ItemStory, beside: Beside) -> Html | None:

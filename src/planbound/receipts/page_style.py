@@ -53,6 +53,7 @@ article.is-soft { border-left-color: var(--soft); }
 article.is-warn { border-left-color: var(--warn); border-left-style: double; }
 article.is-bad { border-left-color: var(--bad); border-left-style: double; }
 article.is-none { border-left-style: dotted; }
+nav, .notice { margin: 1rem 0; }
 .notice { border: 2px solid var(--warn); border-radius: 6px; padding: .25rem 1rem; }
 .notice > :first-child { margin-top: .5rem; }
 details { margin: .5em 0; } summary { cursor: pointer; font-weight: 600; padding: .15rem 0; }
@@ -62,7 +63,8 @@ table { border-collapse: collapse; width: 100%; }
 caption { text-align: left; color: var(--dim); }
 th, td { text-align: left; vertical-align: top; padding: .3rem .6rem .3rem 0;
   border-bottom: 1px solid var(--edge); }
-th { font-weight: 600; } .number { text-align: right; white-space: nowrap; }
+th, td { overflow-wrap: break-word; } td code { overflow-wrap: anywhere; }
+th { font-weight: 600; } .number { white-space: nowrap; font-variant-numeric: tabular-nums; }
 ol.plain, ul.plain { list-style: none; padding: 0; }
 ol.timeline > li { border-left: 2px solid var(--edge); padding: .1rem 0 .1rem .75rem; }
 time { white-space: nowrap; color: var(--dim); font-size: .875rem; }

@@ -105,9 +105,10 @@ def _by_word(item: ItemStory) -> tuple[str, int | None]:
 
 def _word_of(each: TellingEvent) -> str:
     match each.event:
-        case Waived() | Attested() | TaskSkipped() as event:
-            who = f" (by {event.by})" if event.by else ""
-            return f"{decision_words(event)}{who}"
+        case Waived(by=by, reason=said) | Attested(by=by, statement=said):
+            return f"{said} (by {by})"
+        case TaskSkipped(by=by, reason=reason):
+            return f"{reason or 'without a reason'}{f' (by {by})' if by else ''}"
         case PreconditionClaimed(evidence=said) | PostconditionClaimed(evidence=said):
             return f"the agent says: {said}"
         case TaskCompleted(evidence=str(said)):

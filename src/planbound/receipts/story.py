@@ -378,9 +378,12 @@ def _hear(found: dict[str, QuestionStory], record: Record) -> None:
         case GateApproved() | GateRejected():
             _decided(found, when, event)
         case Waived() | Attested() | BudgetRaised() | TaskSkipped():
-            found[key] = QuestionStory(
-                when, "decision", about, "", [(when, event.by or "", decision_words(event))]
-            )
+            answer = (when, event.by or "", decision_words(event))
+            asked = [each for each in found.values() if each.about == about and not each.answers]
+            if asked:
+                asked[-1].answers.append(answer)
+            else:
+                found[key] = QuestionStory(when, "decision", about, "", [answer])
         case _:
             pass
 
