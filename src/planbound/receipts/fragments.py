@@ -1,12 +1,11 @@
-"""Pieces of pages: words, times, outputs, verdicts, and a step with its evidence.
+"""A step or a condition on a page: what the plan says, its verdicts, and their evidence.
 
-Reports are made of them, and so is whatever else shows a plan in a browser.
+Reports are made of such pieces, and so is whatever else shows a plan in a browser.
 """
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Sequence
-from decimal import Decimal
+from collections.abc import Iterator, Sequence
 from typing import NamedTuple, assert_never
 
 from msgspec import UnsetType
@@ -29,19 +28,30 @@ from planbound.plan.check import say_table
 from planbound.plan.contract import expectation_text, on_fail_text
 from planbound.plan.limits import format_budget, format_duration
 from planbound.plan.model import Attest, CaseTable, Command, Condition, Plan, Step
+from planbound.receipts.conversation import decision_words
 from planbound.receipts.costs import AttemptCost
 from planbound.receipts.html import Content, Html, element, identity, join, text
+from planbound.receipts.pieces import (
+    amount,
+    colour_of,
+    cut,
+    diff,
+    facts,
+    fold_away,
+    heading,
+    moment,
+    output,
+    said,
+    tree_diff,
+    word,
+)
 from planbound.receipts.story import (
     AttemptStory,
     ItemStory,
     TellingEvent,
-    decision_words,
     said_of,
 )
-from planbound.receipts.tree_changes import FileChange, TreeDiff
-
-SAID = 2_000
-"""So many characters are shown of what somebody says in one place."""
+from planbound.receipts.tree_changes import TreeDiff
 
 
 class Room(NamedTuple):
@@ -58,148 +68,6 @@ def room_for(items: int) -> Room:
     if items <= 100:
         return Room()
     return Room(output=max(300, 300_000 // items), attempts=max(3, 2_000 // items))
-
-
-# -- words ---------------------------------------------------------------------------------------
-
-
-_COLOURS = {
-    "proved": "good", "done": "good", "pass": "good", "holds": "soft", "approved": "soft",
-    "verified": "soft", "in-progress": "soft", "done with skips": "warn", "claimed": "warn",
-    "attested": "warn", "waived": "warn", "skipped": "warn", "waiting": "warn", "vacuous": "warn",
-    "finished with blocked items": "warn", "failed": "bad", "fail": "bad", "blocked": "bad",
-    "timeout": "bad", "unrunnable": "bad", "killed": "bad", "flaky": "bad", "tampered": "bad",
-    "out-of-scope": "bad", "rejected": "bad", "cancelled": "bad",
-}  # fmt: skip
-
-
-def colour_of(word: str) -> str:
-    """Return the colour of a word: it says no more than the word does."""
-    return _COLOURS.get(word, "none")
-
-
-def word(said: str) -> Html:
-    """Return a word that says where something is."""
-    return element("span", said, class_=f"word {colour_of(said)}")
-
-
-def heading(level: int, *content: Content, id: str | None = None) -> Html:  # noqa: A002 - HTML's word
-    """Return a heading; below the sixth there is no other."""
-    return element(f"h{min(level, 6)}", *content, id=id)
-
-
-def moment(when: str) -> Html:
-    """Return a time of the journal."""
-    return element("time", f"{when[:19].replace('T', ' ')} UTC", datetime=f"{when[:19]}Z")
-
-
-def said(value: str, most: int = SAID) -> Html:
-    """Return what somebody says, as part of a line; of very much only both ends."""
-    begin, left_out, end = cut(" ".join(value.split()), most)
-    gap = f" [… {left_out:,} characters left out …] " if left_out else ""
-    return element("span", text(begin), gap or None, text(end), class_="said")
-
-
-def cut(value: str, most: int) -> tuple[str, int, str]:
-    """Return both ends of a text, and how many characters between them are left out."""
-    if len(value) <= most:
-        return value, 0, ""
-    head = most // 3
-    return value[:head], len(value) - most, value[len(value) - (most - head) :]
-
-
-def facts(*pairs: tuple[str, Content]) -> Html:
-    """Return what is known of something, each with its name; nothing for what is empty."""
-    return element(
-        "dl",
-        (
-            join(element("dt", name), element("dd", value))
-            for name, value in pairs
-            if value is not None and value != ""
-        ),
-        class_="facts",
-    )
-
-
-def listed(items: Iterable[Content]) -> Html | None:
-    """Return a list; None where there is nothing in it."""
-    found = [element("li", each) for each in items]
-    return element("ul", found) if found else None
-
-
-def fold_away(title: Content, *content: Content, open: bool = False) -> Html:  # noqa: A002 - HTML's word
-    """Return what can be folded away; on paper it is there."""
-    return element("details", element("summary", title), *content, open=open)
-
-
-def amount(tokens: int | None, dollars: Decimal | None) -> str:
-    """Return what was used; what nobody knows is said to be unknown."""
-    parts = (
-        "tokens unknown" if tokens is None else f"{tokens:,} tokens",
-        "cost unknown" if dollars is None else f"${dollars:.4f}".rstrip("0").rstrip("."),
-    )
-    return ", ".join(parts)
-
-
-# -- outputs and differences ---------------------------------------------------------------------
-
-
-def output(head: str | None, tail: str | None, size: int | None, most: int) -> Html | None:
-    """Return what was printed, both ends of it, and in a line of its own that there is more."""
-    end = tail or ""
-    if not head:
-        begin, left_out, end = cut(end, most)
-        gap = f"{left_out:,} characters" if left_out else ""
-    else:
-        share = most // 3
-        begin, end = head[:share], end[-(most - share) :]
-        gap = f"of {size:,} bytes in all, the middle" if size is not None else "the middle"
-    if not begin and not end:
-        return None
-    middle = element("em", f"\n[… {gap} is left out …]\n") if gap else None
-    return element("pre", text(begin), middle, text(end))
-
-
-def diff(lines: str) -> Html:
-    """Return a difference; the signs at the beginnings of the lines say what the colours do."""
-    return element("pre", _diff_lines(lines))
-
-
-def _diff_lines(lines: str) -> Iterator[Html]:
-    for line in lines.split("\n"):
-        if line.startswith("+") and not line.startswith("+++"):
-            yield element("ins", text(line) if line else "")
-        elif line.startswith("-") and not line.startswith("---"):
-            yield element("del", text(line))
-        else:
-            yield join(text(line), "\n")
-
-
-def tree_diff(found: TreeDiff, level: int) -> Html | None:
-    """Return what changed, within and outside of what may be changed."""
-    if found.unknown:
-        return element("p", f"What changed is not known: {found.unknown}.")
-    if not found.within and not found.outside:
-        return None
-    within, outside = len(found.within), len(found.outside)
-    more = f", and {found.more} more" if found.more else ""
-    title = f"Changed files: {within} within what it may touch, {outside} outside{more}"
-    return fold_away(
-        title,
-        _files("Outside of what it may touch", found.outside, level) if found.outside else None,
-        _files("Within what it may touch", found.within, level) if found.within else None,
-        open=bool(found.outside),
-    )
-
-
-def _files(title: str, files: Sequence[FileChange], level: int) -> Html:
-    return join(
-        heading(level, title),
-        (
-            join(element("p", element("code", text(each.path)), f" {each.how}"), diff(each.lines))
-            for each in files
-        ),
-    )
 
 
 # -- what is to be done, as the plan has it ------------------------------------------------------

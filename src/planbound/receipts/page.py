@@ -3,46 +3,37 @@
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from typing import NamedTuple
 
-from planbound.journal.event import (
-    BaselineObserved,
-    ContractEvaluated,
-    Event,
-    GateApprovalRequested,
-    GateApproved,
-    GateRejected,
-    kind_of,
-)
+from planbound.journal.event import ContractEvaluated, Event, kind_of
 from planbound.journal.record import Record
 from planbound.plan.limits import format_budget
-from planbound.receipts.chart import Used, chart, is_far, moments
-from planbound.receipts.costs import AttemptCost, CostSum, RunBudget, total
-from planbound.receipts.fragments import (
-    Beside,
+from planbound.receipts.conversation import about_words
+from planbound.receipts.costs import AttemptCost, total
+from planbound.receipts.fragments import Beside, item, room_for
+from planbound.receipts.html import Content, Html, document, element, identity, join, text
+from planbound.receipts.page_costs import spending, spent_words
+from planbound.receipts.page_gate import gate, questions
+from planbound.receipts.page_style import STYLE
+from planbound.receipts.pieces import (
+    ROWS,
     colour_of,
     cut,
-    diff,
     facts,
     fold_away,
     heading,
-    item,
     listed,
     moment,
-    room_for,
     said,
+    table,
     word,
 )
-from planbound.receipts.html import Content, Html, document, element, identity, join, text
-from planbound.receipts.page_style import STYLE
 from planbound.receipts.remarks import Remark, name_of, remarks
-from planbound.receipts.story import ItemStory, PlanStory, QuestionStory, about_words
+from planbound.receipts.story import ItemStory, PlanStory
 from planbound.receipts.tree_changes import TreeDiff
 from planbound.workspace.progress import ProgressLines
 
-_ROWS = 400
-"""So many rows of a table or a list are shown."""
 _LINKS = 60
 _TEXT = 300_000
 
@@ -119,7 +110,7 @@ def summary_page(page: PageOf, made: Made) -> Html:
             deviations(story, 2, linked=False),
             heading(2, "Steps and conditions"),
             items_table(story),
-            gate(page, 2, brief=True),
+            gate(story, page.judges, 2, brief=True),
         ),
         footer(made),
     )  # fmt: skip
@@ -154,29 +145,6 @@ def index(pages: Sequence[PageOf]) -> Html:
     return table("Plans", ("plan", "status", "steps"), list(rows))
 
 
-def table(caption: str, titles: Sequence[str], rows: Sequence[Content]) -> Html:
-    """Return a table that can be moved where it is too wide; very long ones are cut with a word."""
-    left_out = max(0, len(rows) - _ROWS)
-    head = element("tr", (element("th", each, scope="col") for each in titles))
-    more = element("p", f"{left_out:,} more rows are left out.") if left_out else None
-    return join(
-        element(
-            "div",
-            element(
-                "table",
-                element("caption", caption),
-                element("thead", head),
-                element("tbody", join(*rows[:_ROWS])),
-            ),
-            class_="scroll",
-            tabindex=0,
-            role="region",
-            aria_label=caption,
-        ),
-        more,
-    )
-
-
 def footer(made: Made) -> Html:
     """Return by what a page was made."""
     return element(
@@ -202,7 +170,7 @@ def plan_sections(page: PageOf, count: int, level: int) -> Html:
         _contents(story),
         deviations(story, level),
         the_plan(page, count, level),
-        gate(page, level),
+        gate(story, page.judges, level),
         questions(story, level),
         spending(story, level),
         timeline(story, level),
@@ -236,19 +204,11 @@ def overview(story: PlanStory) -> Html:
             ("ended", said(state.run.why_ended) if state.run.why_ended else None),
             ("first event", moment(state.first) if state.first else None),
             ("last event", moment(state.last) if state.last else None),
-            ("used", _spent(spent) if spent.attempts else None),
+            ("used", spent_words(spent) if spent.attempts else None),
             ("budget of the plan", format_budget(story.plan.budget.value)
              if story.plan.budget else None),
         ),
     )  # fmt: skip
-
-
-def _spent(found: CostSum) -> str:
-    tokens = "? tokens" if found.tokens is None else f"{found.tokens:,} tokens"
-    dollars = "$?" if found.dollars is None else f"${found.dollars:.4f}".rstrip("0").rstrip(".")
-    silent = max(found.no_tokens, found.no_dollars)
-    more = f", and what {silent} of {found.attempts} attempts did not say" if silent else ""
-    return f"{tokens}, {dollars}{more}"
 
 
 def _contents(story: PlanStory) -> Html | None:
@@ -270,7 +230,7 @@ def deviations(story: PlanStory, level: int, *, linked: bool = True) -> Html:
     found = remarks(story)
     if not found:
         return element("p", "Nothing deviates: everything is proved, by passes of contracts.")
-    lines = [_remark(story, each, linked=linked) for each in found[:_ROWS]]
+    lines = [_remark(story, each, linked=linked) for each in found[:ROWS]]
     more = len(found) - len(lines)
     place = _place(story, "deviations")
     return element(
@@ -322,8 +282,8 @@ def the_plan(page: PageOf, count: int, level: int) -> Html:
     story = page.story
     room = room_for(count)
     costs: dict[str, dict[int, AttemptCost]] = {}
-    for each in story.costs:
-        costs.setdefault(each.step, {})[each.attempt] = each
+    for cost in story.costs:
+        costs.setdefault(cost.step, {})[cost.attempt] = cost
     parts: list[Content] = []
     for title, items in (
         ("Preconditions", story.preconditions),
@@ -354,224 +314,7 @@ def the_plan(page: PageOf, count: int, level: int) -> Html:
     )
 
 
-# -- the gate, questions -------------------------------------------------------------------------
-
-
-def gate(page: PageOf, level: int, *, brief: bool = False) -> Html:
-    """Return what was approved, by whom, and whether it still is what it was."""
-    story, judges = page.story, page.judges
-    place = _place(story, "gate")
-    told = [each for each in story.gate if not brief or isinstance(each.event, GateApproved)]
-    changed = [
-        join(element("p", element("code", text(each.path)), f" {each.how}"), diff(each.lines))
-        for each in judges.within
-    ]
-    approval = story.state.approval.given
-    return element(
-        "section",
-        heading(level, "The gate", id=place),
-        None if told else element("p", "Nobody was asked to approve this plan."),
-        (_at_gate(each.event, each.when, each.seq, brief=brief) for each in told[-_ROWS:]),
-        None if approval is not None or not told else element("p", "No approval holds now."),
-        element("p", f"Whether judges changed is not known: {judges.unknown}.")
-        if judges.unknown
-        else None,
-        fold_away(f"Judges that changed since the approval: {len(changed)}", changed, open=True)
-        if changed and not brief
-        else None,
-        None if brief else _first_looks(story),
-        aria_labelledby=place,
-    )
-
-
-def _at_gate(event: Event, when: str, seq: int, *, brief: bool) -> Html | None:
-    number = element("span", f" event #{seq}", class_="dim")
-    match event:
-        case GateApprovalRequested():
-            again = f", reminder {event.reminder}" if event.reminder else ""
-            return element("p", f"Approval asked for{again} ", moment(when), number)
-        case GateRejected():
-            who = f" by {event.by}" if event.by else ""
-            why = event.reason or "without a reason"
-            return element("p", word("rejected"), who, ": ", said(why), " ", moment(when), number)
-        case GateApproved():
-            return join(
-                element("p", word("approved"), f" by {event.by} ", moment(when), number),
-                _sheet(event, brief=brief),
-            )
-        case _:
-            return None
-
-
-def _sheet(event: GateApproved, *, brief: bool) -> Html:
-    method = event.method
-    judges, tools = event.judges or {}, event.tools or {}
-    worth = f"{method.value}: {method.caution}" if method is not None else None
-    return join(
-        facts(
-            ("digest", element("code", event.digest) if event.digest else None),
-            ("how", worth),
-            ("strength", event.strength.value if event.strength else None),
-            ("policy", event.policy),
-            ("holds until", moment(event.expires) if event.expires else None),
-            ("changed on the way", said(", ".join(event.modifications))
-             if event.modifications else None),
-            ("in spite of", ", ".join((*(event.seen or ()), *(event.missing_tools or ()))) or None),
-            ("why", said(event.reason) if event.reason else None),
-            ("judged by", f"{len(judges)} file{'' if len(judges) == 1 else 's'}"),
-            ("tree", element("code", event.tree[:16]) if event.tree else None),
-            ("configuration", element("code", event.configuration[:16])
-             if event.configuration else None),
-        ),
-        None if brief or not judges else fold_away(
-            "Judges, as they were approved",
-            table("Judges", ("path", "SHA-256"), [
-                element("tr", element("th", text(path), scope="row"),
-                        element("td", element("code", digest)))
-                for path, digest in judges.items()
-            ]),
-        ),
-        None if brief or not tools else fold_away(
-            "Programs of the contracts",
-            listed(f"{name} {found}" for name, found in tools.items()),
-        ),
-    )  # fmt: skip
-
-
-def _first_looks(story: PlanStory) -> Html | None:
-    """Return what every contract said when the plan was approved."""
-    rows = []
-    for each in story.items:
-        looks = [told for told in each.looks if isinstance(told.event, BaselineObserved)
-                 and told.event.baseline is not None]  # fmt: skip
-        if looks and isinstance(event := looks[-1].event, BaselineObserved):
-            green = "green: it proves nothing yet" if event.verdict.value == "pass" else "red"
-            controls = ", ".join(f"{run.name}: {run.result.value}" for run in event.controls or ())
-            rows.append(
-                element(
-                    "tr",
-                    element("th", name_of(each), scope="row"),
-                    element("td", word(event.verdict.value), f" {green}"),
-                    element("td", said(event.reason or "", 300)),
-                    element("td", text(controls) if controls else "none"),
-                )
-            )
-    if not rows:
-        return None
-    titles = ("what", "before the work", "why", "wrong work that it has to reject")
-    return fold_away("What the contracts said at the gate", table("At the gate", titles, rows))
-
-
-def questions(story: PlanStory, level: int) -> Html:
-    """Return what people were asked and what they said."""
-    place = _place(story, "questions")
-    found = story.questions[-_ROWS:]
-    return element(
-        "section",
-        heading(level, "Questions and decisions", id=place),
-        element("ol", (element("li", _question(each)) for each in found), class_="plain")
-        if found
-        else element("p", "Nobody was asked anything."),
-        aria_labelledby=place,
-    )
-
-
-def _question(each: QuestionStory) -> Html:
-    answers = [
-        join(said(words), f" by {who} " if who else " ", moment(when))
-        for when, who, words in each.answers
-    ]
-    if not answers:
-        answers = [element("span", "waits for a person" if each.open else
-                           "not answered: it was settled in another way")]  # fmt: skip
-    return join(
-        element("p", element("strong", f"{each.kind}, {each.about}"), " ", moment(each.when)),
-        element("p", said(each.asked)) if each.asked else None,
-        listed(answers),
-    )
-
-
-# -- costs, and everything that happened ---------------------------------------------------------
-
-
-def spending(story: PlanStory, level: int) -> Html:
-    """Return what was used over time, against the limit, and how sure the numbers are."""
-    place, found = _place(story, "costs"), total(story.costs)
-    parts: list[Content] = [heading(level, "Cost", id=place)]
-    if not story.costs:
-        parts.append(element("p", "No agent was paid for: no attempt is on record."))
-    else:
-        budget = story.budget
-        parts.append(element("p", _spent(found), ". ", _sure(found)))
-        tokens: _Amounts = [(each, each.tokens) for each in story.costs]
-        dollars: _Amounts = [
-            (each, None if each.dollars is None else float(each.dollars)) for each in story.costs
-        ]
-        of_tokens = None if budget is None else budget.tokens
-        parts.append(_drawn(story, "tokens", tokens, of_tokens, lambda value: f"{value:,.0f}"))
-        parts.append(
-            _drawn(story, "dollars", dollars, _dollars(budget), lambda value: f"${value:.2f}")
-        )
-        parts.append(fold_away("Attempts one by one", _attempts(story)))
-    return element("section", *parts, aria_labelledby=place)
-
-
-_Amounts = list[tuple[AttemptCost, float | None]]
-
-
-def _dollars(budget: RunBudget | None) -> float | None:
-    return None if budget is None or budget.dollars is None else float(budget.dollars)
-
-
-def _sure(found: CostSum) -> str:
-    words = (
-        (found.measured, "measured by our own loop"),
-        (found.claimed, "claimed by the agent itself"),
-        (found.unknown, "unknown"),
-    )
-    said = ", ".join(f"{count} {each}" for count, each in words if count)
-    guessed = f" {found.estimated:,} tokens are estimated." if found.estimated else ""
-    return f"Attempts: {said}.{guessed}"
-
-
-def _drawn(
-    story: PlanStory, unit: str, amounts: _Amounts, limit: float | None, say: Callable[[float], str]
-) -> Html:
-    used = [
-        Used(*moments(each.when, each.seconds), None if amount is None else float(amount))
-        for each, amount in amounts
-    ]
-    known = sum(each.amount or 0.0 for each in used)
-    unknown = sum(each.amount is None for each in used)
-    far = ", far above the drawing" if is_far(known, limit) else ""
-    bound = (
-        f"the dashed line is the limit of {say(limit)}{far}" if limit is not None else "no limit"
-    )
-    sums = say(known) if unknown < len(used) else "nothing known"
-    hatched = f"; hatched: {unknown} of {len(used)} attempts, unknown" if unknown else ""
-    summary = f"{unit} over time: {sums} in the end; {bound}{hatched}"
-    whens = sorted(each.when for each, _ in amounts)
-    return join(
-        element("p", element("strong", unit.capitalize()), f": {summary.partition(': ')[2]}."),
-        chart(_place(story, "chart", unit), summary, used, limit),
-        element("p", "from ", moment(whens[0]), " to ", moment(whens[-1]), class_="dim"),
-    )
-
-
-def _attempts(story: PlanStory) -> Html:
-    rows = [
-        element(
-            "tr",
-            element("th", f"step {each.number}, attempt {each.attempt}", scope="row"),
-            element("td", text(each.agent or "not said")),
-            element("td", "?" if each.tokens is None else f"{each.tokens:,}", class_="number"),
-            element("td", "?" if each.dollars is None else f"${each.dollars}", class_="number"),
-            element("td", each.source.value + ("" if each.ended else ", no end on record")),
-        )
-        for each in story.costs
-    ]
-    titles = ("attempt", "agent", "tokens", "dollars", "how sure")
-    return table(f"Attempts of {story.slug}", titles, rows)
+# -- everything that happened ----------------------------------------------------------------------
 
 
 _FIRST, _LAST = 100, 300

@@ -25,13 +25,12 @@ from planbound.journal.event import (
     Waived,
 )
 from planbound.journal.words import Method
+from planbound.receipts.conversation import about_words, decision_words
 from planbound.receipts.costs import total
 from planbound.receipts.story import (
     ItemStory,
     PlanStory,
     TellingEvent,
-    about_words,
-    decision_words,
 )
 from planbound.state.approval import is_noticed
 

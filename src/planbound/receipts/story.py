@@ -15,14 +15,12 @@ from planbound.journal.event import (
     AttemptEnded,
     Attested,
     BaselineObserved,
-    BudgetRaised,
     ContractEvaluated,
     Event,
     EventKind,
     FailureClassified,
     GateApprovalRequested,
     GateApproved,
-    GateClarificationAsked,
     GateRejected,
     PostconditionClaimed,
     PreconditionClaimed,
@@ -40,6 +38,7 @@ from planbound.journal.event import (
 from planbound.journal.record import Provenance, Record
 from planbound.journal.words import SubjectKind
 from planbound.plan.model import Condition, Plan, Step, StepStatus
+from planbound.receipts.conversation import QuestionStory, questions_of
 from planbound.receipts.costs import AttemptCost, RunBudget, attempts, budgets
 from planbound.state.plan import PlanState, fold
 from planbound.state.run import RunState, Slot, lay_out
@@ -107,19 +106,6 @@ class ItemStory(Struct, frozen=True):
 _SETTLED = frozenset("proved holds claimed attested waived skipped".split())
 
 
-class QuestionStory(Struct):
-    """Something that a person was asked, or decided, and what came of it."""
-
-    when: str
-    kind: str
-    about: str
-    asked: str
-    answers: list[tuple[str, str, str]] = []
-    """When, by whom, and what was said."""
-    open: bool = False
-    """Whether it waits still."""
-
-
 class PlanStory(Struct, frozen=True):
     """All that a report tells of a plan."""
 
@@ -185,7 +171,7 @@ def story_of(slug: str, text: PlanText, records: Iterable[Record]) -> PlanStory:
         ),
         postconditions=conditions.stories(SubjectKind.POSTCONDITION, text.plan.postconditions),
         gate=tuple(_at_gate(own)),
-        questions=tuple(_questions(own, state)),
+        questions=tuple(questions_of(own, state)),
         costs=tuple(attempts(own)),
         budget=budgets(own).get(slug),
         records=own,
@@ -334,86 +320,6 @@ def _at_gate(records: Iterable[Record]) -> Iterator[TellingEvent]:
     for record in records:
         if isinstance(record.event, _GATE):
             yield TellingEvent(record.seq, record.draft.timestamp, record.event)
-
-
-def about_words(record: Record) -> str:
-    """Return what an event is about: `step 2`, `postcondition 1`, `the plan`."""
-    number, subject = number_of(record.event), subject_of(record.event)
-    if record.draft.task_id is not None:
-        return f"step {number}" if number is not None else f"step {record.draft.task_id}"
-    return f"{subject.value} {number}" if subject is not None and number is not None else "the plan"
-
-
-def _questions(records: Iterable[Record], state: PlanState) -> Iterator[QuestionStory]:
-    found: dict[str, QuestionStory] = {}
-    for record in records:
-        _hear(found, record)
-    for key, question in found.items():
-        question.open = key in state.questions.open
-        yield question
-
-
-def _hear(found: dict[str, QuestionStory], record: Record) -> None:
-    event, when = record.event, record.draft.timestamp
-    about, key = about_words(record), record.draft.id[:8]
-    match event:
-        case RecoveryEscalation(escalation=str(name)):
-            if event.user_decision is None:
-                kind = event.kind.value if event.kind is not None else "failure"
-                found[name] = QuestionStory(when, kind, about, event.reason)
-            elif name in found:
-                said = (
-                    f"{event.user_decision.value}{f': {event.guidance}' if event.guidance else ''}"
-                )
-                found[name].answers.append((when, event.by or "", said))
-        case GateClarificationAsked(answer=None):
-            found[key] = QuestionStory(when, "clarification", about, event.question)
-        case GateClarificationAsked():
-            asked = [each for each in found.values() if each.kind == "clarification"]
-            if asked:
-                asked[-1].answers.append((when, event.by or "", event.answer or ""))
-        case GateApprovalRequested(reminder=None):
-            words = f"approval of the text with the digest {event.digest[:12]}"
-            found[key] = QuestionStory(when, "approval", about, words)
-        case GateApproved() | GateRejected():
-            _decided(found, when, event)
-        case Waived() | Attested() | BudgetRaised() | TaskSkipped():
-            answer = (when, event.by or "", decision_words(event))
-            asked = [each for each in found.values() if each.about == about and not each.answers]
-            if asked:
-                asked[-1].answers.append(answer)
-            else:
-                found[key] = QuestionStory(when, "decision", about, "", [answer])
-        case _:
-            pass
-
-
-def _decided(
-    found: Mapping[str, QuestionStory], when: str, event: GateApproved | GateRejected
-) -> None:
-    asked = [each for each in found.values() if each.kind == "approval"]
-    if asked:
-        said = "approved" if isinstance(event, GateApproved) else "rejected"
-        why = f": {event.reason}" if event.reason else ""
-        asked[-1].answers.append((when, event.by or "", f"{said}{why}"))
-
-
-def decision_words(event: Waived | Attested | BudgetRaised | TaskSkipped) -> str:
-    """Return in words what a person decided."""
-    match event:
-        case Waived():
-            return f"waived: {event.reason}"
-        case Attested():
-            return f"attested: {event.statement}"
-        case TaskSkipped():
-            return f"skipped{f': {event.reason}' if event.reason else ''}"
-        case BudgetRaised():
-            more = (
-                f"{event.tokens:,} tokens" if event.tokens else "",
-                f"${event.dollars}" if event.dollars else "",
-                f"{event.seconds:g} s" if event.seconds else "",
-            )
-            return f"raised the budget by {', '.join(each for each in more if each)}"
 
 
 def said_of(each: TellingEvent) -> str:
