@@ -94,7 +94,7 @@ def contract(item: Step | Condition) -> Html:
             assert_never(item.contract)
 
 
-def _demands(plan: Plan, item: Step | Condition) -> Html:
+def _demands(plan: Plan, item: Step | Condition) -> Html | None:
     judges = ", ".join(each.value for each in item.judges)
     level = item.evidence.value.value if item.evidence else None
     limit = format_duration(item.contract_timeout.value) if item.contract_timeout else None
@@ -147,7 +147,7 @@ def verdict(told: TellingEvent, room: Room) -> Html:
             moment(told.when),
             element("span", f" event #{told.seq}", class_="dim"),
         ),
-        facts(*pairs) if any(value for _, value in pairs) else None,
+        facts(*pairs),
         fold_away("Output", printed, open=event.verdict is not VerdictKind.PASS)
         if printed is not None
         else element("p", "It printed nothing.", class_="dim"),
@@ -282,19 +282,16 @@ def item(story: ItemStory, beside: Beside) -> Html:
     name = f"{story.number}. {story.title}"
     kind = "" if isinstance(found, Step) else f"{story.subject.value.capitalize()} "
     title = identity(beside.place, "title")
-    task = found.task if isinstance(found, Step) else None
+    given = found.task if isinstance(found, Step) else None
+    task = element("pre", text(cut(given.text, 20_000)[0])) if given else None
+    demands = _demands(beside.plan, found)
     return element(
         "article",
         heading(beside.level, word(story.word), f" {kind}", text(name), id=title),
         element("p", _in_short(story)),
         element("p", "Why: ", said(story.reason)) if story.reason else None,
         (decision(each) for each in story.later),
-        fold_away(
-            "What the plan says",
-            element("pre", text(cut(task.text, 20_000)[0])) if task else None,
-            _demands(beside.plan, found),
-            open=True,
-        ),
+        fold_away("What the plan says", task, demands, open=True) if task or demands else None,
         contract(found),
         _evidence(story, beside),
         id=beside.place,

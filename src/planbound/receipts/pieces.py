@@ -64,17 +64,13 @@ def cut(value: str, most: int) -> tuple[str, int, str]:
     return value[:head], len(value) - most, value[len(value) - (most - head) :]
 
 
-def facts(*pairs: tuple[str, Content]) -> Html:
-    """Return what is known of something, each with its name; nothing for what is empty."""
-    return element(
-        "dl",
-        (
-            join(element("dt", name), element("dd", value))
-            for name, value in pairs
-            if value is not None and value != ""
-        ),
-        class_="facts",
-    )
+def facts(*pairs: tuple[str, Content]) -> Html | None:
+    """Return what is known of something, each with its name; None where nothing is."""
+    known = [(name, value) for name, value in pairs if value is not None and value != ""]
+    if not known:
+        return None
+    listed = (join(element("dt", name), element("dd", value)) for name, value in known)
+    return element("dl", listed, class_="facts")
 
 
 def listed(items: Iterable[Content]) -> Html | None:

@@ -17,7 +17,7 @@ from planbound.plan.parse import parse
 from planbound.receipts.html import Html
 from planbound.receipts.page import Made, PageOf, report, summary_page
 from planbound.receipts.story import PlanText, begun_anew, story_of
-from planbound.receipts.tree_changes import TreeHistory
+from planbound.receipts.tree_changes import Ration, TreeHistory
 from planbound.state.plan import fold, plan_states, plan_status
 from planbound.workspace.context import Context
 from planbound.workspace.overview import overview
@@ -53,7 +53,7 @@ class Collector:
         self._context = context
         self._journal: Journal | None = context.existing_journal()
         self._vault = open_vault(context)
-        self._trees = TreeHistory(self._vault, self._clean)
+        self._ration = Ration()
 
     def _clean(self, text: str) -> str:
         return self._context.redactor.redact(text).text
@@ -88,11 +88,14 @@ class Collector:
         ids: dict[str, str] = {}
         if self._journal is not None:
             ids = self._context.recorder(self._journal).step_ids(text.plan)
+        binding = state.place.binding if state is not None else None
+        root = binding.workspace if binding is not None else self._context.root
+        trees = TreeHistory(self._vault, root, self._clean, self._ration)
         return PageOf(
             story=story_of(slug, PlanText(plan, text.words, status.value, ids), records),
             source=shown,
-            diffs=self._trees.of_steps(plan, ids, own),
-            judges=self._trees.of_judges(own),
+            diffs=trees.of_steps(plan, ids, own),
+            judges=trees.of_judges(own),
         )
 
     def _text(self, records: Sequence[Record], file: Plan | None) -> _Text:

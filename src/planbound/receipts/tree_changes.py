@@ -8,11 +8,11 @@ from typing import TYPE_CHECKING, NamedTuple
 from planbound.errors import PlanboundError
 from planbound.journal.event import ExecutionComplete, GateApproved, TaskCompleted, TaskStarted
 from planbound.journal.record import Record
-from planbound.judging.reference import read_frozen
 from planbound.judging.restore import difference
 from planbound.plan.glob import Glob, parse_glob
 from planbound.plan.model import Plan, Step
-from planbound.workspace.manifest import EntryType, Manifest, TreeChange, changes
+from planbound.workspace.contents import RealTree
+from planbound.workspace.manifest import Entry, EntryType, Manifest, TreeChange, changes
 from planbound.workspace.measured import kept_manifest
 
 if TYPE_CHECKING:
@@ -50,15 +50,26 @@ class TreeDiff(NamedTuple):
     """Why it is not known; empty where it is."""
 
 
+class Ration:
+    """How many characters of differences a report may still show, in all of its plans."""
+
+    def __init__(self, left: int = _IN_ALL) -> None:
+        self.left = left
+
+
 class TreeHistory:
     """The trees of one plan's work, as far as they are kept."""
 
-    def __init__(self, vault: Vault, clean: Callable[[str], str]) -> None:
+    def __init__(
+        self, vault: Vault, root: str, clean: Callable[[str], str], ration: Ration
+    ) -> None:
         self._vault = vault
+        self._tree = RealTree(root)
+        """Where the work was done: what nobody froze yet may still be there as it was."""
         self._clean = clean
         """Takes secrets out of a text: what the vault keeps is as it was."""
         self._known: dict[str, Manifest | None] = {}
-        self._left = _IN_ALL
+        self._ration = ration
 
     def of_steps(
         self, plan: Plan, ids: Mapping[str, str], records: Sequence[Record]
@@ -105,7 +116,7 @@ class TreeHistory:
                 continue
             try:
                 old = self._vault.content(bytes.fromhex(digest))
-                new = None if entry is None else self._vault.content(entry.content)
+                new = None if entry is None else self._content(path, entry)
             except (PlanboundError, ValueError) as error:
                 yield FileChange(path, "changed", f"not to be read: {error}")
                 continue
@@ -124,16 +135,22 @@ class TreeHistory:
         outside: list[FileChange] = []
         for number, change in enumerate(found[:_NAMES]):
             is_within = touches is None or any(glob.matches(change.path) for glob in touches)
-            shown = self._change(change, (old, new)) if number < _FILES else ""
+            shown = self._change(change) if number < _FILES else ""
             said = FileChange(change.path, change.kind.value, shown or "not shown: too many files")
             (within if is_within else outside).append(said)
         return TreeDiff(tuple(within), tuple(outside), max(0, len(found) - _NAMES))
 
-    def _change(self, change: TreeChange, trees: tuple[Manifest, Manifest]) -> str:
-        old, new = trees
+    def _content(self, path: str, entry: Entry) -> bytes | None:
+        """Return what a file held: as it is kept, or as it is there still."""
+        if entry.type is not EntryType.FILE:
+            return None
+        found = self._vault.content(entry.content)
+        return self._tree.content(path, entry) if found is None else found
+
+    def _change(self, change: TreeChange) -> str:
         try:
-            before = read_frozen(old, self._vault, change.path) if change.before else b""
-            after = read_frozen(new, self._vault, change.path) if change.after else b""
+            before = self._content(change.path, change.before) if change.before else b""
+            after = self._content(change.path, change.after) if change.after else b""
         except PlanboundError as error:
             return f"not to be read: {error.message}"
         if before is None or after is None:
@@ -145,12 +162,12 @@ class TreeHistory:
         )
 
     def _shown(self, path: str, before: bytes | None, after: bytes | None) -> str:
-        if self._left <= 0:
+        if self._ration.left <= 0:
             return "not shown: the report would be too large"
         lines = self._clean(difference(path, before, after))
         if len(lines) > _CHARACTERS:
             lines = f"{lines[:_CHARACTERS]}\n... {len(lines) - _CHARACTERS} more characters"
-        self._left -= len(lines)
+        self._ration.left -= len(lines)
         return lines
 
     def _manifest(self, key: str) -> Manifest | None:
