@@ -72,7 +72,7 @@ def test_an_output_of_ten_megabytes_is_shown_by_both_ends(played: Bench) -> None
     assert text.count("alert(6)") < 1_000
 
 
-@pytest.mark.requirement("command.receipt")
+@pytest.mark.requirement("command.report")
 def test_the_page_of_a_receipt_is_short_and_says_the_same(played: Bench) -> None:
     done = played.goes("receipt", "--html")
     page = look_at(done.out)
@@ -90,7 +90,7 @@ def test_without_a_plan_all_are_told_with_an_index_also_those_put_away(bench: Be
     bench.lay(Step("make two"), name="two")
     page = report_of(bench)
     assert "Report: 2 plans" in page.text
-    assert "1 steps: 1 proved" in page.text
+    assert "1 step: 1 proved" in page.text
     assert {"plan-one", "plan-two"} <= set(page.targets)
     assert "make one" in report_of(bench, "one").text
 

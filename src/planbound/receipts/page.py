@@ -184,7 +184,7 @@ def tally_words(story: PlanStory) -> str:
         if items:
             found = Counter(each.word for each in items)
             said = ", ".join(f"{count} {each}" for each, count in found.most_common())
-            parts.append(f"{len(items)} {name}: {said}")
+            parts.append(f"{len(items)} {name if len(items) > 1 else name[:-1]}: {said}")
     return "; ".join(parts) or "no steps"
 
 
@@ -219,6 +219,8 @@ def _contents(story: PlanStory) -> Html | None:
             element("a", f"{each.subject.value} {each.number}", href=f"#{item_place(story, each)}"),
             " ",
             word(each.word),
+            " ",
+            said(each.title, 120),
         )
         for each in story.items
     )
@@ -266,7 +268,7 @@ def items_table(story: PlanStory) -> Html:
         )
         for each in story.items
     ]
-    return table("Steps and conditions", ("what", "where it is", "last verdict"), rows)
+    return table("One line each", ("what", "where it is", "last verdict"), rows)
 
 
 def _verdict_words(each: ItemStory) -> str:
