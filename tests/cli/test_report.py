@@ -7,6 +7,7 @@ from pathlib import Path
 
 import pytest
 
+from planbound.session.tools import open_tools
 from tests.receipts.pages import Page, look_at
 from tests.receipts.scene import play
 from tests.run.bench import Bench, Step
@@ -156,6 +157,46 @@ def test_a_report_looks_and_writes_nothing(bench: Bench) -> None:
 
 
 @pytest.mark.requirement("command.report")
+def test_a_plan_in_the_loop_is_told_with_what_is_only_claimed(bench: Bench) -> None:
+    state = str(bench.folder / "state")
+    loop = open_tools(workspace=str(bench.workspace), state=state, session="s", name="mine")
+    steps = [{"title": "make one", "contract": "test -e one"}, {"title": "say it"}]
+    loop.plan_create("say it", steps, ["it is there"])
+    (bench.workspace / "one").write_text("x")
+    loop.step_update("1", "done")
+    loop.step_update("2", "done", evidence="I <b>looked</b>")
+    page = report_of(bench, "mine")
+    for said in (
+        "claimed step 2: the agent says: I <b>looked</b>",
+        "not approved the plan",
+        "not done postcondition 1: pending",
+        "unknown cost the plan: an agent works on it by itself",
+    ):
+        assert said in page.text, said
+    loop.step_update("2", "in_progress")
+    costs = bench.goes("costs", "mine", "--by", "agent").out
+    assert "in the loop" in costs
+    assert "1 unknown" in costs
+    assert "unknown cost the plan: of 1 attempts" in report_of(bench, "mine").text
+
+
+@pytest.mark.requirement("command.report")
+def test_an_amended_plan_is_shown_as_it_was_approved_last(bench: Bench) -> None:
+    bench.prepare(Step("make one"), Step("make two", work="false"))
+    bench.goes("run", "--no-input", code=4)
+    bench.answer("revise")
+    bench.lay(Step("make one"), Step("make three"))
+    bench.goes("amend", "--as", "ann", "--reason", "two was wrong")
+    bench.approve()
+    bench.goes("run")
+    page = report_of(bench)
+    assert "amended the plan: revision 2 by ann: two was wrong" in page.text
+    assert "revise by tester" in page.text
+    assert "2. make three" in page.text
+    assert "2. make two" not in page.text
+
+
+@pytest.mark.requirement("command.report")
 def test_secrets_of_files_and_plans_stay_out_of_a_report(bench: Bench) -> None:
     secret = "ghp_" + "a1B2" * 9
     bench.prepare(
@@ -201,3 +242,24 @@ def test_a_plan_of_many_steps_gives_a_page_of_a_size_that_opens(bench: Bench) ->
     page = look_at(done.out)
     assert page.count["article"] == 301
     assert len(done.out) < 1_000_000
+
+
+@pytest.mark.requirement("command.report")
+@pytest.mark.parametrize(
+    "data",
+    [
+        b"",
+        b"\xff\xfe\x00binary",
+        b"---\ntype: plan\n",
+        b"# T\n\n## Steps\n\n### 3-N. Many\n\n### 1. a\n\n### 1. a\n\n### . <b>\n",
+        b"# " + b"x" * 200_000,
+        b"# T\n\n## Steps\n\n### 1. a\n\n**touches:**\n- ../x\n- /etc/[a\n",
+    ],
+)
+def test_a_plan_that_is_wrong_is_shown_as_far_as_it_can_be(bench: Bench, data: bytes) -> None:
+    bench.lay(Step("make one"))
+    bench.plan_file.write_bytes(data)
+    report_of(bench, "PLAN")
+    report_of(bench)
+    look_at(bench.goes("receipt", "--html", "PLAN").out)
+    bench.goes("status", "PLAN")

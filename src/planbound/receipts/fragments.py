@@ -287,7 +287,7 @@ def item(story: ItemStory, beside: Beside) -> Html:
     demands = _demands(beside.plan, found)
     return element(
         "article",
-        heading(beside.level, word(story.word), f" {kind}", text(name), id=title),
+        heading(beside.level, word(story.word), f" {kind}", said(name, 500), id=title),
         element("p", _in_short(story)),
         element("p", "Why: ", said(story.reason)) if story.reason else None,
         (decision(each) for each in story.later),

@@ -35,6 +35,7 @@ from planbound.receipts.tree_changes import TreeDiff
 from planbound.workspace.progress import ProgressLines
 
 _LINKS = 60
+_TITLE = 300
 _TEXT = 300_000
 
 
@@ -118,7 +119,8 @@ def summary_page(page: PageOf, made: Made) -> Html:
 
 def title_of(story: PlanStory) -> str:
     """Return what a plan is called on a page."""
-    return story.plan.objective.value if story.plan.objective else story.slug
+    title = story.plan.objective.value if story.plan.objective else story.slug
+    return title if len(title) <= _TITLE else f"{title[:_TITLE]}…"
 
 
 def _place(story: PlanStory, *parts: object) -> str:
@@ -127,7 +129,8 @@ def _place(story: PlanStory, *parts: object) -> str:
 
 def item_place(story: PlanStory, each: ItemStory) -> str:
     """Return the id of a step or condition in a page."""
-    return _place(story, each.subject.value, each.number)
+    again = (f"again-{each.twin}",) if each.twin else ()
+    return _place(story, each.subject.value, each.number, *again)
 
 
 def index(pages: Sequence[PageOf]) -> Html:

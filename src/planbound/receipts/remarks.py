@@ -25,6 +25,7 @@ from planbound.journal.event import (
     Waived,
 )
 from planbound.journal.words import Method
+from planbound.judging.case import covers, judge_scope
 from planbound.receipts.conversation import about_words, decision_words
 from planbound.receipts.costs import total
 from planbound.receipts.story import (
@@ -117,18 +118,27 @@ def _word_of(each: TellingEvent) -> str:
 
 
 def _of_plan(story: PlanStory) -> Iterator[Remark]:
-    approved = [each for each in story.records if isinstance(each.event, GateApproved)]
+    approved = [each.event for each in story.records if isinstance(each.event, GateApproved)]
     if not approved:
         yield Remark("not approved", "the plan", "no approval of it is on record")
     for record in story.records:
         for word, said in _of_event(record.event):
             yield Remark(word, about_words(record), said, record.seq)
+    judges = approved[-1].judges if approved else None
+    scope = judge_scope(story.plan)
+    for path in judges or ():
+        if covers(scope, path):
+            said = f"the plan lets its steps change {path}, by which contracts judge"
+            yield Remark("editable judge", "the plan", said)
     spent = total(story.costs)
     if spent.no_tokens or spent.no_dollars:
         said = (
             f"of {spent.attempts} attempts {spent.no_tokens} did not say how many tokens they used,"
             f" and {spent.no_dollars} not what they cost"
         )
+        yield Remark("unknown cost", "the plan", said)
+    elif story.state.session.session is not None and not story.costs:
+        said = "an agent works on it by itself, and nobody says what it uses"
         yield Remark("unknown cost", "the plan", said)
     if story.earlier:
         said = f"{story.earlier} events in the journal are those of another plan with this name"

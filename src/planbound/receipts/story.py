@@ -6,10 +6,12 @@ attempts with their verdicts, what people were asked and said, what deviates fro
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from typing import NamedTuple
 
 from msgspec import Struct
+from msgspec.structs import replace
 
 from planbound.journal.event import (
     AttemptEnded,
@@ -81,6 +83,8 @@ class ItemStory(Struct, frozen=True):
     looks: tuple[TellingEvent, ...] = ()
     """Before the work."""
     attempts: tuple[AttemptStory, ...] = ()
+    twin: int = 0
+    """How many items before it have the same number: the plan is wrong, and shown all the same."""
     later: tuple[TellingEvent, ...] = ()
     """What was found outside of any attempt, and what people decided."""
 
@@ -165,7 +169,7 @@ def story_of(slug: str, text: PlanText, records: Iterable[Record]) -> PlanStory:
         state=state,
         status=text.status,
         preconditions=conditions.stories(SubjectKind.PRECONDITION, text.plan.preconditions),
-        steps=tuple(
+        steps=_told_apart(
             _step_story(slot, step, by_task.get(slot.id, []))
             for slot, step in zip(run.layout.slots, run.steps, strict=True)
         ),
@@ -177,6 +181,15 @@ def story_of(slug: str, text: PlanText, records: Iterable[Record]) -> PlanStory:
         records=own,
         earlier=begun,
     )
+
+
+def _told_apart(items: Iterable[ItemStory]) -> tuple[ItemStory, ...]:
+    seen: Counter[str] = Counter()
+    found = []
+    for item in items:
+        found.append(replace(item, twin=seen[item.number]) if seen[item.number] else item)
+        seen[item.number] += 1
+    return tuple(found)
 
 
 _TAKES_THE_NAME = frozenset({EventKind.PLAN_STAGED, EventKind.PLAN_ACTIVATED})
@@ -275,7 +288,7 @@ class _Conditions(NamedTuple):
     def stories(
         self, subject: SubjectKind, conditions: Iterable[Condition]
     ) -> tuple[ItemStory, ...]:
-        return tuple(self._story(subject, each) for each in conditions)
+        return _told_apart(self._story(subject, each) for each in conditions)
 
     def _story(self, subject: SubjectKind, condition: Condition) -> ItemStory:
         number = str(condition.number)

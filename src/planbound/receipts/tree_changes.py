@@ -9,7 +9,7 @@ from planbound.errors import PlanboundError
 from planbound.journal.event import ExecutionComplete, GateApproved, TaskCompleted, TaskStarted
 from planbound.journal.record import Record
 from planbound.judging.restore import difference
-from planbound.plan.glob import Glob, parse_glob
+from planbound.plan.glob import Glob, GlobError, parse_glob
 from planbound.plan.model import Plan, Step
 from planbound.workspace.contents import RealTree
 from planbound.workspace.manifest import Entry, EntryType, Manifest, TreeChange, changes
@@ -189,7 +189,10 @@ def _touches(plan: Plan, step: Step) -> tuple[Glob, ...] | None:
     found = plan.touches_of(step)
     if step.touches is None and not found:
         return None
-    return tuple(parse_glob(item.value) for item in found)
+    try:
+        return tuple(parse_glob(item.value) for item in found)
+    except GlobError:
+        return ()  # such a plan was never approved: nothing is within
 
 
 def _is_file(change: TreeChange) -> bool:
