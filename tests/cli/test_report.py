@@ -8,8 +8,8 @@ from pathlib import Path
 import pytest
 
 from planbound.session.tools import open_tools
+from tests.receipts.hostile_plan import play
 from tests.receipts.pages import Page, look_at
-from tests.receipts.scene import play
 from tests.run.bench import Bench, Step
 from tests.terminal import Typed
 

@@ -13,7 +13,7 @@ import pytest
 
 from tests.agents.install import NO_SCRIPTS, Npm, installed
 from tests.needs import need
-from tests.receipts.scene import play
+from tests.receipts.hostile_plan import play
 
 TOOLS = Npm(
     ("axe-core@4.14.1", "playwright-core@1.65.1"), "node_modules/axe-core/axe.min.js", NO_SCRIPTS

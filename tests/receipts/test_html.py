@@ -21,8 +21,8 @@ from planbound.receipts.html import (
 from planbound.receipts.page_style import STYLE
 from planbound.source import INVISIBLE, visible
 from tests.examples import examples
+from tests.receipts.hostile_plan import HOSTILE, UNSEEN
 from tests.receipts.pages import Page, look_at
-from tests.receipts.scene import HOSTILE, UNSEEN
 
 ANYTHING = st.text(st.characters(codec=None), max_size=60) | st.sampled_from([HOSTILE, UNSEEN])
 
