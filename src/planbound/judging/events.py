@@ -125,7 +125,7 @@ def _digest(outcome: Outcome | None) -> str | None:
     return None if outcome is None else f"{outcome.stdout.sha256} {outcome.stderr.sha256}"
 
 
-class _Ends(NamedTuple):
+class _OutputEnds(NamedTuple):
     """What events keep of an output."""
 
     tail: str | None = None
@@ -133,12 +133,12 @@ class _Ends(NamedTuple):
     """None where the other end is all of it."""
 
 
-def _ends(outcome: Outcome | None, redactor: Redactor) -> _Ends:
+def _ends(outcome: Outcome | None, redactor: Redactor) -> _OutputEnds:
     if outcome is None:
-        return _Ends()
+        return _OutputEnds()
     # Before it is cut: half a secret would not be recognised.
     text = redactor.redact(outcome.stdout.text() + outcome.stderr.text()).text
-    return _Ends(
+    return _OutputEnds(
         text[-_TAIL:], text[: min(_HEAD, len(text) - _TAIL)] if len(text) > _TAIL else None
     )
 

@@ -264,7 +264,7 @@ def decision(each: TellingEvent) -> Html | None:
 # -- a step or a condition -----------------------------------------------------------------------
 
 
-class Beside(NamedTuple):
+class ItemBeside(NamedTuple):
     """What is known of an item from elsewhere."""
 
     plan: Plan
@@ -276,7 +276,7 @@ class Beside(NamedTuple):
     """Its id in the page."""
 
 
-def item(story: ItemStory, beside: Beside) -> Html:
+def item(story: ItemStory, beside: ItemBeside) -> Html:
     """Return a step or a condition as the plan has it, with its verdict and its evidence."""
     found = story.item
     name = f"{story.number}. {story.title}"
@@ -325,7 +325,7 @@ def _before(story: ItemStory) -> VerdictKind | None:
     return last.verdict if isinstance(last, BaselineObserved) else None
 
 
-def _evidence(story: ItemStory, beside: Beside) -> Html | None:
+def _evidence(story: ItemStory, beside: ItemBeside) -> Html | None:
     room, level = beside.room, beside.level + 1
     shown, left_out = story.attempts, 0
     if len(shown) > room.attempts:

@@ -11,7 +11,7 @@ from planbound.journal.record import Record
 from planbound.plan.limits import format_budget
 from planbound.receipts.conversation import about_words
 from planbound.receipts.costs import AttemptCost, total
-from planbound.receipts.fragments import Beside, item, room_for
+from planbound.receipts.fragments import ItemBeside, item, room_for
 from planbound.receipts.html import Content, Html, document, element, identity, join, text
 from planbound.receipts.page_costs import spending, spent_words
 from planbound.receipts.page_gate import gate, questions
@@ -29,7 +29,7 @@ from planbound.receipts.pieces import (
     table,
     word,
 )
-from planbound.receipts.remarks import Remark, name_of, remarks
+from planbound.receipts.remarks import DeviationLine, name_of, remarks
 from planbound.receipts.story import ItemStory, PlanStory
 from planbound.receipts.tree_changes import TreeDiff
 from planbound.workspace.progress import ProgressLines
@@ -250,7 +250,7 @@ def deviations(story: PlanStory, level: int, *, linked: bool = True) -> Html:
     )
 
 
-def _remark(story: PlanStory, each: Remark, *, linked: bool) -> Html:
+def _remark(story: PlanStory, each: DeviationLine, *, linked: bool) -> Html:
     about: Html | str = each.about
     if linked and each.item is not None:
         about = element("a", each.about, href=f"#{item_place(story, each.item)}")
@@ -300,7 +300,7 @@ def the_plan(page: PageOf, count: int, level: int) -> Html:
         parts.append(heading(level + 1, title))
         for each in items:
             diffs = page.diffs.get(each.number) if items is story.steps else None
-            beside = Beside(story.plan, costs.get(each.id, {}), diffs, room, level + 2,
+            beside = ItemBeside(story.plan, costs.get(each.id, {}), diffs, room, level + 2,
                             item_place(story, each))  # fmt: skip
             parts.append(item(each, beside))
     context = story.plan.context

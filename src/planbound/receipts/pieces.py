@@ -6,7 +6,7 @@ from collections.abc import Iterable, Iterator, Sequence
 from decimal import Decimal
 
 from planbound.receipts.html import Content, Html, element, join, text
-from planbound.receipts.tree_changes import FileChange, TreeDiff
+from planbound.receipts.tree_changes import FileDifference, TreeDiff
 
 SAID = 2_000
 """So many characters are shown of what somebody says in one place."""
@@ -167,7 +167,7 @@ def tree_diff(found: TreeDiff, level: int) -> Html | None:
     )
 
 
-def _files(title: str, files: Sequence[FileChange], level: int) -> Html:
+def _files(title: str, files: Sequence[FileDifference], level: int) -> Html:
     return join(
         heading(level, title),
         (

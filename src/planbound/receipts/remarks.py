@@ -38,7 +38,7 @@ from planbound.state.approval import is_noticed
 _LITTLE = ("E0", "E1")
 
 
-class Remark(NamedTuple):
+class DeviationLine(NamedTuple):
     """One thing that deviates."""
 
     word: str
@@ -51,16 +51,16 @@ class Remark(NamedTuple):
     """What it is about, where that is an item of the plan."""
 
 
-def remarks(story: PlanStory) -> list[Remark]:
+def remarks(story: PlanStory) -> list[DeviationLine]:
     """Return what deviates: what is not done first, then words for passes, then what happened."""
-    open_items = [
-        Remark("not done", name_of(each), f"{each.word}{f': {each.reason}' if each.reason else ''}",
-               None, each)
-        for each in story.items
-        if not each.is_settled
-    ]  # fmt: skip
+    open_items = [_not_done(each) for each in story.items if not each.is_settled]
     by_word = [found for each in story.items for found in _of_item(each)]
     return [*open_items, *by_word, *_of_plan(story)]
+
+
+def _not_done(item: ItemStory) -> DeviationLine:
+    why = f": {item.reason}" if item.reason else ""
+    return DeviationLine("not done", name_of(item), f"{item.word}{why}", None, item)
 
 
 def name_of(item: ItemStory) -> str:
@@ -68,27 +68,31 @@ def name_of(item: ItemStory) -> str:
     return f"{item.subject.value} {item.number}"
 
 
-def _of_item(item: ItemStory) -> Iterator[Remark]:
+def _of_item(item: ItemStory) -> Iterator[DeviationLine]:
     name = name_of(item)
     if item.word in {"claimed", "attested", "waived", "skipped"}:
         said, seq = _by_word(item)
-        yield Remark(item.word, name, said, seq, item)
+        yield DeviationLine(item.word, name, said, seq, item)
     elif item.word == "holds":
-        yield Remark("holds", name, item.reason or "green, and nobody saw it red", None, item)
+        yield DeviationLine(
+            "holds", name, item.reason or "green, and nobody saw it red", None, item
+        )
     last = item.verdict
     if last is None or not isinstance(last.event, ContractEvaluated):
         return
-    event = last.event
-    if item.is_pass and event.evidence in _LITTLE:
-        yield Remark("little evidence", name, f"its pass is founded on {event.evidence}", last.seq,
-                     item)  # fmt: skip
+    for word, said in _of_verdict(last.event, is_pass=item.is_pass):
+        yield DeviationLine(word, name, said, last.seq, item)
+
+
+def _of_verdict(event: ContractEvaluated, *, is_pass: bool) -> Iterator[tuple[str, str]]:
+    if is_pass and event.evidence in _LITTLE:
+        yield "little evidence", f"its pass is founded on {event.evidence}"
     if event.isolation == Isolation.I0.value:
-        yield Remark("not kept apart", name, "its contract ran as a plain process", last.seq, item)
+        yield "not kept apart", "its contract ran as a plain process"
     if event.reused is not None:
-        yield Remark("taken over", name, f"nothing was run for it: it rests on the runs of event"
-                     f" #{event.reused}", last.seq, item)  # fmt: skip
+        yield "taken over", f"nothing was run for it: it rests on the runs of event #{event.reused}"
     if event.late:
-        yield Remark("late", name, "it was seen to hold only when work had begun", last.seq, item)
+        yield "late", "it was seen to hold only when work had begun"
 
 
 def _by_word(item: ItemStory) -> tuple[str, int | None]:
@@ -117,32 +121,32 @@ def _word_of(each: TellingEvent) -> str:
             return ""
 
 
-def _of_plan(story: PlanStory) -> Iterator[Remark]:
+def _of_plan(story: PlanStory) -> Iterator[DeviationLine]:
     approved = [each.event for each in story.records if isinstance(each.event, GateApproved)]
     if not approved:
-        yield Remark("not approved", "the plan", "no approval of it is on record")
+        yield DeviationLine("not approved", "the plan", "no approval of it is on record")
     for record in story.records:
         for word, said in _of_event(record.event):
-            yield Remark(word, about_words(record), said, record.seq)
+            yield DeviationLine(word, about_words(record), said, record.seq)
     judges = approved[-1].judges if approved else None
     scope = judge_scope(story.plan)
     for path in judges or ():
         if covers(scope, path):
             said = f"the plan lets its steps change {path}, by which contracts judge"
-            yield Remark("editable judge", "the plan", said)
+            yield DeviationLine("editable judge", "the plan", said)
     spent = total(story.costs)
     if spent.no_tokens or spent.no_dollars:
         said = (
             f"of {spent.attempts} attempts {spent.no_tokens} did not say how many tokens they used,"
             f" and {spent.no_dollars} not what they cost"
         )
-        yield Remark("unknown cost", "the plan", said)
+        yield DeviationLine("unknown cost", "the plan", said)
     elif story.state.session.session is not None and not story.costs:
         said = "an agent works on it by itself, and nobody says what it uses"
-        yield Remark("unknown cost", "the plan", said)
+        yield DeviationLine("unknown cost", "the plan", said)
     if story.earlier:
         said = f"{story.earlier} events in the journal are those of another plan with this name"
-        yield Remark("an earlier plan", "the plan", said)
+        yield DeviationLine("an earlier plan", "the plan", said)
 
 
 def _of_event(event: Event) -> Iterator[tuple[str, str]]:

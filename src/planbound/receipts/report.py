@@ -28,15 +28,15 @@ _GONE = b"# The text of this plan is not kept any more\n"
 
 def report_page(context: Context, slugs: Sequence[str]) -> Html:
     """Return the report of some plans; of none named: of all."""
-    collector = Collector(context)
-    found = [collector.page(slug) for slug in (slugs or collector.slugs())]
-    return report(found, collector.made())
+    reader = ReportReader(context)
+    found = [reader.page(slug) for slug in (slugs or reader.slugs())]
+    return report(found, reader.made())
 
 
 def receipt_page(context: Context, slug: str) -> Html:
     """Return one page of what a plan came to, for `receipt --html`."""
-    collector = Collector(context)
-    return summary_page(collector.page(slug), collector.made())
+    reader = ReportReader(context)
+    return summary_page(reader.page(slug), reader.made())
 
 
 class _Text(NamedTuple):
@@ -46,7 +46,7 @@ class _Text(NamedTuple):
     words: str
 
 
-class Collector:
+class ReportReader:
     """Reads what is known of plans; it writes nothing."""
 
     def __init__(self, context: Context) -> None:

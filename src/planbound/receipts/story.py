@@ -161,7 +161,7 @@ def story_of(slug: str, text: PlanText, records: Iterable[Record]) -> PlanStory:
             by_task.setdefault(record.draft.task_id, []).append(told)
         elif (about := _condition_of(event)) is not None:
             by_condition.setdefault(about, []).append(told)
-    conditions = _Conditions(state, by_condition)
+    conditions = _ConditionStories(state, by_condition)
     return PlanStory(
         slug=slug,
         plan=text.plan,
@@ -281,7 +281,7 @@ def _condition_of(event: Event) -> tuple[SubjectKind, str] | None:
 _CONDITIONS = frozenset({SubjectKind.PRECONDITION.value, SubjectKind.POSTCONDITION.value})
 
 
-class _Conditions(NamedTuple):
+class _ConditionStories(NamedTuple):
     state: PlanState
     told: Mapping[tuple[SubjectKind, str], Sequence[TellingEvent]]
 

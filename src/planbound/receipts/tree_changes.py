@@ -28,7 +28,7 @@ _IN_ALL = 1_200_000
 _OWN = ".harness/"
 
 
-class FileChange(NamedTuple):
+class FileDifference(NamedTuple):
     """A file that is not as it was."""
 
     path: str
@@ -41,9 +41,9 @@ class FileChange(NamedTuple):
 class TreeDiff(NamedTuple):
     """What changed between two trees."""
 
-    within: tuple[FileChange, ...] = ()
+    within: tuple[FileDifference, ...] = ()
     """What `touches` covers; everything, where nothing is declared."""
-    outside: tuple[FileChange, ...] = ()
+    outside: tuple[FileDifference, ...] = ()
     more: int = 0
     """How many more files changed."""
     unknown: str = ""
@@ -109,7 +109,7 @@ class TreeHistory:
             return TreeDiff(unknown="the tree at the end is not kept any more")
         return TreeDiff(within=tuple(self._judges(judges, tree)))
 
-    def _judges(self, judges: Mapping[str, str], tree: Manifest) -> Iterator[FileChange]:
+    def _judges(self, judges: Mapping[str, str], tree: Manifest) -> Iterator[FileDifference]:
         for path, digest in judges.items():
             entry = tree.entry(path)
             if entry is not None and entry.content.hex() == digest:
@@ -118,25 +118,27 @@ class TreeHistory:
                 old = self._vault.content(bytes.fromhex(digest))
                 new = None if entry is None else self._content(path, entry)
             except (PlanboundError, ValueError) as error:
-                yield FileChange(path, "changed", f"not to be read: {error}")
+                yield FileDifference(path, "changed", f"not to be read: {error}")
                 continue
             how = "removed" if entry is None else "changed"
             if old is None or (entry is not None and new is None):
-                yield FileChange(path, how, "its content is not kept")
+                yield FileDifference(path, how, "its content is not kept")
             else:
-                yield FileChange(path, how, self._shown(path, old, new))
+                yield FileDifference(path, how, self._shown(path, old, new))
 
     def _between(self, before: str, after: str, touches: Sequence[Glob] | None) -> TreeDiff:
         old, new = self._manifest(before), self._manifest(after)
         if old is None or new is None:
             return TreeDiff(unknown="the trees before and after are not kept any more")
         found = [each for each in changes(old, new) if _is_file(each)]
-        within: list[FileChange] = []
-        outside: list[FileChange] = []
+        within: list[FileDifference] = []
+        outside: list[FileDifference] = []
         for number, change in enumerate(found[:_NAMES]):
             is_within = touches is None or any(glob.matches(change.path) for glob in touches)
             shown = self._change(change) if number < _FILES else ""
-            said = FileChange(change.path, change.kind.value, shown or "not shown: too many files")
+            said = FileDifference(
+                change.path, change.kind.value, shown or "not shown: too many files"
+            )
             (within if is_within else outside).append(said)
         return TreeDiff(tuple(within), tuple(outside), max(0, len(found) - _NAMES))
 
