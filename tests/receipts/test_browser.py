@@ -14,6 +14,7 @@ import pytest
 from tests.agents.install import NO_SCRIPTS, Npm, installed
 from tests.needs import need
 from tests.receipts.hostile_plan import play
+from tests.run.bench import Step
 
 TOOLS = Npm(
     ("axe-core@4.14.1", "playwright-core@1.65.1"), "node_modules/axe-core/axe.min.js", NO_SCRIPTS
@@ -28,9 +29,12 @@ def seen(tmp_path_factory: pytest.TempPathFactory) -> dict[str, Any]:
     need("npm", "it installs axe, and what steers the browser")
     folder = tmp_path_factory.mktemp("browser")
     bench = play(folder)
+    one = _look(folder, bench.goes("report", "PLAN").out, "report")
+    bench.lay(Step("make two"), name="two")  # of the same title
     return {
-        "report": _look(folder, bench.goes("report").out, "report"),
-        "receipt": _look(folder, bench.goes("receipt", "--html").out, "receipt"),
+        "report": one,
+        "all": _look(folder, bench.goes("report").out, "all"),
+        "receipt": _look(folder, bench.goes("receipt", "--html", "PLAN").out, "receipt"),
     }
 
 
@@ -58,7 +62,7 @@ def _look(folder: Path, text: str, name: str) -> Any:
 @pytest.mark.thorough
 @pytest.mark.requirement("command.report")
 @pytest.mark.requirement("receipts.escaped")
-@pytest.mark.parametrize("page", ["report", "receipt"])
+@pytest.mark.parametrize("page", ["report", "receipt", "all"])
 def test_a_page_runs_nothing_and_everybody_can_read_it(seen: dict[str, Any], page: str) -> None:
     for view in seen[page]["views"]:
         assert view["violations"] == [], view["name"]

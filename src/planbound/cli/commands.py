@@ -38,9 +38,7 @@ FIRST_HOUR = ("init", "new", "verify", "approve", "run", "status")
 
 COMMANDS = {
     "init": CommandRow(
-        "plans",
-        "cli.init",
-        "find out how the project is tested, and make `.harness/` with a first plan",
+        "plans", "cli.init", "find out how the project is tested; make `.harness/` and a plan"
     ),
     "new": CommandRow("plans", "cli.plans", "begin a new named plan"),
     "draft": CommandRow(

@@ -86,7 +86,7 @@ def report(pages: Sequence[PageOf], made: Made) -> Html:
                     "section",
                     heading(2, text(title_of(each.story)), id=_place(each.story)),
                     plan_sections(each, count, 3),
-                    aria_labelledby=_place(each.story),
+                    aria_label=f"All about {each.story.slug}",
                 )
                 for each in pages
             )
@@ -139,6 +139,7 @@ def index(pages: Sequence[PageOf]) -> Html:
         element(
             "tr",
             element("th", element("a", text(title_of(each.story)), href=f"#{_place(each.story)}"),
+                    f" ({each.story.slug})",
                     scope="row"),
             element("td", word(each.story.status)),
             element("td", tally_words(each.story)),
@@ -246,7 +247,7 @@ def deviations(story: PlanStory, level: int, *, linked: bool = True) -> Html:
         if more
         else None,
         class_="notice",
-        aria_labelledby=place,
+        aria_label=f"What deviates in {story.slug}",
     )
 
 
@@ -271,7 +272,7 @@ def items_table(story: PlanStory) -> Html:
         )
         for each in story.items
     ]
-    return table("One line each", ("what", "where it is", "last verdict"), rows)
+    return table(f"Each of {story.slug}", ("what", "where it is", "last verdict"), rows)
 
 
 def _verdict_words(each: ItemStory) -> str:
@@ -315,7 +316,7 @@ def the_plan(page: PageOf, count: int, level: int) -> Html:
         fold_away(
             "The text of the plan, word for word", element("pre", text(begin), gap, text(end))
         ),
-        aria_labelledby=_place(story, "plan"),
+        aria_label=f"The plan {story.slug}",
     )
 
 
@@ -340,7 +341,7 @@ def timeline(story: PlanStory, level: int) -> Html:
         "section",
         heading(level, "What happened", id=place),
         fold_away(f"{len(records):,} events", element("ol", *found, class_="plain timeline")),
-        aria_labelledby=place,
+        aria_label=f"What happened to {story.slug}",
     )
 
 

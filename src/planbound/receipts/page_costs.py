@@ -30,7 +30,7 @@ def spending(story: PlanStory, level: int) -> Html:
             _drawn(story, "dollars", dollars, _dollars(budget), lambda value: f"${value:.2f}")
         )
         parts.append(fold_away("Attempts one by one", _attempts(story)))
-    return element("section", *parts, aria_labelledby=place)
+    return element("section", *parts, aria_label=f"Cost of {story.slug}")
 
 
 _Amounts = list[tuple[AttemptCost, float | None]]

@@ -53,7 +53,7 @@ def gate(story: PlanStory, judges: TreeDiff, level: int, *, brief: bool = False)
         if changed and not brief
         else None,
         None if brief else _first_looks(story),
-        aria_labelledby=place,
+        aria_label=f"The gate of {story.slug}",
     )
 
 
@@ -70,13 +70,13 @@ def _at_gate(event: Event, when: str, seq: int, *, brief: bool) -> Html | None:
         case GateApproved():
             return join(
                 element("p", word("approved"), f" by {event.by} ", moment(when), number),
-                _sheet(event, brief=brief),
+                _sheet(event, seq, brief=brief),
             )
         case _:
             return None
 
 
-def _sheet(event: GateApproved, *, brief: bool) -> Html:
+def _sheet(event: GateApproved, seq: int, *, brief: bool) -> Html:
     method = event.method
     judges, tools = event.judges or {}, event.tools or {}
     worth = f"{method.value}: {method.caution}" if method is not None else None
@@ -98,7 +98,7 @@ def _sheet(event: GateApproved, *, brief: bool) -> Html:
         ),
         None if brief or not judges else fold_away(
             "Judges, as they were approved",
-            table("Judges", ("path", "SHA-256"), [
+            table(f"Judges of approval #{seq}", ("path", "SHA-256"), [
                 element("tr", element("th", text(path), scope="row"),
                         element("td", element("code", digest)))
                 for path, digest in judges.items()
@@ -132,7 +132,9 @@ def _first_looks(story: PlanStory) -> Html | None:
     if not rows:
         return None
     titles = ("what", "before the work", "why", "wrong work that it has to reject")
-    return fold_away("What the contracts said at the gate", table("At the gate", titles, rows))
+    return fold_away(
+        "What the contracts said at the gate", table(f"At the gate of {story.slug}", titles, rows)
+    )
 
 
 def questions(story: PlanStory, level: int) -> Html:
@@ -145,7 +147,7 @@ def questions(story: PlanStory, level: int) -> Html:
         element("ol", (element("li", _question(each)) for each in found), class_="plain")
         if found
         else element("p", "Nobody was asked anything."),
-        aria_labelledby=place,
+        aria_label=f"Questions about {story.slug}",
     )
 
 
