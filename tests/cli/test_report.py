@@ -7,7 +7,19 @@ from pathlib import Path
 
 import pytest
 
+from planbound.journal.event import (
+    AttemptEnded,
+    AttemptEnding,
+    ContractEvaluated,
+    ExecutionStarted,
+    TaskStarted,
+    VerdictKind,
+)
+from planbound.journal.redact import Redactor
+from planbound.journal.sqlite import SqliteJournal
+from planbound.plan.parse import parse
 from planbound.session.tools import open_tools
+from planbound.state.append import Recorder
 from tests.receipts.hostile_plan import play
 from tests.receipts.pages import Page, look_at
 from tests.run.bench import Bench, Step
@@ -126,6 +138,8 @@ def test_a_page_is_not_printed_to_a_terminal(bench: Bench, words: tuple[str, ...
     ("words", "said"),
     [
         (("report", "nobody"), "there is no plan `nobody`"),
+        (("report", "planbound.toml"), "planbound.toml"),
+        (("costs", "planbound.toml"), "planbound.toml"),
         (("report", "--json"), "--json"),
         (("receipt", "--html", "--json", "-o", "x"), "has no `--json`"),
         (("receipt", "--html", "nobody"), "nobody"),
@@ -194,6 +208,59 @@ def test_an_amended_plan_is_shown_as_it_was_approved_last(bench: Bench) -> None:
     assert "revise by tester" in page.text
     assert "2. make three" in page.text
     assert "2. make two" not in page.text
+
+
+@pytest.mark.requirement("command.report")
+def test_a_judge_that_a_step_changed_is_shown_with_its_difference(bench: Bench) -> None:
+    bench.write("src/check.sh", "grep -qx right src/one\n")
+    work = "echo right > src/one; echo '# <b>weaker</b>' >> src/check.sh"
+    contract = "sh src/check.sh"
+    bench.prepare(Step("make one", work=work, contract=contract, touches="src/one src/check.sh"))
+    bench.goes("run")
+    page = report_of(bench)
+    said = "editable judge the plan: the plan lets its steps change src/check.sh"
+    assert said in page.text
+    assert "Judges that changed since the approval: 1" in page.text
+    assert page.text.count("+# <b>weaker</b>") == 2  # of the step, and of the judges
+
+
+@pytest.mark.requirement("command.report")
+def test_of_very_many_events_and_attempts_both_ends_are_shown(bench: Bench) -> None:
+    bench.lay(*(Step(f"make n{number}") for number in range(120)))
+    tell_of_many(bench, attempts=30)
+    done = bench.goes("report")
+    text = look_at(done.out).text
+    assert len(done.out) < 3_000_000
+    assert "events are left out" in text
+    assert "attempts in between are left out" in text
+    assert "more rows are left out" in text
+    assert "the middle is left out" in text
+
+
+def tell_of_many(bench: Bench, attempts: int) -> None:
+    """Put on record that the first steps were tried very often, and printed very much."""
+    journal = SqliteJournal(str(bench.folder / "state" / "journal.sqlite"))
+    redactor = Redactor({}, ())
+    recorder = Recorder(journal, redactor=redactor, now=lambda: "2026-11-15T09:00:00.000000Z")
+    plan = parse(bench.plan_file.read_bytes(), path="PLAN")
+    ids = recorder.step_ids(plan)
+    drafts = [recorder.draft(ExecutionStarted(run="r", nonce="n"), "PLAN", key="begun")]
+    tail = "x" * 60 + " <b>\u202e</b>\n"
+    for step in plan.steps[:30]:
+        task = (ids[step.label], step.title)
+        for number in range(1, attempts + 1):
+            key = f"{step.label} {number}"
+            about = {"number": step.label, "run": "r", "attempt": number}
+            begun = TaskStarted(agent="coder", **about)
+            ended = AttemptEnded(ending=AttemptEnding.EXITED, agent="coder", tokens=9, **about)
+            judged = ContractEvaluated(
+                verdict=VerdictKind.FAIL, exit_code=1, output_head=tail * 15,
+                output_tail=tail * 60, output_size=10_000_000, **about,
+            )  # fmt: skip
+            drafts += [recorder.draft(each, "PLAN", key=key, task=task)
+                       for each in (begun, ended, judged)]  # fmt: skip
+    journal.append(drafts)
+    journal.close()
 
 
 @pytest.mark.requirement("command.report")

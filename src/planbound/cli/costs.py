@@ -109,6 +109,7 @@ def plan_names(given: Sequence[str], context: Context, journal: Journal | None) 
     for reference in given:
         file = context.tree.find(reference)
         if file is not None:
+            context.demand_own(file)
             names.append(file.slug)
             continue
         try:
