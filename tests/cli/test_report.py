@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import shutil
 from pathlib import Path
+from typing import Any
 
 import pytest
 
@@ -250,7 +251,7 @@ def tell_of_many(bench: Bench, attempts: int) -> None:
         task = (ids[step.label], step.title)
         for number in range(1, attempts + 1):
             key = f"{step.label} {number}"
-            about = {"number": step.label, "run": "r", "attempt": number}
+            about: dict[str, Any] = {"number": step.label, "run": "r", "attempt": number}
             begun = TaskStarted(agent="coder", **about)
             ended = AttemptEnded(ending=AttemptEnding.EXITED, agent="coder", tokens=9, **about)
             judged = ContractEvaluated(

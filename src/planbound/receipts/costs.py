@@ -8,6 +8,7 @@ from datetime import datetime
 from decimal import Decimal
 
 from msgspec import Struct
+from msgspec.structs import replace
 
 from planbound.journal.event import (
     AttemptEnded,
@@ -99,15 +100,9 @@ def attempts(records: Iterable[Record]) -> list[AttemptCost]:
 
 
 def _begun(record: Record, event: TaskStarted) -> AttemptCost:
-    draft = record.draft
-    return AttemptCost(
-        plan=draft.plan,
-        step=draft.task_id or "",
-        title=draft.task_name or draft.task_id or "",
-        number=event.number or "",
-        attempt=event.attempt,
-        run=event.run,
-        when=draft.timestamp,
+    found = _attempt(record, event.number, event.attempt, event.run)
+    return replace(
+        found,
         agent=event.agent,
         role=event.target or USUAL_TARGET,
         session=event.session,
@@ -116,15 +111,9 @@ def _begun(record: Record, event: TaskStarted) -> AttemptCost:
 
 
 def _ended(record: Record, event: AttemptEnded, begun: AttemptCost | None) -> AttemptCost:
-    draft = record.draft
-    return AttemptCost(
-        plan=draft.plan,
-        step=draft.task_id or "",
-        title=draft.task_name or draft.task_id or "",
-        number=event.number or "",
-        attempt=event.attempt,
-        run=event.run,
-        when=draft.timestamp,
+    found = _attempt(record, event.number, event.attempt, event.run)
+    return replace(
+        found,
         agent=event.agent or (begun.agent if begun else None),
         kind=event.kind,
         model=event.model,
@@ -133,6 +122,20 @@ def _ended(record: Record, event: AttemptEnded, begun: AttemptCost | None) -> At
         dollars=dollars_of(event),
         estimated=event.estimated or 0,
         seconds=None if event.duration is None else float(event.duration),
+    )
+
+
+def _attempt(record: Record, number: str | None, attempt: int, run: str | None) -> AttemptCost:
+    draft = record.draft
+    step = draft.task_id or ""
+    return AttemptCost(
+        plan=draft.plan,
+        step=step,
+        title=draft.task_name or step,
+        number=number or "",
+        attempt=attempt,
+        run=run,
+        when=draft.timestamp,
     )
 
 

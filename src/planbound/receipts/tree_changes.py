@@ -9,8 +9,9 @@ from planbound.errors import PlanboundError
 from planbound.journal.event import ExecutionComplete, GateApproved, TaskCompleted, TaskStarted
 from planbound.journal.record import Record
 from planbound.judging.restore import difference
-from planbound.plan.glob import Glob, GlobError, parse_glob
-from planbound.plan.model import Plan, Step
+from planbound.plan.glob import Glob
+from planbound.plan.model import Plan
+from planbound.state.run import lay_out
 from planbound.workspace.contents import RealTree
 from planbound.workspace.manifest import Entry, EntryType, Manifest, TreeChange, changes
 from planbound.workspace.measured import kept_manifest
@@ -86,10 +87,9 @@ class TreeHistory:
             elif isinstance(event, TaskCompleted) and event.manifest is not None:
                 after[task] = event.manifest
         found = {}
-        for step in plan.steps:
-            task = ids.get(step.label, step.id)
-            if task in before and task in after:
-                found[step.label] = self._between(before[task], after[task], _touches(plan, step))
+        for slot in lay_out(plan, ids).slots:
+            if slot.id in before and slot.id in after:
+                found[slot.label] = self._between(before[slot.id], after[slot.id], slot.touches)
         return found
 
     def of_judges(self, records: Sequence[Record]) -> TreeDiff:
@@ -185,16 +185,6 @@ class TreeHistory:
 
 _AT_HAND = 4
 """A step begins where the one before ended: so many trees are asked for again."""
-
-
-def _touches(plan: Plan, step: Step) -> tuple[Glob, ...] | None:
-    found = plan.touches_of(step)
-    if step.touches is None and not found:
-        return None
-    try:
-        return tuple(parse_glob(item.value) for item in found)
-    except GlobError:
-        return ()  # such a plan was never approved: nothing is within
 
 
 def _is_file(change: TreeChange) -> bool:
