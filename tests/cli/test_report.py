@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 import shutil
 from pathlib import Path
 from typing import Any
@@ -117,10 +118,14 @@ def test_a_report_is_written_whole_or_not_at_all(bench: Bench, tmp_path: Path) -
     done = bench.goes("report", "-o", str(file))
     assert (done.out, look_at(file.read_text()).levels[0]) == ("", 1)
     assert f"{file.stat().st_size:,} bytes" in done.err
-    for wrong in (tmp_path, tmp_path / "nowhere" / "run.html", Path("/proc/run.html")):
+    fifo = tmp_path / "fifo"
+    os.mkfifo(fifo)
+    nowhere = (tmp_path / "nowhere" / "run.html", Path("/proc/run.html"), file / "under")
+    for wrong in (tmp_path, fifo, *nowhere):
         done = bench.goes("report", "-o", str(wrong), code=2)
         assert "error: " in done.err
         assert "Traceback" not in done.err
+    assert fifo.is_fifo()
     assert [path.name for path in tmp_path.iterdir() if path.name.endswith(".tmp")] == []
 
 

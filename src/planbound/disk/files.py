@@ -286,8 +286,15 @@ def sync_folder(path: str) -> None:
 def write_whole(path: str, data: bytes, *, private: bool = False) -> None:
     """Write a file whole or not at all, whatever was there; `private`: for its owner alone."""
     target = os.path.realpath(path)
-    if os.path.isdir(target):
-        raise UsageError(f"`{shown(path)}` is a directory, expected a file")
+    # What is no file must stay what it is: a renamed file would take the place of a device.
+    try:
+        mode = os.stat(path).st_mode
+        if not stat.S_ISREG(mode):
+            raise UsageError(f"`{shown(path)}` is {_kind(mode)}, expected a file")
+    except FileNotFoundError:
+        pass
+    except OSError as error:
+        raise problem("write", path, error) from error
     temporary = _write_beside(target, data, number=None, mode=0o600 if private else 0o644)
     try:
         os.replace(temporary, target)
