@@ -10,8 +10,8 @@ from planbound.receipts.html import Html, element, identity
 
 _WIDTH, _HEIGHT, _EDGE = 640, 160, 6
 _NARROWEST = 4.0
-_FAR = 4.0
-"""A limit so many times above all that was used is drawn at the edge, and said to be above."""
+_FAR = 20.0
+"""A limit so many times above all that was used is not drawn: it is said to be above."""
 
 
 class Used(NamedTuple):
@@ -82,7 +82,7 @@ def chart(name: str, summary: str, used: Sequence[Used], limit: float | None) ->
         element("rect", x=0, y=0, width=_WIDTH, height=_HEIGHT, class_="chart-ground"),
         (_unknown(each, scale, hatch) for each in used if each.amount is None),
         _line(used, scale),
-        _limit(limit, scale, far=far),
+        None if far or limit is None else _limit(limit, scale),
         viewBox=f"0 0 {_WIDTH} {_HEIGHT}",
         role="img",
         aria_labelledby=title,
@@ -119,8 +119,6 @@ def _line(used: Sequence[Used], scale: Scale) -> Html | None:
     return element("path", d=" ".join(path), fill="none", class_="chart-line")
 
 
-def _limit(limit: float | None, scale: Scale, *, far: bool) -> Html | None:
-    if limit is None:
-        return None
-    height = str(_EDGE) if far else str(scale.y(limit))
+def _limit(limit: float, scale: Scale) -> Html:
+    height = str(scale.y(limit))
     return element("line", x1=0, x2=_WIDTH, y1=height, y2=height, class_="chart-limit")

@@ -60,10 +60,9 @@ def _drawn(
     ]
     known = sum(each.amount or 0.0 for each in used)
     unknown = sum(each.amount is None for each in used)
-    far = ", far above the drawing" if is_far(known, limit) else ""
-    bound = (
-        f"the dashed line is the limit of {say(limit)}{far}" if limit is not None else "no limit"
-    )
+    bound = "no limit" if limit is None else f"the dashed line is the limit of {say(limit)}"
+    if limit is not None and is_far(known, limit):
+        bound = f"the limit of {say(limit)} lies above the drawing"
     sums = say(known) if unknown < len(used) else "nothing known"
     hatched = f"; hatched: {unknown} of {len(used)} attempts, unknown" if unknown else ""
     summary = f"{unit} over time: {sums} in the end; {bound}{hatched}"
