@@ -327,6 +327,7 @@ SCENES: dict[tuple[str, str], Callable[[Bench], Outcome]] = {
     ("agents", ""): _words("agents"),
     ("agents", "--probe"): _words("agents", "--probe"),
     ("control", ""): _with_defects,
+    ("costs", ""): _done("costs", "--by", "step"),
     ("selftest", ""): _words("selftest"),
     ("gc", ""): _done("gc"),
     ("receipt", ""): _done("receipt", "PLAN", "--unsigned", "-o", "it.jsonl"),

@@ -47,12 +47,17 @@ def configure_receipt(parser: argparse.ArgumentParser) -> None:
     )
     parser.add_argument("--unsigned", action="store_true", help="leave the signature out")
     parser.add_argument(
+        "--html", action="store_true", help="write a page for people instead, which nobody signs"
+    )
+    parser.add_argument(
         "--json", action="store_true", help="with `--output`: tell programs what was written"
     )
 
 
 def run_receipt(arguments: argparse.Namespace, terminal: Terminal) -> ExitCode:
     """Write the receipt of a plan: to standard output, or to a file."""
+    if arguments.html:
+        return _write_html(arguments, terminal)
     if arguments.json and arguments.output is None:
         raise UsageError(
             "`--json` needs `--output FILE`", hint="without it the receipt itself is printed"
@@ -74,6 +79,19 @@ def run_receipt(arguments: argparse.Namespace, terminal: Terminal) -> ExitCode:
         for line in receipt_lines(made, arguments.output):
             terminal.out(line)
     return ExitCode.DONE
+
+
+def _write_html(arguments: argparse.Namespace, terminal: Terminal) -> ExitCode:
+    from planbound.cli.report import refuse_terminal, write_page  # noqa: PLC0415 - only for a page
+    from planbound.receipts.report import receipt_page  # noqa: PLC0415 - the same
+
+    if arguments.json:
+        raise UsageError("`--html` is a page for people, and has no `--json`")
+    refuse_terminal(arguments.output)
+    context, slug = which_plan(
+        Context(workspace=arguments.workspace, state=arguments.state), arguments.plan
+    )
+    return write_page(receipt_page(context, slug), arguments.output, terminal)
 
 
 def _tell_key(made: MadeReceipt, terminal: Terminal) -> None:

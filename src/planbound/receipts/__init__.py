@@ -25,6 +25,15 @@ key: that is what tools of DSSE look for.
 - `check.py` and its siblings: `check(data, rules, doors)` returns each check as
   `(name, holds, words)`. Standard library only: `planbound-check-receipt.py` is made of them.
 
+Pages for people are made of the same journal, and are no receipts: nobody signs them.
+
+- `html.py`: elements, text and one style sheet; whatever is no element is text (pure)
+- `story.py`, `conversation.py`, `remarks.py`: what became of a plan, from its state and its
+  events; what people were asked; what deviates (pure). `tree_changes.py`: what each step changed
+- `pieces.py`, `fragments.py`, `chart.py`, `page*.py`: how that looks (pure)
+- `costs.py`: what attempts used, and how sure that is (pure)
+- `report.py`: `report_page(context, slugs)` and `receipt_page(context, slug)`
+
 Nothing below imports this folder. Receipts that are kept or pushed after a run or a merge are so
 from the faces that called it (`cli/run.py`, `cli/worktrees.py`): a run is over, and on record,
 before anybody tells others of it.
