@@ -49,6 +49,7 @@ REQUIREMENTS = {
     "command.standup": "standup says what is built, mergeable, idle, waiting",
     "command.doctor": "doctor says what is wrong, with the cure, and by itself repairs nothing",
     "command.baseline": "baseline freezes the tree and says which contracts are red",
+    "judge.formats": "judge tells CI services what does not pass, at its line in the plan",
     "command.judge": "judge runs the contracts on the workspace as it is and changes nothing",
     "command.control": "control names the defects that contracts do not notice and changes nothing",
     "command.selftest": "selftest tries to break out of the cells of this machine",
