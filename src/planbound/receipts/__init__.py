@@ -1,0 +1,31 @@
+"""Receipts: what a run did, in a file that somebody else checks on another machine.
+
+A receipt is JSON lines. Each line is a DSSE envelope, written in one way only (keys in the order
+`payloadType`, `payload`, `signatures`; no spaces; nothing but ASCII), around an in-toto Statement:
+
+1. `PLAN_RUN`: the predicate `PlanRun` of `predicate.py`. Its subjects are `tree` (our manifest,
+   and the id of git's tree where there is one), `commit` as a hint, then each file that the plan
+   changed.
+2. one `TEST_RESULT` for each contract that was judged, in the order of `PlanRun.items`. Its one
+   subject is `tree`, the same as in the first line, so that a receipt does not grow with the
+   product of both.
+
+The first line has the SHA-256 of each of the other payloads (`PlanRun.statements`): the SSH
+signature stands on the first line only, over its PAE, and holds for all of them. A FIDO key is
+touched once. With `planbound[receipts]` every line has a raw ed25519 signature, too, by the same
+key: that is what tools of DSSE look for.
+
+- `predicate.py`: the shape of what is claimed, as frozen structs (pure)
+- `merkle.py`: RFC 6962 trees over the hashes of a journal (pure)
+- `envelope.py`: DSSE, statements, and the one way in which they are written (pure)
+- `git_tree.py`: the ids of git's objects, from contents, without git (pure)
+- `collect.py`: `collect(context, slug)` reads the journal once and returns what is to be said
+- `keys.py`: the harness's key, in the state home, and people's own
+- `receipt.py`: `make_receipt(context, slug, signing)` returns the lines of a receipt
+- `check.py` and its siblings: `check(data, rules, doors)` returns each check as
+  `(name, holds, words)`. Standard library only: `planbound-check-receipt.py` is made of them.
+
+Nothing below imports this folder. Receipts that are kept or pushed after a run or a merge are so
+from the faces that called it (`cli/run.py`, `cli/worktrees.py`): a run is over, and on record,
+before anybody tells others of it.
+"""
