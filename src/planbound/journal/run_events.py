@@ -50,6 +50,7 @@ Manifest = Annotated[str | None, Exact("where the whole tree is kept: the SHA-25
 ThisAttempt = Annotated[int, Exact("which attempt at the step it is, from 1")]
 ExitCode = Annotated[int | UnsetType | None, Exact("the exit code, null if there was none")]
 OutputDigest = Annotated[str | None, Exact("the digest of all that the contract printed")]
+OutputSize = Annotated[int | None, Exact("how many bytes the contract printed")]
 OutputTail = Annotated[str | None, Free("the end of what the contract printed")]
 Subject = Annotated[
     SubjectKind | None, Exact("what was judged: `step`, `precondition` or `postcondition`")
@@ -195,6 +196,7 @@ class BaselineObserved(Event, frozen=True, kw_only=True, tag="BASELINE_OBSERVED"
     tree: Tree = None
     reason: Reason = None
     output_digest: OutputDigest = None
+    output_size: OutputSize = None
     output_tail: OutputTail = None
     subject: Subject = None
     number: ItemNumber = None
@@ -227,6 +229,7 @@ class ContractEvaluated(Event, frozen=True, kw_only=True, tag="CONTRACT_EVALUATE
     tree: Tree = None
     reason: Reason = None
     output_digest: OutputDigest = None
+    output_size: OutputSize = None
     output_tail: OutputTail = None
     subject: Subject = None
     number: ItemNumber = None

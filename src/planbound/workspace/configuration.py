@@ -147,6 +147,13 @@ class BudgetRules(Struct, frozen=True):
         )
 
 
+class ReceiptRules(Struct, frozen=True):
+    """How receipts are made."""
+
+    key: str | None = None
+    """The file of a person's key that signs them; None: the harness's own does."""
+
+
 class Configuration(Struct, frozen=True):
     """What a workspace says about itself."""
 
@@ -166,6 +173,7 @@ class Configuration(Struct, frozen=True):
     """The roles that are configured; see `role` for those that are shipped."""
     run: RunRules = RunRules()
     budget: BudgetRules = BudgetRules()
+    receipts: ReceiptRules = ReceiptRules()
     own_recipes: tuple[Recipe, ...] | None = None
     """None: nothing is said about recovery; see `recipes`."""
     own_worktrees: WorktreeRules | None = None

@@ -22,6 +22,7 @@ from planbound.workspace.configuration import (
     GateRules,
     HeldOut,
     Judging,
+    ReceiptRules,
     Require,
     RunRules,
     TreeRules,
@@ -39,6 +40,7 @@ _MAX_BYTES = 1024 * 1024
 _KEYS = (
     *("profile", "verify", "agents", "roles", "redact", "contracts", "judging", "workspace"),
     *("gate", "notify", "run", "recovery", "recipes", "worktrees", "budget"),
+    "receipts",
 )
 
 
@@ -106,6 +108,7 @@ def read_configuration(document: Mapping[str, object], *, path: str) -> Configur
         roster=_roster(top.table("roles"), agents),
         run=run,
         budget=_budget(top.table("budget")),
+        receipts=_receipts(top.table("receipts")),
         own_recipes=_recipes(top),
         own_worktrees=_worktrees(top.table("worktrees")) if "worktrees" in top else None,
         path=path,
@@ -146,6 +149,14 @@ def _budget(table: Table) -> BudgetRules:
     table.allow(*BudgetRules.__struct_fields__)
     what = "what an attempt is likely to use"
     return BudgetRules(table.budget("estimate", what) if "estimate" in table else Budget())
+
+
+def _receipts(table: Table) -> ReceiptRules:
+    table.allow(*ReceiptRules.__struct_fields__)
+    key = table.get("key")
+    if key is not None and (not isinstance(key, str) or not key):
+        table.refuse("key", f"is {key!r}", 'write a path, such as `key = "~/.ssh/id_ed25519"`')
+    return ReceiptRules(key=key if isinstance(key, str) else None)
 
 
 def _contracts(table: Table) -> Contracts:
