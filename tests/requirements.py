@@ -234,6 +234,8 @@ REQUIREMENTS = {
     "journal.tamper-evident": "a changed, cut, restored, rewritten or deleted journal is named",
     "docs.readme": "README's console blocks are what the program prints",
     "docs.reference": "the reference pages are generated and current",
+    "receipt.comment": "a receipt is a comment of thirty lines, what is not proved first",
+    "receipt.comment.escaped": "no text of a plan or an agent is more than text in a comment",
     "command.import": "import makes an unproved draft of a task list and never overwrites",
     "import.words": "a task list becomes one step for each task, and no contract is invented",
     "import.faults": "an unknown dependency, a circle and a repeated id are told twice",
