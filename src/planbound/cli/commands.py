@@ -30,7 +30,7 @@ GROUPS = {
     "people": "what waits for a person",
     "team": "several plans, several workers",
     "agents": "who works, and in which program",
-    "trust": "what contracts notice, this machine, and what is kept on it",
+    "trust": "what contracts notice, receipts, this machine, and what is kept on it",
     "help": "what there is",
 }
 FIRST_HOUR = ("init", "new", "verify", "approve", "run", "status")
@@ -173,6 +173,13 @@ COMMANDS = {
         "cli.control",
         "try defects in what was changed, and say which the contracts do not notice",
     ),
+    "receipt": CommandRow(
+        "trust", "cli.receipts", "write what a run did, signed, for somebody else to check"
+    ),
+    "check-receipt": CommandRow(
+        "trust", "cli.receipts", "check a receipt: no journal is needed, and no network"
+    ),
+    "keys": CommandRow("trust", "cli.receipts", "show, make, change and hand out the signing key"),
     "selftest": CommandRow("trust", "cli.trust", "try to break out of the cells of this machine"),
     "gc": CommandRow(
         "trust", "cli.trust", "remove from the state home what no run and no approval needs"

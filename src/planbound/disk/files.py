@@ -165,13 +165,13 @@ class Files:
         return True
 
 
-def _write_beside(path: str, data: bytes, *, number: int | None) -> str:
+def _write_beside(path: str, data: bytes, *, number: int | None, mode: int = 0o644) -> str:
     """Write a synced file of a unique name in the same folder."""
     folder, name = os.path.split(path)
     unique = os.urandom(8).hex() if number is None else f"f{number}-{os.urandom(8).hex()}"
     temporary = os.path.join(folder, f".{name}.{unique}.tmp")
     try:
-        descriptor = os.open(temporary, os.O_WRONLY | os.O_CREAT | os.O_EXCL | os.O_CLOEXEC, 0o644)
+        descriptor = os.open(temporary, os.O_WRONLY | os.O_CREAT | os.O_EXCL | os.O_CLOEXEC, mode)
     except OSError as error:
         raise problem("write", path, error) from error
     try:
@@ -281,6 +281,21 @@ def sync_folder(path: str) -> None:
             raise _unsynced(path, error) from error
     finally:
         os.close(descriptor)
+
+
+def write_whole(path: str, data: bytes, *, private: bool = False) -> None:
+    """Write a file whole or not at all, whatever was there; `private`: for its owner alone."""
+    target = os.path.realpath(path)
+    if os.path.isdir(target):
+        raise UsageError(f"`{shown(path)}` is a directory, expected a file")
+    temporary = _write_beside(target, data, number=None, mode=0o600 if private else 0o644)
+    try:
+        os.replace(temporary, target)
+    except OSError as error:
+        raise problem("write", path, error) from error
+    finally:
+        remove(temporary)
+    sync_folder(target)
 
 
 def _unsynced(path: str, error: OSError) -> FileProblem:

@@ -529,6 +529,18 @@ def tracked_files(top: str) -> frozenset[str]:
     )
 
 
+def object_form(root: str) -> str | None:
+    """Return how git hashes here, `sha1` or `sha256`; None where there is no repository."""
+    said = _listed(root, ("rev-parse", "--show-object-format"))
+    return os.fsdecode(said[0]).strip() if said else None
+
+
+def head_commit(root: str) -> str | None:
+    """Return the commit that is checked out; None where there is none."""
+    said = _listed(root, ("rev-parse", "--verify", "--quiet", "HEAD^{commit}"))
+    return os.fsdecode(said[0]).strip() if said else None
+
+
 def _listed(folder: str, words: tuple[str, ...], given: bytes = b"") -> list[bytes]:
     git = shutil.which("git", path=PATH) or shutil.which("git")
     if git is None:

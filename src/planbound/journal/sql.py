@@ -239,6 +239,12 @@ def head(dialect: Dialect) -> Statement:
     return Statement(f"SELECT seq, hash FROM {dialect.table} ORDER BY seq DESC LIMIT 1", ())
 
 
+def hashes(dialect: Dialect, upto: int) -> Statement:
+    """Ask for the hashes of all records up to a number."""
+    text = f"SELECT seq, hash FROM {dialect.table} WHERE seq <= ? ORDER BY seq"
+    return _bound(dialect, text, (upto,))
+
+
 def insert(dialect: Dialect) -> str:
     """Return what adds a row."""
     marks = ", ".join([dialect.placeholder] * len(COLUMNS))
@@ -360,6 +366,22 @@ class Reading:
         """Return the end of the chain."""
         rows = self._ask(head(self._dialect))
         return Head(*rows[0]) if rows else GENESIS
+
+    def hashes(self, upto: int) -> list[bytes]:
+        """Return the hashes of the records up to a number, in one reading; refuse where one lacks.
+
+        That is what a checkpoint of the journal is reckoned from.
+        """
+        rows = self._ask(hashes(self._dialect, upto))
+        if len(rows) != upto or (rows and rows[-1][0] != upto):
+            raise JournalProblem(
+                f"the journal has {len(rows)} records up to number {upto}",
+                hint="`planbound log --verify` says what is missing",
+            )
+        try:
+            return [bytes.fromhex(row[1]) for row in rows]
+        except ValueError as error:
+            raise JournalProblem("the hash of a record is none") from error
 
     def records(self, query: Query) -> Iterator[Record]:
         """Yield the records asked for, in ascending order, up to the head of this moment."""
