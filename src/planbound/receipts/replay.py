@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import os
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 from planbound.cells.cell import Cell
 from planbound.cells.choose import choose
@@ -18,13 +18,13 @@ from planbound.judging.context import JudgingContext, judging_context
 from planbound.judging.contract import Setting
 from planbound.judging.corroborate import are_named
 from planbound.judging.judge import judge, judge_together, observe
-from planbound.judging.reference import tree_as_it_is
+from planbound.judging.reference import judges_of, tree_as_it_is
 from planbound.judging.tools import contract_tools
 from planbound.judging.verdict import Verdict
 from planbound.plan.digest import contract_digest, digest
 from planbound.plan.model import Baseline, Judged, Plan
 from planbound.plan.parse import parse
-from planbound.receipts.predicate import PlanRun, RunItem
+from planbound.receipts.predicate import ItemJudge, PlanRun, RunItem
 from planbound.receipts.replay_tree import (
     FoundTree,
     LaidJudge,
@@ -33,7 +33,14 @@ from planbound.receipts.replay_tree import (
     refuse_missing,
     replay_room,
 )
-from planbound.receipts.replayed import Compared, ReplayOutcome, compared, why_not_judged
+from planbound.receipts.replayed import (
+    Compared,
+    ReplayOutcome,
+    commit_of,
+    compared,
+    touched_judges,
+    why_not_judged,
+)
 from planbound.receipts.settings import LONGEST, GivenSettings, replay_settings
 from planbound.state.step import Before, Look
 from planbound.workspace.configuration import Configuration
@@ -141,12 +148,17 @@ class Replay:
     """One receipt, judged again."""
 
     def __init__(
-        self, clone: ReplayClone, run: PlanRun, commit: str | None, terms: ReplayTerms
+        self,
+        clone: ReplayClone,
+        run: PlanRun,
+        subjects: Sequence[Mapping[str, Any]],
+        terms: ReplayTerms,
     ) -> None:
-        """`commit` is where the receipt saw its tree: a hint."""
+        """`subjects` are what the receipt says it is about, by their digests."""
         self.clone = clone
         self.run = run
-        self.commit = commit
+        self.touched = touched_judges(subjects)
+        self.commit = commit_of(subjects)
         self.terms = terms
         self.plan = plan_of(run)
         self.chosen = choose_items(run, self.plan, terms.steps)
@@ -246,7 +258,7 @@ class Replay:
                 reason = "its contract in the plan is not the one that was judged"
                 found[_key(item)] = JudgedAgain(item, Compared(ReplayOutcome.UNRUNNABLE, reason))
                 continue
-            judges = tuple(laid.judges(item.judges))
+            judges = tuple(laid.judges(self._judges(item, case, laid)))
             missing = [each.judge.path for each in judges if each.content is None]
             if missing:
                 reason = f"missing judge: {', '.join(missing[:5])}"
@@ -257,6 +269,21 @@ class Replay:
             plain = case._replace(baseline=Baseline.ANY, evidence=None, seconds=seconds)
             open_.append(_ToJudge(item, plain, judges))
         return open_, found
+
+    def _judges(self, item: RunItem, case: Case, laid: ReplayTree) -> list[ItemJudge]:
+        """Return what an item is judged by, as it was when the receipt was made.
+
+        What the plan was allowed to change counts as the work left it. On other files than those
+        of the receipt that holds for the tests that came with the work, too.
+        """
+        own = {each.path: self._as_left(each) for each in item.judges}
+        if not self.is_recorded_tree:
+            more = judges_of([case], laid.with_files(self.touched), laid.read).files
+            own |= {path: self.touched[path] for path in more & self.touched.keys() - own.keys()}
+        return [own[path] for path in sorted(own)]
+
+    def _as_left(self, judge: ItemJudge) -> ItemJudge:
+        return self.touched.get(judge.path, judge) if judge.editable else judge
 
     # -- judging -----------------------------------------------------------------------------------
 
@@ -352,8 +379,8 @@ def _groups(wanted: Sequence[_ToJudge]) -> list[list[_ToJudge]]:
 
 
 def _over(laid: ReplayTree, first: _ToJudge) -> dict[str, bytes]:
-    """Return which judges another tree does not have as the receipt has them."""
-    found = laid.judges([each.judge for each in first.judges])
+    """Return which judges the tree before the work does not have as they were frozen."""
+    found = laid.judges(first.item.judges)
     return {
         each.judge.path: each.content
         for each in found

@@ -20,10 +20,16 @@ from planbound.git.place import git_place
 from planbound.git.repository import Repository, tracked_files
 from planbound.judging.context import scratch
 from planbound.receipts.predicate import ItemJudge
-from planbound.workspace.contents import put_back
+from planbound.workspace.contents import RealTree, put_back
 from planbound.workspace.context import Context
 from planbound.workspace.environment import made_folders
-from planbound.workspace.manifest import Entry, EntryType
+from planbound.workspace.manifest import (
+    Entry,
+    EntryType,
+    Manifest,
+    ScanRules,
+    manifest_of,
+)
 from planbound.workspace.root import HARNESS, GitPlace
 
 _MOST_JUDGE_BYTES = 64 << 20
@@ -138,6 +144,18 @@ class ReplayTree:
     def judges(self, wanted: Sequence[ItemJudge]) -> list[LaidJudge]:
         """Return where the content of each judge is, in this order."""
         return [self._judge(judge) for judge in wanted]
+
+    def with_files(self, more: Mapping[str, ItemJudge]) -> Manifest:
+        """Return what is there, and what a receipt knows that may be gone."""
+        entries = dict(RealTree(self.workspace).manifest(ScanRules()).entries)
+        for path in more:
+            name = path.encode("utf-8", "surrogateescape")
+            entries.setdefault(name, Entry(EntryType.FILE, _FILE, 0, b""))
+        return manifest_of(entries)
+
+    def read(self, path: str) -> bytes | None:
+        """Return a file that is there."""
+        return _read(self.workspace, path)
 
     def _judge(self, judge: ItemJudge) -> LaidJudge:
         here = _read(self.workspace, judge.path)

@@ -3,8 +3,8 @@
 from __future__ import annotations
 
 import enum
-from collections.abc import Iterable, Sequence
-from typing import NamedTuple
+from collections.abc import Iterable, Mapping, Sequence
+from typing import Any, NamedTuple
 
 from msgspec import Struct
 
@@ -16,6 +16,7 @@ from planbound.judging.verdict import Verdict
 from planbound.plan.model import Contract, Evidence, Judged
 from planbound.receipts.predicate import (
     ItemBaseline,
+    ItemJudge,
     ItemMutated,
     ItemOutput,
     ItemTests,
@@ -139,6 +140,8 @@ class PlanReplay(_Replayed, frozen=True, kw_only=True):
     digest: str
     receipt: ReplayedReceipt
     tree: ReplayedTree
+    whole: bool
+    """Whether this is about all items, and not about some steps."""
     same: bool
     """Whether all that the receipt calls proved or holding passes here, too."""
     independent: bool
@@ -151,6 +154,30 @@ class PlanReplay(_Replayed, frozen=True, kw_only=True):
     tools: tuple[str, ...]
     """The programs of this machine that the contracts used."""
     harness: RunHarness
+
+
+# -- what a receipt is about ---------------------------------------------------------------------
+
+
+def commit_of(subjects: Sequence[Mapping[str, Any]]) -> str | None:
+    """Return the commit that a receipt names: a hint, where its tree can be found."""
+    found = (each["digest"].get("gitCommit") for each in subjects)
+    return next((each for each in found if isinstance(each, str)), None)
+
+
+def touched_judges(subjects: Sequence[Mapping[str, Any]]) -> dict[str, ItemJudge]:
+    """Return the files that the work changed, as it left them, each as a judge that it may be."""
+    found = {}
+    for each in subjects[1:]:  # the first is the tree
+        name, digests = each["name"], each["digest"]
+        if "gitCommit" not in digests and "sha256" in digests:
+            found[name] = ItemJudge(
+                path=name,
+                sha256=digests["sha256"],
+                git_blob=digests.get("gitBlob"),
+                editable=True,
+            )
+    return found
 
 
 # -- deciding ------------------------------------------------------------------------------------
