@@ -133,7 +133,8 @@ class GitIds:
 
 def is_of_tree(path: str, entry: Entry) -> bool:
     """Say whether an entry belongs to the work: a file or a link, and not the harness's own."""
-    own = path == HARNESS or path.startswith(f"{HARNESS}/")
+    # Of git's own folder a tree shows what makes git run programs.
+    own = path.partition("/")[0] in {HARNESS, ".git"}
     return not own and entry.type in {EntryType.FILE, EntryType.LINK}
 
 
