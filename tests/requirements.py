@@ -95,7 +95,7 @@ REQUIREMENTS = {
     "worker.fenced": "a slow worker is fenced off and drops the plan",
     "worker.waiting": "a plan that waits for a person keeps no worker busy",
     "worker.roles": "a worker leaves plans that need other roles",
-    "receipts.kept": "a plan that is done leaves its receipt below its tree, and its commit names it",
+    "receipts.kept": "a plan that is done leaves its receipt below its tree, which commits name",
     "receipts.merged": "a merge names the receipt of its plan, and its tree leads to it",
     "receipts.pushed": "receipts are sent to the remote, without force, and a failure is a word",
     "receipts.trailers": "commits say who assisted only where it is asked for",

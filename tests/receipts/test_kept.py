@@ -7,7 +7,7 @@ from pathlib import Path
 
 import pytest
 
-from tests.run.bench import Step
+from tests.run.bench import Bench, Step
 from tests.team.repo import Team
 
 REFS = "refs/planbound/receipts/"
@@ -122,8 +122,6 @@ def test_a_remote_that_does_not_answer_ends_no_run(tmp_path: Path) -> None:
 
 
 def test_a_repository_without_a_tree_of_git_is_told(tmp_path: Path) -> None:
-    from tests.run.bench import Bench
-
     bench = Bench(tmp_path, settings="[receipts]\nkeep = true\n")
     slug = bench.prepare(Step("make a"))
     said = bench.run("run", slug, "--no-input")
