@@ -177,7 +177,7 @@ COMMANDS = {
         "trust", "cli.receipts", "write what a run did, signed, for somebody else to check"
     ),
     "check-receipt": CommandRow(
-        "trust", "cli.receipts", "check a receipt: no journal is needed, and no network"
+        "trust", "cli.check_receipt", "check a receipt: no journal is needed, and no network"
     ),
     "keys": CommandRow("trust", "cli.receipts", "show, make, change and hand out the signing key"),
     "selftest": CommandRow("trust", "cli.trust", "try to break out of the cells of this machine"),

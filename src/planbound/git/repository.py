@@ -541,12 +541,27 @@ def head_commit(root: str) -> str | None:
     return os.fsdecode(said[0]).strip() if said else None
 
 
+def read_git(folder: str, words: tuple[str, ...]) -> bytes | None:
+    """Return what git prints that only reads; None where it failed, or is not there."""
+    done = _asked(folder, words, b"")
+    return None if done is None or done.returncode else done.stdout
+
+
 def _listed(folder: str, words: tuple[str, ...], given: bytes = b"") -> list[bytes]:
+    done = _asked(folder, words, given)
+    if done is None or done.returncode:
+        return []
+    return [name for name in done.stdout.split(b"\0") if name]
+
+
+def _asked(
+    folder: str, words: tuple[str, ...], given: bytes
+) -> subprocess.CompletedProcess[bytes] | None:
     git = shutil.which("git", path=PATH) or shutil.which("git")
     if git is None:
-        return []
+        return None
     try:
-        done = subprocess.run(  # noqa: S603 - git, with our own environment
+        return subprocess.run(  # noqa: S603 - git, with our own environment
             [git, *_NOTHING_RUN, *words],
             cwd=folder,
             env=ENVIRONMENT,
@@ -557,5 +572,4 @@ def _listed(folder: str, words: tuple[str, ...], given: bytes = b"") -> list[byt
             start_new_session=True,
         )
     except (OSError, subprocess.SubprocessError):
-        return []
-    return [] if done.returncode else [name for name in done.stdout.split(b"\0") if name]
+        return None

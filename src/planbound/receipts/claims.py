@@ -9,6 +9,10 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from typing import Any
 
+Checked = tuple[str, bool | None, str]
+"""A check: its name, what it comes to, and why."""
+OK, FAILS, OPEN = True, False, None
+"""What a check comes to; the last: it cannot be told, or there is nothing to tell."""
 GREEN = ("proved", "holds")
 BY_WORD = ("claimed", "attested", "waived", "skipped")
 """Results that no contract shows."""

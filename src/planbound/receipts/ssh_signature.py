@@ -59,6 +59,13 @@ def signed_bytes(signature: SshSignature, message: bytes) -> bytes:
     return _MAGIC + b"".join(len(part).to_bytes(4, "big") + part for part in parts)
 
 
+def ed25519_part(signature: SshSignature) -> bytes | None:
+    """Return the 64 bytes of a plain ed25519 signature; None for every other one."""
+    parts = _strings(signature.signature)
+    plain = len(parts) == 2 and parts[0] == ED25519.encode("ascii") and len(parts[1]) == 64
+    return parts[1] if plain else None
+
+
 def _strings(data: bytes) -> list[bytes]:
     found: list[bytes] = []
     while data:

@@ -1,0 +1,112 @@
+"""`planbound check-receipt`."""
+
+from __future__ import annotations
+
+import argparse
+import os
+
+from planbound.cli.shape import JsonObject, Shapes
+from planbound.cli.terminal import Terminal
+from planbound.errors import ExitCode, UsageError
+from planbound.receipts.check import (
+    CheckRules,
+    check,
+    holds,
+    read_receipt,
+    required,
+    shown_line,
+)
+from planbound.receipts.doors import doors, read_receipt_file
+from planbound.receipts.envelope import ReceiptError
+
+
+class ReceiptCheck(JsonObject, frozen=True):
+    """One thing that was looked at."""
+
+    name: str
+    holds: bool | None
+    """Null: it cannot be told here, or there is nothing to tell."""
+    words: str
+
+
+class ReceiptChecked(JsonObject, frozen=True):
+    holds: bool
+    """Whether nothing fails."""
+    slug: str
+    revision: int
+    outcome: str
+    """`proved`, `holds`, `settled` or `unfinished`: by the receipt's own word."""
+    tree: str | None
+    git_tree: str | None
+    signed: str | None
+    """The fingerprint of the key that the receipt names."""
+    checks: list[ReceiptCheck]
+
+
+def configure_check_receipt(parser: argparse.ArgumentParser) -> None:
+    parser.add_argument("file", metavar="FILE", help="the receipt; `-` is standard input")
+    parser.add_argument(
+        "--signers", metavar="FILE", help="who may sign, a line each, as `man ssh-keygen` says"
+    )
+    parser.add_argument("--revoked", metavar="FILE", help="keys that may not sign any more")
+    parser.add_argument(
+        "--tree",
+        metavar="REV",
+        help="the revision here whose files are to be those that were judged",
+    )
+    parser.add_argument(
+        "--previous", metavar="FILE", help="an earlier receipt, which this one is to continue"
+    )
+    parser.add_argument(
+        "--require",
+        metavar="WORDS",
+        default="",
+        help="what it must come to, such as `E3,I2,signed,proof,no-waiver,proved`",
+    )
+    parser.add_argument("--json", action="store_true", help="for programs")
+
+
+def run_check_receipt(arguments: argparse.Namespace, terminal: Terminal) -> ExitCode:
+    """Check a receipt by what is in it; no journal, no state home and no configuration is read."""
+    for path in (arguments.signers, arguments.revoked):
+        if path is not None and not os.path.isfile(path):
+            raise UsageError(f"there is no file `{path}`")
+    data = read_receipt_file(arguments.file)
+    previous = read_receipt_file(arguments.previous) if arguments.previous else None
+    try:
+        rules = CheckRules(
+            signers=_absolute(arguments.signers),
+            revoked=_absolute(arguments.revoked),
+            tree=arguments.tree,
+            require=required(arguments.require),
+            earlier=previous,
+        )
+        lines = check(data, doors(arguments.workspace or os.getcwd()), rules)
+        run = read_receipt(data).run
+    except ReceiptError as error:
+        raise UsageError(str(error)) from error
+    if arguments.json:
+        key = run["harness"]["key"]
+        terminal.json(
+            ReceiptChecked(
+                holds=holds(lines),
+                slug=run["plan"]["slug"],
+                revision=run["plan"]["revision"],
+                outcome=run["outcome"],
+                tree=run["tree"]["tree"],
+                git_tree=run["tree"]["git_tree"],
+                signed=key["fingerprint"] if key else None,
+                checks=[ReceiptCheck(*line) for line in lines],
+            )
+        )
+    else:
+        for line in lines:
+            terminal.out(shown_line(line))
+    return ExitCode.DONE if holds(lines) else ExitCode.FAILED
+
+
+def _absolute(path: str | None) -> str | None:
+    return None if path is None else os.path.abspath(path)
+
+
+SHAPES: dict[str, Shapes] = {"check-receipt": {"": ReceiptChecked}}
