@@ -30,8 +30,14 @@ class KeptNow(NamedTuple):
 
     sha256: str
     refs: tuple[str, ...]
-    new_key: str | None
+    new_key: str | None = None
     """The file of the key that was made to sign it; None: it was there."""
+
+    @property
+    def lines(self) -> tuple[str, ...]:
+        """Return what people are told of it."""
+        made = () if self.new_key is None else (f"made a key that signs receipts: {self.new_key}",)
+        return (*made, f"the receipt is kept: {self.refs[-1]}")
 
 
 def keep_done(context: Context, slug: str) -> KeptNow:
@@ -60,21 +66,23 @@ def keep_merged(context: Context, slug: str, commit: str) -> KeptNow:
     named = _NAMED.search(repository.message(commit))
     data = _found(repository, named[1]) if named is not None else None
     if data is not None and named is not None:
-        return KeptNow(named[1], (keep_receipt(repository, tree, data),), None)
+        return KeptNow(named[1], (keep_receipt(repository, tree, data),))
     kept = keep_done(_own_context(context, slug), slug)
     data = _found(repository, kept.sha256)
     refs = kept.refs if data is None else (*kept.refs, keep_receipt(repository, tree, data))
     return kept._replace(refs=tuple(dict.fromkeys(refs)))
 
 
-def send_kept(context: Context, refs: Sequence[str]) -> str | None:
-    """Send receipts to the remote of the configuration; return why that failed."""
+def send_kept(context: Context, refs: Sequence[str]) -> str:
+    """Send receipts to the remote of the configuration; return what came of it."""
     remote = context.configuration.receipts.remote
     try:
         problem = send_receipts(make_repository(context), remote, list(refs))
     except PlanboundError as error:
         problem = error.message
-    return None if problem is None else context.redactor.redact(problem).text
+    if problem is None:
+        return f"the receipt is sent to `{remote}`"
+    return f"the receipt is not sent: {context.redactor.redact(problem).text}"
 
 
 def find_kept(context: Context, revision: str | None) -> list[KeptReceipt]:

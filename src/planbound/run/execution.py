@@ -51,7 +51,7 @@ class RunWatcher:
     def say(self, text: str) -> None:
         """Hear what is no event."""
 
-    def vouch(self) -> str | None:
+    def vouch(self, context: Context, slug: str) -> str | None:  # noqa: ARG002 - nobody does here
         """Hear that the plan is done; return the SHA-256 of a receipt of it that is kept now."""
         return None
 
@@ -123,7 +123,7 @@ class Execution:
                 said = self._drive(start(run_context, terms, held_lease, data, plan), held_lease)
                 if isinstance(said, RunEnded) and said.status.is_complete:
                     run_context.settle()
-                    receipt = self.watcher.vouch()
+                    receipt = self.watcher.vouch(self.context, run_context.slug)
                     if run_context.place.is_bound:
                         objective = plan.objective.value if plan.objective else ""
                         self._commit(objective, receipt)
