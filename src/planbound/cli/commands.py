@@ -180,6 +180,9 @@ COMMANDS = {
         "trust", "cli.check_receipt", "check a receipt: no journal is needed, and no network"
     ),
     "keys": CommandRow("trust", "cli.receipts", "show, make, change and hand out the signing key"),
+    "publish": CommandRow(
+        "trust", "cli.publish", "put proved work and its receipt into a pull request"
+    ),
     "selftest": CommandRow("trust", "cli.trust", "try to break out of the cells of this machine"),
     "gc": CommandRow(
         "trust", "cli.trust", "remove from the state home what no run and no approval needs"

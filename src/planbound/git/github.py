@@ -14,10 +14,11 @@ import re
 import shutil
 import signal
 import subprocess
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from typing import Any, NamedTuple
 
 from planbound.errors import GitHubProblem, UsageError
+from planbound.workspace.root import path_outside
 
 SECONDS = 60.0
 """How long one call of `gh` may take."""
@@ -105,20 +106,21 @@ class GitHub:
         self,
         repository: HostedRepository,
         *,
-        root: str,
+        roots: Iterable[str],
         environment: Mapping[str, str],
         seconds: float = SECONDS,
     ) -> None:
-        """Know the repository; no program is taken from below `root`, where agents write."""
+        """Know the repository; no program is taken from below `roots`, where agents write."""
         self.repository = repository
         self._place = f"repos/{repository.owner}/{repository.name}"
         self._seconds = seconds
-        folders = environment.get("PATH", os.defpath).split(os.pathsep)
-        outside = [each for each in folders if os.path.isabs(each) and not _is_in(root, each)]
+        path = environment.get("PATH", os.defpath)
+        for root in roots:
+            path = path_outside(root, path)
         self._environment = {
             **{name: environment[name] for name in _PASSED if name in environment},
             **_OWN,
-            "PATH": os.pathsep.join(outside),
+            "PATH": path,
         }
         self._program = shutil.which("gh", path=self._environment["PATH"])
 
@@ -233,14 +235,6 @@ class GitHub:
                     os.killpg(process.pid, signal.SIGKILL)
                 process.communicate()
         return process.returncode, printed, said.decode("utf-8", "replace").strip()
-
-
-def _is_in(root: str, path: str) -> bool:
-    inside = os.path.realpath(root)
-    return any(
-        os.path.commonpath([inside, place]) == inside
-        for place in (os.path.normpath(path), os.path.realpath(path))
-    )
 
 
 def _reason(printed: bytes, error: str) -> str:
