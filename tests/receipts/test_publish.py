@@ -181,14 +181,14 @@ def test_files_that_were_changed_after_the_proof_are_refused(team: Publishing) -
     (tree / "src" / "later").write_text("by hand\n")
     team.commit("more", cwd=tree)
     done = team.publish(code=1)
-    assert "does not have the files that were proved" in done.err
+    assert "no commit of the branch of `alpha` has the files that were proved" in done.err
     assert "refs/heads/planbound/alpha" not in team.there()
 
 
 def test_a_plan_of_the_main_worktree_is_published_once_it_is_committed(team: Publishing) -> None:
     team.named("alpha", Step("make alpha"))
     team.goes("run", "alpha", "--no-input")
-    assert "does not have the files" in team.publish(code=1).err
+    assert "has the files that were proved" in team.publish(code=1).err
     commit = team.commit("work")
     team.publish("--draft")
     assert team.there()["refs/heads/planbound/alpha"] == commit
@@ -336,6 +336,36 @@ def test_the_receipt_of_a_pull_request_is_fetched_and_read_by_anybody(team: Publ
     said = (clone / "alpha.receipt.jsonl").read_text().splitlines()
     assert json.loads(said[0])["payloadType"] == "application/vnd.in-toto+json"
     assert check.split()[-4:-1] == ["check-receipt", "alpha.receipt.jsonl", "--tree"]
+
+
+@pytest.mark.requirement("receipt.comment")
+def test_a_receipt_is_printed_as_the_comment_that_it_becomes(team: Publishing) -> None:
+    team.proved()
+    shown = team.goes("receipt", "alpha", "--markdown").out
+    tip = team.tip("planbound/alpha")[:12]
+    assert shown.startswith(f"{marker('alpha')}\n**Planbound** `alpha`: ✅ **proved**")
+    assert f"`planbound check-receipt alpha.receipt.jsonl --tree {tip}`" in shown
+    team.goes("receipt", "alpha", "--markdown", "-o", "comment.md")
+    assert (team.workspace / "comment.md").read_text() == shown
+    both = team.goes("receipt", "alpha", "--markdown", "--json", "-o", "x", code=2)
+    assert "has no `--json`" in both.err
+    assert not (team.folder / "state" / "keys").exists()
+
+
+def test_a_receipt_that_is_checked_is_shown_with_each_check(team: Publishing) -> None:
+    team.proved()
+    team.goes("receipt", "alpha", "-o", "alpha.jsonl")
+    done = team.goes("check-receipt", "alpha.jsonl", "--markdown")
+    assert done.out.startswith(f"{marker('alpha')}\n**Planbound** `alpha`: ✅ **proved**")
+    assert "**Checked: it holds**" in done.out
+    assert "| ✅ | `payloads` |" in done.out
+    path = team.workspace / "alpha.jsonl"
+    path.write_bytes(path.read_bytes().replace(b'"sig":"', b'"sig":"AAAA', 1))
+    bad = team.goes("check-receipt", "alpha.jsonl", "--markdown", code=1)
+    assert "**Checked: it does NOT hold**" in bad.out
+    assert "| ❌ | " in bad.out
+    both = team.goes("check-receipt", "alpha.jsonl", "--markdown", "--json", code=2)
+    assert "`--json` and `--markdown` do not go together" in both.err
 
 
 @pytest.mark.parametrize(

@@ -4,11 +4,13 @@ from __future__ import annotations
 
 import argparse
 import os
+import shlex
 
 from planbound.cli.shape import JsonObject, Shapes
 from planbound.cli.terminal import Terminal
 from planbound.errors import ExitCode, UsageError
 from planbound.receipts.check import (
+    CheckLine,
     CheckRules,
     check,
     holds,
@@ -63,11 +65,16 @@ def configure_check_receipt(parser: argparse.ArgumentParser) -> None:
         default="",
         help="what it must come to, such as `E3,I2,signed,proof,no-waiver,proved`",
     )
+    parser.add_argument(
+        "--markdown", action="store_true", help="show what it says, and each check, as Markdown"
+    )
     parser.add_argument("--json", action="store_true", help="for programs")
 
 
 def run_check_receipt(arguments: argparse.Namespace, terminal: Terminal) -> ExitCode:
     """Check a receipt by what is in it; no journal, no state home and no configuration is read."""
+    if arguments.json and arguments.markdown:
+        raise UsageError("`--json` and `--markdown` do not go together")
     for path in (arguments.signers, arguments.revoked):
         if path is not None and not os.path.isfile(path):
             raise UsageError(f"there is no file `{path}`")
@@ -99,10 +106,22 @@ def run_check_receipt(arguments: argparse.Namespace, terminal: Terminal) -> Exit
                 checks=[ReceiptCheck(*line) for line in lines],
             )
         )
+    elif arguments.markdown:
+        terminal.raw(_markdown(arguments, data, lines))
     else:
         for line in lines:
             terminal.out(shown_line(line))
     return ExitCode.DONE if holds(lines) else ExitCode.FAILED
+
+
+def _markdown(arguments: argparse.Namespace, data: bytes, lines: list[CheckLine]) -> str:
+    from planbound.receipts.comment import checks_table, receipt_comment  # noqa: PLC0415 - only here
+    from planbound.receipts.publish import read_run  # noqa: PLC0415 - the same
+
+    where = f" --tree {shlex.quote(arguments.tree)}" if arguments.tree else ""
+    check = f"planbound check-receipt {shlex.quote(arguments.file)}{where}"
+    shown = receipt_comment(read_run(data), commit=None, check=check)
+    return f"{shown}\n{checks_table(lines, hold=holds(lines))}"
 
 
 def _absolute(path: str | None) -> str | None:

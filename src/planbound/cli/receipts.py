@@ -3,13 +3,14 @@
 from __future__ import annotations
 
 import argparse
+import shlex
 
 from planbound.cli.progress import waiting
 from planbound.cli.shape import JsonObject, Shapes
 from planbound.cli.terminal import Terminal
 from planbound.disk.files import write_whole
 from planbound.errors import ExitCode, UsageError
-from planbound.receipts.collect import which_plan
+from planbound.receipts.collect import collect, which_plan
 from planbound.receipts.keys import HARNESS, KeyFolder, KnownKey, signer_of
 from planbound.receipts.receipt import MadeReceipt, make_receipt
 from planbound.receipts.ssh_signature import fingerprint
@@ -44,6 +45,9 @@ def configure_receipt(parser: argparse.ArgumentParser) -> None:
     parser.add_argument(
         "-o", "--output", metavar="FILE", help="write it to a file, whole or not at all"
     )
+    parser.add_argument(
+        "--markdown", action="store_true", help="write the comment of a pull request instead"
+    )
     parser.add_argument("--unsigned", action="store_true", help="leave the signature out")
     parser.add_argument(
         "--json", action="store_true", help="with `--output`: tell programs what was written"
@@ -58,6 +62,8 @@ def run_receipt(arguments: argparse.Namespace, terminal: Terminal) -> ExitCode:
         )
     given = Context(workspace=arguments.workspace, state=arguments.state)
     context, slug = which_plan(given, arguments.plan)
+    if arguments.markdown:
+        return _write_markdown(context, slug, arguments, terminal)
     with waiting("collecting", f"what happened to `{slug}`", quiet=arguments.json):
         made = make_receipt(context, slug, unsigned=arguments.unsigned)
     if arguments.output is None:
@@ -71,6 +77,27 @@ def run_receipt(arguments: argparse.Namespace, terminal: Terminal) -> ExitCode:
     elif arguments.output is not None:
         for line in receipt_lines(made, arguments.output):
             terminal.out(line)
+    return ExitCode.DONE
+
+
+def _write_markdown(
+    context: Context, slug: str, arguments: argparse.Namespace, terminal: Terminal
+) -> ExitCode:
+    from planbound.receipts.comment import receipt_comment  # noqa: PLC0415 - only for a comment
+    from planbound.receipts.publish import find_work  # noqa: PLC0415 - the same
+
+    if arguments.json:
+        raise UsageError("`--markdown` is a comment for people, and has no `--json`")
+    run = collect(context, slug).run
+    file = shlex.quote(f"{slug}.receipt.jsonl")
+    work = find_work(context, run)
+    commit = work.commit if work is not None else None
+    where = f" --tree {commit[:12]}" if commit else ""
+    text = receipt_comment(run, commit=commit, check=f"planbound check-receipt {file}{where}")
+    if arguments.output is None:
+        terminal.raw(text)
+    else:
+        write_whole(arguments.output, text.encode())
     return ExitCode.DONE
 
 

@@ -372,3 +372,20 @@ def _remark(deviation: Deviation) -> tuple[str, str] | None:  # noqa: C901, PLR0
 def _files(files: Sequence[str]) -> str:
     named = " ".join(code(path, _COMMAND) for path in files[:3])
     return named + (f" and {len(files) - 3} more" if len(files) > 3 else "")
+
+
+# -- what came of a check --------------------------------------------------------------------------
+
+
+_HELD = {True: "✅", False: "❌", None: "–"}
+
+
+def checks_table(lines: Iterable[tuple[str, bool | None, str]], *, hold: bool) -> str:
+    """Return each check of a receipt as a row: its name, whether it holds, and why."""
+    rows = [
+        _cells(_HELD[held], code(name, _TITLE), code(words, 300)) for name, held, words in lines
+    ]
+    head = f"**Checked: it {'holds' if hold else 'does NOT hold'}**"
+    return (
+        "\n".join([head, "", "| | check | what was found |", "| --- | --- | --- |", *rows]) + "\n"
+    )

@@ -12,7 +12,7 @@ from planbound.cells.cell import refuse_in_cell
 from planbound.disk.decoders import json_decoder
 from planbound.errors import ExitCode, Refused, UsageError
 from planbound.git.github import GitHub, HostedRepository, hosted_at, hosted_by_name
-from planbound.git.place import binding_of, git_place, make_repository
+from planbound.git.place import binding_of, make_repository
 from planbound.git.receipts import (
     RECEIPTS,
     keep_receipt,
@@ -88,11 +88,32 @@ class Publication(NamedTuple):
     comment: str | None
 
 
-class _Work(NamedTuple):
+class FoundWork(NamedTuple):
     """The commit with the files that were judged, and the branch that it is on here."""
 
     commit: str
     branch: str | None
+
+
+def find_work(context: Context, run: PlanRun) -> FoundWork | None:
+    """Return the last commit of a plan's branch; None where it has not just what was judged.
+
+    A plan without a worktree of its own is on the branch that is checked out.
+    """
+    place = find_git(context.root)
+    if place is None or run.tree.git_tree is None:
+        return None
+    repository = make_repository(context)
+    binding = binding_of(context, run.plan.slug)
+    if binding is not None:
+        branch: str | None = binding.branch
+        commit = repository.tip(binding.branch)
+    else:
+        branch, commit = repository.branch(place.top), repository.checked_out(place.top)
+    if commit is None:
+        return None
+    own = ReplayClone(context, place).named(commit, run.base.folder)
+    return FoundWork(commit, branch) if own is not None and own.own == run.tree.git_tree else None
 
 
 def publish(
@@ -155,32 +176,21 @@ class _Publishing:
 
     # -- what is to stand there ------------------------------------------------------------------
 
-    def _work(self) -> _Work:
-        """Return the commit with exactly the files that were judged; refuse where there is none."""
-        binding = binding_of(self.context, self.slug)
-        place = find_git(self.context.root) or git_place(self.context)
-        if binding is not None:
-            branch: str | None = binding.branch
-            commit = self.repository.tip(binding.branch)
-        else:
-            branch = self.repository.branch(place.top)
-            commit = self.repository.checked_out(place.top)
+    def _work(self) -> FoundWork:
         if not self.tree:
             why = self.run.tree.no_git_tree
             raise NotPublished(
                 f"the files of `{self.slug}` that were judged have no tree of git"
                 f"{f': {why}' if why else ''}"
             )
-        clone = ReplayClone(self.context, place)
-        own = None if commit is None else clone.named(commit, self.run.base.folder)
-        if commit is None or own is None or own.own != self.tree:
-            where = f"`{branch}`" if branch else "what is checked out"
+        found = find_work(self.context, self.run)
+        if found is None:
             raise NotPublished(
-                f"the last commit of {where} does not have the files that were proved"
+                f"no commit of the branch of `{self.slug}` has the files that were proved"
                 f" (tree {self.tree[:12]})",
                 hint="commit exactly what was proved, or prove what is there: approve and run it",
             )
-        return _Work(commit, branch)
+        return found
 
     def _hosted(self) -> HostedRepository:
         if self.order.repository is not None:
