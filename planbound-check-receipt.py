@@ -273,6 +273,7 @@ def read_signature(data: bytes) -> SshSignature:
     key, namespace, reserved, name, signature = parts
     if reserved or name not in {b"sha256", b"sha512"} or len(_strings(signature)) < 2:
         raise ValueError("it is no SSH signature of version 1")
+    key_type(key)
     return SshSignature(key, namespace.decode("utf-8"), name.decode("ascii"), signature)
 
 
@@ -604,7 +605,12 @@ DEVIATIONS = {
     "not-kept": "what:str",
 }
 """The same by the word that stands in `deviation`."""
-_PLAIN = {"str": str, "int": int, "bool": bool, "number": (int, float)}
+_PLAIN: dict[str, type | tuple[type, ...]] = {
+    "str": str,
+    "int": int,
+    "bool": bool,
+    "number": (int, float),
+}
 
 
 def faults_of(run: object) -> Iterator[str]:
@@ -1331,8 +1337,8 @@ def _ssh(
     if found.namespace != space:
         return FAILS, f"it is for `{found.namespace}`, and not for `{space}`"
     key, signature = raw_key(found.key), ed25519_part(found)
-    if key is not None and signature is not None:
-        if doors.verify(key, signature, signed_bytes(found, message)):
+    if key is not None:
+        if signature and doors.verify(key, signature, signed_bytes(found, message)):
             return OK, f"signed by {name}"
         return FAILS, f"the signature of {name} does not hold"
     if doors.keygen is None:

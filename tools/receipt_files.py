@@ -150,7 +150,7 @@ def _word(hint: Any, found: dict[str, dict[str, str]]) -> str:
 
 
 _READER = '''
-_PLAIN = {"str": str, "int": int, "bool": bool, "number": (int, float)}
+_PLAIN: dict[str, type | tuple[type, ...]] = {"str": str, "int": int, "bool": bool, "number": (int, float)}
 
 
 def faults_of(run: object) -> Iterator[str]:

@@ -1,14 +1,18 @@
-"""A receipt, the repository that it is of, and another machine with a clone of it."""
+"""Receipts of plans that ran, as they were made, and as somebody else would rather have them."""
 
 from __future__ import annotations
 
 import base64
+import hashlib
 import json
-import shutil
-from collections.abc import Callable, Mapping
+import subprocess
+import sys
+from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
+from planbound.receipts.check import CheckLine, CheckRules, Doors, check
+from planbound.receipts.doors import plan_meaning
 from planbound.receipts.envelope import (
     Envelope,
     EnvelopeSignature,
@@ -16,130 +20,115 @@ from planbound.receipts.envelope import (
     envelope_line,
     read_envelopes,
 )
-from tests.program import WITHOUT_WALLS, Outcome, Program
-from tests.run.bench import Step
-from tests.team.repo import Team
+from planbound.receipts.raw_signature import raw_verifier
+from tests.run.bench import NOTHING, Bench, Step
 
-TOTAL = Step("sum up total", "echo 42 > src/total", "sh tests/check.sh", touches="src/total")
-CHECK = '#!/bin/sh\ntest "$(cat src/total)" = 42\n'
+ONE_FILE = Path(__file__).parents[2] / "planbound-check-receipt.py"
+SIGNED = (
+    Step("Make a"),
+    Step("Make b", touches="src/b tests/b.sh", contract="sh tests/b.sh", work="echo ok > src/b"),
+)
+HELD = Step("Check the lint", work=NOTHING, contract="test -f src/readme")
+RED = Step("Fail c", work=NOTHING, fields="**on_fail:** abort")
 
 
-class Origin(Team):
-    """Where a plan was run, and its receipt was made."""
+class Receipts:
+    """A bench, and the receipts of its plans."""
 
-    def __init__(self, folder: Path) -> None:
-        super().__init__(folder)
-        self.write("tests/check.sh", CHECK)
-        self.commit("a judge")
+    def __init__(self, bench: Bench) -> None:
+        self.bench = bench
+        bench.write("tests/b.sh", "grep -q ok src/b\n")
 
-    @property
-    def receipt(self) -> Path:
-        """Return where the receipt is."""
-        return self.folder / "alpha.receipt.jsonl"
+    def make(self, slug: str, *more: str) -> bytes:
+        """Return the receipt of a plan."""
+        path = self.bench.folder / f"{slug}.receipt.jsonl"
+        self.bench.goes("receipt", slug, "-o", str(path), *more)
+        return path.read_bytes()
 
-    def done(self, *steps: Step, signed: bool = True, **more: Any) -> str:
-        """Run a plan, write its receipt, and commit the work; return the commit."""
-        steps = steps or (TOTAL, Step("make b"))
-        more.setdefault("after", ["test -f src/total"])
-        self.named("alpha", *steps, **more)
-        self.goes("run", "alpha", "--no-input")
-        self.write_receipt(*([] if signed else ["--unsigned"]))
-        return self.commit("work")
-
-    def write_receipt(self, *words: str) -> None:
-        """Write the receipt as it would be now."""
-        self.goes("receipt", "alpha", "-o", str(self.receipt), *words)
+    def path(self, data: bytes, name: str = "given.jsonl") -> Path:
+        """Write a receipt to a file."""
+        path = self.bench.folder / name
+        path.write_bytes(data)
+        return path
 
     def signers(self) -> Path:
-        """Return a list of who may sign, with the key of this machine."""
-        path = self.folder / "signers"
-        path.write_text(self.goes("keys", "export").out)
+        """Write the list of those who may sign: the harness."""
+        path = self.bench.folder / "signers"
+        path.write_text(self.bench.goes("keys", "export").out)
         return path
 
 
-class Elsewhere(Program):
-    """Another machine: a clone, a home, and nothing of the first one."""
-
-    def __init__(self, origin: Origin, name: str = "elsewhere", *, walls: bool = True) -> None:
-        folder = origin.folder / name
-        super().__init__(folder / "clone")
-        self.home = folder / "home"
-        self.home.mkdir(parents=True)
-        # Over a protocol: who copies a folder has what no commit leads to, too.
-        origin.git("clone", "--quiet", f"file://{origin.workspace}", str(self.workspace))
-        self.git = origin.git
-        if not walls:
-            self.program = WITHOUT_WALLS
-
-    def environment(self, **extra: str) -> dict[str, str]:
-        """Return what the process sees."""
-        return {**super().environment(), "HOME": str(self.home), **extra}
-
-    def replay(self, receipt: Path, *words: str, **extra: str) -> Outcome:
-        """Judge a receipt again."""
-        return self.run("replay", str(receipt), *words, **extra)
-
-    def replayed(self, receipt: Path, *words: str, code: int = 0, **extra: str) -> Any:
-        """Judge a receipt again, and return what a program is told."""
-        done = self.replay(receipt, *words, "--json", **extra)
-        told = done.out[done.out.find('"ran"') :]
-        assert done.code == code, f"exit {done.code}\n{told}\n{done.err}"
-        return done.json
-
-    def commit(self, message: str) -> str:
-        """Commit everything in the clone."""
-        self.git("add", "--all", cwd=self.workspace)
-        self.git("commit", "--quiet", "-m", message, cwd=self.workspace)
-        return self.git("rev-parse", "HEAD", cwd=self.workspace)
+def run_of(data: bytes) -> dict[str, Any]:
+    """Return the predicate of the first line."""
+    found: dict[str, Any] = json.loads(read_envelopes(data)[0].payload)["predicate"]
+    return found
 
 
-def outcomes(said: Mapping[str, Any]) -> dict[str, str]:
-    """Return what became of each item."""
-    return {f"{item['kind']} {item['number']}": item["outcome"] for item in said["items"]}
+def kinds_of(data: bytes) -> list[str]:
+    """Return the kinds of deviations."""
+    return [each["deviation"] for each in run_of(data)["deviations"]]
 
 
-def item_of(said: Mapping[str, Any], name: str) -> Any:
-    """Return an item by its name, such as `step 1`."""
-    kind, number = name.split()
-    return next(item for item in said["items"] if (item["kind"], item["number"]) == (kind, number))
+Change = Callable[[list[dict[str, Any]]], object]
 
 
-# -- receipts that somebody has changed -----------------------------------------------------------
-
-
-def statement(data: bytes, line: int = 0) -> dict[str, Any]:
-    """Return what a line of a receipt says."""
-    said: dict[str, Any] = json.loads(read_envelopes(data)[line].payload)
-    return said
-
-
-def changed(data: bytes, change: Callable[[dict[str, Any]], None], line: int = 0) -> bytes:
-    """Return a receipt in which a line says something else, under the signatures it had."""
+def rewritten(data: bytes, change: Change, *, own: bool = True) -> bytes:
+    """Return a receipt with other statements, whose digests fit; signatures stay where `own`."""
     envelopes = read_envelopes(data)
-    said = statement(data, line)
-    change(said)
-    envelopes[line] = envelopes[line]._replace(payload=canonical_json(said))
-    return b"".join(map(envelope_line, envelopes))
+    statements = [json.loads(each.payload) for each in envelopes]
+    change(statements)
+    payloads = [canonical_json(each) for each in statements]
+    if "statements" in statements[0]["predicate"]:
+        digests = [hashlib.sha256(each).hexdigest() for each in payloads[1:]]
+        statements[0]["predicate"]["statements"] = digests
+        payloads[0] = canonical_json(statements[0])
+    kept = [*envelopes, *[Envelope(b"", ())] * len(payloads)]
+    return b"".join(
+        envelope_line(Envelope(payload, each.signatures if own else ()))
+        for payload, each in zip(payloads, kept, strict=False)
+    )
 
 
-def without_signatures(data: bytes) -> bytes:
-    """Return a receipt with all signatures taken away."""
-    return b"".join(envelope_line(Envelope(each.payload, ())) for each in read_envelopes(data))
+def unsigned(data: bytes, change: Change = lambda _: None) -> bytes:
+    """Return a receipt that nobody signed, changed by somebody who makes the rest fit."""
+
+    def with_no_key(statements: list[dict[str, Any]]) -> None:
+        statements[0]["predicate"]["harness"]["key"] = None
+        change(statements)
+
+    return rewritten(data, with_no_key, own=False)
 
 
-def with_signature(data: bytes, keyid: str, sig: bytes) -> bytes:
-    """Return a receipt whose first line has this signature and no other one."""
-    first, *others = read_envelopes(without_signatures(data))
-    signed = Envelope(first.payload, (EnvelopeSignature(keyid, sig),))
-    return b"".join(map(envelope_line, (signed, *others)))
+DOORS = Doors(meaning=plan_meaning, verify=raw_verifier())
 
 
-def raw_payload(line: bytes) -> bytes:
-    """Return what stands in a line, whatever is wrong with it."""
-    return base64.b64decode(json.loads(line)["payload"])
+def checked(data: bytes, **rules: Any) -> dict[str, CheckLine]:
+    """Return each check by its name; OpenSSH and git are not asked."""
+    return {line.name: line for line in check(data, DOORS, CheckRules(**rules))}
 
 
-def copied(origin: Path, target: Path) -> Path:
-    """Return a copy of a folder."""
-    shutil.copytree(origin, target, symlinks=True)
-    return target
+def failing(data: bytes, **rules: Any) -> list[str]:
+    """Return the names of the checks that fail."""
+    return [name for name, line in checked(data, **rules).items() if line.holds is False]
+
+
+def one_file(*arguments: str | Path, cwd: Path | None = None) -> subprocess.CompletedProcess[str]:
+    """Run the checker of one file, with the interpreter alone."""
+    command = [sys.executable, "-I", "-S", str(ONE_FILE), *map(str, arguments)]
+    return subprocess.run(
+        command, capture_output=True, text=True, cwd=cwd, check=False, stdin=subprocess.DEVNULL
+    )
+
+
+def with_signature(data: bytes, place: int, sig: bytes) -> bytes:
+    """Return a receipt with another signature on its first line."""
+    first, *others = read_envelopes(data)
+    signed = list(first.signatures)
+    signed[place] = EnvelopeSignature(signed[place].keyid, sig)
+    lines = [Envelope(first.payload, tuple(signed)), *others]
+    return b"".join(map(envelope_line, lines))
+
+
+def decoded(text: str) -> bytes:
+    """Return what base64 stands for."""
+    return base64.b64decode(text)

@@ -15,7 +15,7 @@ import pytest
 from planbound.cells.isolation import Isolation
 from planbound.plan.model import Evidence
 from planbound.receipts.replayed import is_independent
-from tests.receipts.scene import (
+from tests.receipts.replaying import (
     CHECK,
     TOTAL,
     Elsewhere,

@@ -363,7 +363,7 @@ class _Collecting:
     def _cited(
         self, items: Sequence[Mapping[str, Any]], deviations: Sequence[Deviation]
     ) -> list[Record]:
-        wanted = {each.seq for each in self.records if each.kind in _ENDS}
+        wanted: set[int | None] = {each.seq for each in self.records if each.kind in _ENDS}
         for item in items:
             baseline = item["baseline"] or {}
             wanted |= {item["seq"], item["settled_by"], baseline.get("seq")}

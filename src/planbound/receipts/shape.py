@@ -78,7 +78,12 @@ DEVIATIONS = {
     "not-kept": "what:str",
 }
 """The same by the word that stands in `deviation`."""
-_PLAIN = {"str": str, "int": int, "bool": bool, "number": (int, float)}
+_PLAIN: dict[str, type | tuple[type, ...]] = {
+    "str": str,
+    "int": int,
+    "bool": bool,
+    "number": (int, float),
+}
 
 
 def faults_of(run: object) -> Iterator[str]:

@@ -49,6 +49,7 @@ def read_signature(data: bytes) -> SshSignature:
     key, namespace, reserved, name, signature = parts
     if reserved or name not in {b"sha256", b"sha512"} or len(_strings(signature)) < 2:
         raise ValueError("it is no SSH signature of version 1")
+    key_type(key)
     return SshSignature(key, namespace.decode("utf-8"), name.decode("ascii"), signature)
 
 
