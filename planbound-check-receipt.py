@@ -534,9 +534,9 @@ def _entries(here: Mapping[bytes, tuple[str, str]]) -> Iterable[bytes]:
 SHAPES = {
     "PlanRun": (
         "version:str made:str outcome:str status:str archived:bool loop:bool "
-        "plan:RunPlan approval:RunApproval? base:RunBase tree:RunTree items:[RunItem] "
-        "counts:RunCounts deviations:[Deviation] agents:[RunAgent] harness:RunHarness "
-        "journal:RunJournal statements:[str]"
+        "plan:RunPlan approval:RunApproval? base:RunBase tree:RunTree "
+        "settings:RunSettings items:[RunItem] counts:RunCounts deviations:[Deviation] "
+        "agents:[RunAgent] harness:RunHarness journal:RunJournal statements:[str]"
     ),
     "RunPlan": (
         "slug:str path:str? revision:int digest:str text:str? sha256:str? git_blob:str? "
@@ -549,6 +549,11 @@ SHAPES = {
     ),
     "RunBase": "tree:str? git_tree:str? commit:str? folder:str",
     "RunTree": "tree:str? git_tree:str? no_git_tree:str? removed:[str]",
+    "RunSettings": (
+        "digest:str env:[str] path:[str] network:bool seconds:number memory:int "
+        "processes:int file_size:int temporary:int canary:bool mutate:bool held_out:int "
+        "summarise:[str] caches:[str]"
+    ),
     "RunItem": (
         "kind:str number:str id:str? title:str form:str contract:str? command:str? "
         "expectations:[str] timeout:number? repeat:int demanded_evidence:str? "

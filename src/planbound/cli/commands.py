@@ -179,6 +179,9 @@ COMMANDS = {
     "check-receipt": CommandRow(
         "trust", "cli.check_receipt", "check a receipt: no journal is needed, and no network"
     ),
+    "replay": CommandRow(
+        "trust", "cli.replay", "judge again what a receipt claims, in the cells of this machine"
+    ),
     "keys": CommandRow("trust", "cli.receipts", "show, make, change and hand out the signing key"),
     "publish": CommandRow(
         "trust", "cli.publish", "put proved work and its receipt into a pull request"

@@ -1,0 +1,145 @@
+"""A receipt, the repository that it is of, and another machine with a clone of it."""
+
+from __future__ import annotations
+
+import base64
+import json
+import shutil
+from collections.abc import Callable, Mapping
+from pathlib import Path
+from typing import Any
+
+from planbound.receipts.envelope import (
+    Envelope,
+    EnvelopeSignature,
+    canonical_json,
+    envelope_line,
+    read_envelopes,
+)
+from tests.program import WITHOUT_WALLS, Outcome, Program
+from tests.run.bench import Step
+from tests.team.repo import Team
+
+TOTAL = Step("sum up total", "echo 42 > src/total", "sh tests/check.sh", touches="src/total")
+CHECK = '#!/bin/sh\ntest "$(cat src/total)" = 42\n'
+
+
+class Origin(Team):
+    """Where a plan was run, and its receipt was made."""
+
+    def __init__(self, folder: Path) -> None:
+        super().__init__(folder)
+        self.write("tests/check.sh", CHECK)
+        self.commit("a judge")
+
+    @property
+    def receipt(self) -> Path:
+        """Return where the receipt is."""
+        return self.folder / "alpha.receipt.jsonl"
+
+    def done(self, *steps: Step, signed: bool = True, **more: Any) -> str:
+        """Run a plan, write its receipt, and commit the work; return the commit."""
+        steps = steps or (TOTAL, Step("make b"))
+        more.setdefault("after", ["test -f src/total"])
+        self.named("alpha", *steps, **more)
+        self.goes("run", "alpha", "--no-input")
+        self.write_receipt(*([] if signed else ["--unsigned"]))
+        return self.commit("work")
+
+    def write_receipt(self, *words: str) -> None:
+        """Write the receipt as it would be now."""
+        self.goes("receipt", "alpha", "-o", str(self.receipt), *words)
+
+    def signers(self) -> Path:
+        """Return a list of who may sign, with the key of this machine."""
+        path = self.folder / "signers"
+        path.write_text(self.goes("keys", "export").out)
+        return path
+
+
+class Elsewhere(Program):
+    """Another machine: a clone, a home, and nothing of the first one."""
+
+    def __init__(self, origin: Origin, name: str = "elsewhere", *, walls: bool = True) -> None:
+        folder = origin.folder / name
+        super().__init__(folder / "clone")
+        self.home = folder / "home"
+        self.home.mkdir(parents=True)
+        # Over a protocol: who copies a folder has what no commit leads to, too.
+        origin.git("clone", "--quiet", f"file://{origin.workspace}", str(self.workspace))
+        self.git = origin.git
+        if not walls:
+            self.program = WITHOUT_WALLS
+
+    def environment(self, **extra: str) -> dict[str, str]:
+        """Return what the process sees."""
+        return {**super().environment(), "HOME": str(self.home), **extra}
+
+    def replay(self, receipt: Path, *words: str, **extra: str) -> Outcome:
+        """Judge a receipt again."""
+        return self.run("replay", str(receipt), *words, **extra)
+
+    def replayed(self, receipt: Path, *words: str, code: int = 0, **extra: str) -> Any:
+        """Judge a receipt again, and return what a program is told."""
+        done = self.replay(receipt, *words, "--json", **extra)
+        told = done.out[done.out.find('"ran"') :]
+        assert done.code == code, f"exit {done.code}\n{told}\n{done.err}"
+        return done.json
+
+    def commit(self, message: str) -> str:
+        """Commit everything in the clone."""
+        self.git("add", "--all", cwd=self.workspace)
+        self.git("commit", "--quiet", "-m", message, cwd=self.workspace)
+        return self.git("rev-parse", "HEAD", cwd=self.workspace)
+
+
+def outcomes(said: Mapping[str, Any]) -> dict[str, str]:
+    """Return what became of each item."""
+    return {f"{item['kind']} {item['number']}": item["outcome"] for item in said["items"]}
+
+
+def item_of(said: Mapping[str, Any], name: str) -> Any:
+    """Return an item by its name, such as `step 1`."""
+    kind, number = name.split()
+    return next(item for item in said["items"] if (item["kind"], item["number"]) == (kind, number))
+
+
+# -- receipts that somebody has changed -----------------------------------------------------------
+
+
+def statement(data: bytes, line: int = 0) -> dict[str, Any]:
+    """Return what a line of a receipt says."""
+    said: dict[str, Any] = json.loads(read_envelopes(data)[line].payload)
+    return said
+
+
+def changed(data: bytes, change: Callable[[dict[str, Any]], None], line: int = 0) -> bytes:
+    """Return a receipt in which a line says something else, under the signatures it had."""
+    envelopes = read_envelopes(data)
+    said = statement(data, line)
+    change(said)
+    envelopes[line] = envelopes[line]._replace(payload=canonical_json(said))
+    return b"".join(map(envelope_line, envelopes))
+
+
+def without_signatures(data: bytes) -> bytes:
+    """Return a receipt with all signatures taken away."""
+    return b"".join(envelope_line(Envelope(each.payload, ())) for each in read_envelopes(data))
+
+
+def with_signature(data: bytes, keyid: str, sig: bytes) -> bytes:
+    """Return a receipt whose first line has this signature and no other one."""
+    first, *others = read_envelopes(without_signatures(data))
+    signed = Envelope(first.payload, (EnvelopeSignature(keyid, sig),))
+    return b"".join(map(envelope_line, (signed, *others)))
+
+
+def raw_payload(line: bytes) -> bytes:
+    """Return what stands in a line, whatever is wrong with it."""
+    return base64.b64decode(json.loads(line)["payload"])
+
+
+def copied(origin: Path, target: Path) -> Path:
+    """Return a copy of a folder."""
+    shutil.copytree(origin, target, symlinks=True)
+    return target
