@@ -358,7 +358,7 @@ def test_a_receipt_that_is_checked_is_shown_with_each_check(team: Publishing) ->
     done = team.goes("check-receipt", "alpha.jsonl", "--markdown")
     assert done.out.startswith(f"{marker('alpha')}\n**Planbound** `alpha`: ✅ **proved**")
     assert "**Checked: it holds**" in done.out
-    assert "| ✅ | `payloads` |" in done.out
+    assert "| ✅ | `deviations` | `told, and none left out" in done.out
     path = team.workspace / "alpha.jsonl"
     path.write_bytes(path.read_bytes().replace(b'"sig":"', b'"sig":"AAAA', 1))
     bad = team.goes("check-receipt", "alpha.jsonl", "--markdown", code=1)
