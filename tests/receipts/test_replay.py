@@ -485,7 +485,7 @@ def test_a_receipt_whose_signature_was_cut_out_does_not_check(done: Origin) -> N
     bare.write_bytes(stripped(done.receipt.read_bytes()))
     said = there.replay(bare)
     assert said.code == 1
-    assert "FAILS signature: it was taken away" in said.out
+    assert "FAILS  signature: it was taken away" in said.out
     assert "nothing was run: the receipt does not check" in said.err
 
 
