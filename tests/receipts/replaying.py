@@ -2,20 +2,12 @@
 
 from __future__ import annotations
 
-import base64
 import json
-import shutil
-from collections.abc import Callable, Mapping
+from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
 
-from planbound.receipts.envelope import (
-    Envelope,
-    EnvelopeSignature,
-    canonical_json,
-    envelope_line,
-    read_envelopes,
-)
+from planbound.receipts.envelope import Envelope, envelope_line, read_envelopes
 from tests.program import WITHOUT_WALLS, Outcome, Program
 from tests.run.bench import Step
 from tests.team.repo import Team
@@ -104,42 +96,15 @@ def item_of(said: Mapping[str, Any], name: str) -> Any:
     return next(item for item in said["items"] if (item["kind"], item["number"]) == (kind, number))
 
 
-# -- receipts that somebody has changed -----------------------------------------------------------
+# -- receipts as values ---------------------------------------------------------------------------
 
 
-def statement(data: bytes, line: int = 0) -> dict[str, Any]:
-    """Return what a line of a receipt says."""
-    said: dict[str, Any] = json.loads(read_envelopes(data)[line].payload)
+def statement(data: bytes) -> dict[str, Any]:
+    """Return what the first line of a receipt says."""
+    said: dict[str, Any] = json.loads(read_envelopes(data)[0].payload)
     return said
 
 
-def changed(data: bytes, change: Callable[[dict[str, Any]], None], line: int = 0) -> bytes:
-    """Return a receipt in which a line says something else, under the signatures it had."""
-    envelopes = read_envelopes(data)
-    said = statement(data, line)
-    change(said)
-    envelopes[line] = envelopes[line]._replace(payload=canonical_json(said))
-    return b"".join(map(envelope_line, envelopes))
-
-
-def without_signatures(data: bytes) -> bytes:
+def stripped(data: bytes) -> bytes:
     """Return a receipt with all signatures taken away."""
     return b"".join(envelope_line(Envelope(each.payload, ())) for each in read_envelopes(data))
-
-
-def with_signature(data: bytes, keyid: str, sig: bytes) -> bytes:
-    """Return a receipt whose first line has this signature and no other one."""
-    first, *others = read_envelopes(without_signatures(data))
-    signed = Envelope(first.payload, (EnvelopeSignature(keyid, sig),))
-    return b"".join(map(envelope_line, (signed, *others)))
-
-
-def raw_payload(line: bytes) -> bytes:
-    """Return what stands in a line, whatever is wrong with it."""
-    return base64.b64decode(json.loads(line)["payload"])
-
-
-def copied(origin: Path, target: Path) -> Path:
-    """Return a copy of a folder."""
-    shutil.copytree(origin, target, symlinks=True)
-    return target

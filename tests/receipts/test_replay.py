@@ -9,6 +9,7 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 from http.server import BaseHTTPRequestHandler, HTTPServer
 from pathlib import Path
+from typing import Any
 
 import pytest
 
@@ -23,8 +24,9 @@ from tests.receipts.replaying import (
     item_of,
     outcomes,
     statement,
-    without_signatures,
+    stripped,
 )
+from tests.receipts.scene import checked, one_file, rewritten, unsigned
 from tests.run.bench import Step
 
 SAME = {"step 1": "same", "step 2": "same", "postcondition 1": "same"}
@@ -91,6 +93,48 @@ def test_the_replay_has_a_receipt_of_its_own(done: Origin) -> None:
         "at": "replay",
         "seq": None,
     }
+
+
+def test_the_receipt_of_a_replay_is_checked_as_others_are(done: Origin) -> None:
+    there = Elsewhere(done)
+    there.replay(done.receipt, "-o", "mine.jsonl")
+    path = there.workspace / "mine.jsonl"
+    mine = there.home / "signers"
+    mine.write_text(there.run("keys", "export").out)
+    words = ("--signers", str(mine), "--require", "E5,I2,signed")
+    said = there.run("check-receipt", str(path), *words)
+    assert said.code == 0, said.out
+    alone = one_file(path, *words)
+    assert (alone.returncode, alone.stdout) == (0, said.out)
+    told = there.run("check-receipt", str(path), "--json").json
+    assert (told["slug"], told["outcome"]) == ("alpha", "same")
+    refused = there.replay(path)
+    assert refused.code == 2
+    assert "it tells of a replay" in refused.err
+
+
+def test_a_replay_that_says_more_than_it_saw_does_not_check(done: Origin) -> None:
+    there = Elsewhere(done)
+    there.write("src/total", "41\n")
+    there.commit("broken")
+    there.replay(done.receipt, "--tree", "HEAD", "-o", "mine.jsonl")
+    data = (there.workspace / "mine.jsonl").read_bytes()
+    assert not [name for name, line in checked(data).items() if line.holds is False]
+
+    def pretend(statements: list[dict[str, Any]]) -> None:
+        statements[0]["predicate"]["same"] = True
+
+    def invent(statements: list[dict[str, Any]]) -> None:
+        statements[0]["predicate"]["items"][0]["outcome"] = "same"
+
+    def promote(statements: list[dict[str, Any]]) -> None:
+        statements[0]["predicate"]["independent"] = False
+
+    for change, name in ((pretend, "same"), (invent, "items"), (promote, "items")):
+        assert checked(unsigned(data, change))[name].holds is False
+        assert checked(rewritten(data, change))["signature"].holds is False
+    assert not checked(data, require=("E3",))["require E3"].holds
+    assert not checked(data, require=("proved",))["require proved"].holds
 
 
 def test_with_the_key_that_signed_the_receipt_it_is_no_e5(done: Origin) -> None:
@@ -438,10 +482,10 @@ def test_without_walls_only_who_is_known_is_believed(done: Origin) -> None:
 def test_a_receipt_whose_signature_was_cut_out_does_not_check(done: Origin) -> None:
     there = Elsewhere(done)
     bare = done.folder / "bare.jsonl"
-    bare.write_bytes(without_signatures(done.receipt.read_bytes()))
+    bare.write_bytes(stripped(done.receipt.read_bytes()))
     said = there.replay(bare)
     assert said.code == 1
-    assert "FAILS signature: it was taken away" in said.out
+    assert "FAILS  signature: it was taken away" in said.out
     assert "nothing was run: the receipt does not check" in said.err
 
 

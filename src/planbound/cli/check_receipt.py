@@ -5,6 +5,8 @@ from __future__ import annotations
 import argparse
 import os
 import shlex
+from collections.abc import Mapping
+from typing import Any
 
 from planbound.cli.shape import JsonObject, Shapes
 from planbound.cli.terminal import Terminal
@@ -37,7 +39,8 @@ class ReceiptChecked(JsonObject, frozen=True):
     slug: str
     revision: int
     outcome: str
-    """`proved`, `holds`, `settled` or `unfinished`: by the receipt's own word."""
+    """`proved`, `holds`, `settled` or `unfinished`: by the receipt's own word. Of the receipt of
+    a replay `same` or `differs`."""
     tree: str | None
     git_tree: str | None
     signed: str | None
@@ -94,13 +97,14 @@ def run_check_receipt(arguments: argparse.Namespace, terminal: Terminal) -> Exit
         raise UsageError(str(error)) from error
     if arguments.json:
         key = run["harness"]["key"]
+        plan = run.get("plan", run)  # the receipt of a replay names it at its top
         terminal.json(
             ReceiptChecked(
                 holds=holds(lines),
-                slug=run["plan"]["slug"],
-                revision=run["plan"]["revision"],
-                outcome=run["outcome"],
-                tree=run["tree"]["tree"],
+                slug=plan["slug"],
+                revision=plan["revision"],
+                outcome=run["outcome"] if "outcome" in run else _outcome(run),
+                tree=run["tree"].get("tree"),
                 git_tree=run["tree"]["git_tree"],
                 signed=key["fingerprint"] if key else None,
                 checks=[ReceiptCheck(*line) for line in lines],
@@ -122,6 +126,10 @@ def _markdown(arguments: argparse.Namespace, data: bytes, lines: list[CheckLine]
     check = f"planbound check-receipt {shlex.quote(arguments.file)}{where}"
     shown = receipt_comment(read_run(data), commit=None, check=check)
     return f"{shown}\n{checks_table(lines, hold=holds(lines))}"
+
+
+def _outcome(replay: Mapping[str, Any]) -> str:
+    return "same" if replay["same"] else "differs"
 
 
 def _absolute(path: str | None) -> str | None:

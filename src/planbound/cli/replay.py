@@ -15,7 +15,7 @@ from planbound.disk.files import write_whole
 from planbound.errors import ExitCode, UsageError
 from planbound.journal.event import VerdictKind
 from planbound.plan.model import Evidence
-from planbound.receipts.check import CheckRules
+from planbound.receipts.check import CheckRules, shown_line
 from planbound.receipts.doors import read_receipt_file
 from planbound.receipts.replay import Replay, Replaying, ReplayTerms
 from planbound.receipts.replay_gate import Replayable, open_receipt
@@ -214,8 +214,7 @@ class _ReplayScreen:
         for line in self.opened.checks:
             told = line.holds is False or line.name in {"signature", "signer"}
             if told and not self.json:
-                mark = {True: "holds", False: "FAILS", None: "open"}[line.holds]
-                self.terminal.out(f"{mark.ljust(5)} {line.name}: {visible(line.words)}")
+                self.terminal.out(shown_line(line))
 
     def refused(self) -> ExitCode:
         """Say that nothing was run."""

@@ -232,7 +232,7 @@ class Repository:
         blob = checked(written, "write a file").text
         if dict(self.refs(ref)).get(ref) == blob:
             return blob
-        self._note(ref)
+        # Not noted as a move of ours: it is new, and an agent may not take it away.
         checked(self._git.bare("update-ref", "-m", reason, ref, blob, _NOBODY), f"make `{ref}`")
         return blob
 

@@ -52,6 +52,22 @@ SHAPES = {
     "RunJournal": "checkpoint:str nodes:[str] events:[CitedEvent] earlier:EarlierCheckpoint?",
     "CitedEvent": "seq:int event:str hash:str path:[int]",
     "EarlierCheckpoint": "size:int root:str proof:[str]",
+    "PlanReplay": (
+        "version:str made:str slug:str revision:int digest:str receipt:ReplayedReceipt "
+        "tree:ReplayedTree whole:bool same:bool independent:bool items:[ReplayedItem] "
+        "settings:RunSettings? not_given:[str] tools:[str] harness:RunHarness"
+    ),
+    "ReplayedReceipt": "sha256:str key:str? unsigned:bool refused:[str]",
+    "ReplayedTree": "git_tree:str recorded:str? revision:str? commit:str? base:str?",
+    "ReplayedItem": (
+        "kind:str number:str title:str contract:str? recorded:str "
+        "recorded_evidence:str? recorded_isolation:str? outcome:str reason:str "
+        "verdict:str? evidence:str? short_of:[str] isolation:str? "
+        "baseline:ItemBaseline? exit_code:int? seconds:number? canary:str? "
+        "tests:ItemTests? mutated:ItemMutated? judges:[ReplayedJudge] "
+        "output:ItemOutput?"
+    ),
+    "ReplayedJudge": "path:str sha256:str found:bool laid:bool",
 }
 """By part its keys with types: `T?` may be null, `[T]` a list, `{T}` by name."""
 DEVIATIONS = {
@@ -86,9 +102,9 @@ _PLAIN: dict[str, type | tuple[type, ...]] = {
 }
 
 
-def faults_of(run: object) -> Iterator[str]:
+def faults_of(run: object, kind: str = "PlanRun") -> Iterator[str]:
     """Yield where a predicate has not its shape: unknown keys, missing ones, other types."""
-    yield from _misshapen(run, "PlanRun", "the predicate")
+    yield from _misshapen(run, kind, "the predicate")
 
 
 def _misshapen(value: object, kind: str, where: str) -> Iterator[str]:
