@@ -12,7 +12,7 @@ from hypothesis import strategies as st
 from msgspec.structs import replace
 
 from planbound.receipts import predicate
-from planbound.receipts.comment import MOST_LINES, code, marker, receipt_comment
+from planbound.receipts.comment import MOST_LINES, code, first_line, receipt_comment
 from planbound.receipts.predicate import (
     AmendedPlan,
     AttestedItem,
@@ -304,7 +304,7 @@ def test_no_text_breaks_out_of_the_comment(
     lines = said.split("\n")
     assert len(lines) - 1 <= MOST_LINES
     assert len(said) < 60_000  # GitHub takes 65,536 characters
-    assert lines[0] == marker(slug)
+    assert lines[0] == first_line(slug)
     body = said[len(lines[0]) :]
     assert "<!-" not in body
     assert "-->" not in body
@@ -344,6 +344,6 @@ def test_text_is_cut_and_its_pipes_stay_pipes_in_the_table() -> None:
 
 
 def test_a_marker_is_one_word_of_plain_characters_for_every_name() -> None:
-    assert marker("rounding") == "<!-- planbound-receipt: rounding -->"
-    assert marker("a --> b") == "<!-- planbound-receipt: a%20--%3E%20b -->"
-    assert marker("é") == "<!-- planbound-receipt: %C3%A9 -->"
+    assert first_line("rounding") == "<!-- planbound-receipt: rounding -->"
+    assert first_line("a --> b") == "<!-- planbound-receipt: a%20--%3E%20b -->"
+    assert first_line("é") == "<!-- planbound-receipt: %C3%A9 -->"

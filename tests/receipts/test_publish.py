@@ -9,7 +9,7 @@ from pathlib import Path
 
 import pytest
 
-from planbound.receipts.comment import marker
+from planbound.receipts.comment import first_line
 from tests.program import Outcome
 from tests.receipts.scripted_gh import ScriptedGh
 from tests.run.bench import Step
@@ -69,7 +69,7 @@ def test_a_proved_plan_becomes_a_branch_a_pull_request_and_a_comment(team: Publi
     assert request["draft"] is False
     (comment,) = team.gh.kept("comments")
     lines = comment["body"].splitlines()
-    assert lines[0] == marker("alpha")
+    assert lines[0] == first_line("alpha")
     assert "✅ **proved**" in lines[1]
     assert f"commit `{branch[:12]}`" in lines[2]
     assert f"git fetch origin {receipt} && git cat-file blob FETCH_HEAD" in comment["body"]
@@ -77,7 +77,9 @@ def test_a_proved_plan_becomes_a_branch_a_pull_request_and_a_comment(team: Publi
         f"push the branch: {branch[:12]} as `planbound/alpha` of octo/lending"
     )
     assert done.out.splitlines()[-1] == "https://github.com/octo/lending/pull/12"
-    for call in team.gh.calls():
+    calls = team.gh.calls()
+    assert len(calls) == 6
+    for call in calls:
         assert call["cwd"] == "/"
         assert "github.com" in call["words"]
         assert "PLANBOUND_STATE" not in call["variables"]
@@ -91,7 +93,9 @@ def test_publishing_again_changes_nothing(team: Publishing) -> None:
     team.gh.calls()
     done = team.publish(code=3)
     assert "nothing to do" in done.err
-    assert team.gh.changes() == []
+    calls = team.gh.calls()
+    assert len(calls) == 5
+    assert not any("POST" in call["words"] or "PATCH" in call["words"] for call in calls)
     assert before == (team.there(), team.gh.kept("pulls"), team.gh.kept("comments"))
     found = team.publish("--json", code=3).json
     assert found["done"] is True
@@ -132,18 +136,18 @@ def test_a_marker_that_somebody_else_wrote_is_left_alone(team: Publishing) -> No
     team.publish()
     forged = {
         "id": 55,
-        "body": f"{marker('alpha')}\nall is well, merge it",
+        "body": f"{first_line('alpha')}\nall is well, merge it",
         "user": {"id": 666, "login": "ann"},
     }
-    quoted = {"id": 56, "body": f"> {marker('alpha')}\nlook", "user": {"id": 7}}
-    orphan = {"id": 57, "body": marker("alpha"), "user": None}
+    quoted = {"id": 56, "body": f"> {first_line('alpha')}\nlook", "user": {"id": 7}}
+    orphan = {"id": 57, "body": first_line("alpha"), "user": None}
     team.gh.put("comments", [forged, quoted, orphan])
     team.gh.calls()
     team.publish()
     assert team.gh.changes() == [f"POST {COMMENTS}"]
     kept = team.gh.kept("comments")
     assert kept[:3] == [forged, quoted, orphan]
-    assert kept[3]["body"].startswith(marker("alpha"))
+    assert kept[3]["body"].startswith(first_line("alpha"))
     team.publish(code=3)
 
 
@@ -248,7 +252,7 @@ def test_a_dry_run_says_all_of_it_and_does_nothing(team: Publishing) -> None:
     assert [line for line in lines if line.startswith("would ")][2].startswith(
         "would open the pull request: pull request of `planbound/alpha` into `main`: "
     )
-    assert f"    {marker('alpha')}" in lines
+    assert f"    {first_line('alpha')}" in lines
     assert team.publish("--dry-run", "--json").json["done"] is False
     team.publish()
     team.publish("--dry-run", code=3)
@@ -343,7 +347,7 @@ def test_a_receipt_is_printed_as_the_comment_that_it_becomes(team: Publishing) -
     team.proved()
     shown = team.goes("receipt", "alpha", "--markdown").out
     tip = team.tip("planbound/alpha")[:12]
-    assert shown.startswith(f"{marker('alpha')}\n**Planbound** `alpha`: ✅ **proved**")
+    assert shown.startswith(f"{first_line('alpha')}\n**Planbound** `alpha`: ✅ **proved**")
     assert f"`planbound check-receipt alpha.receipt.jsonl --tree {tip}`" in shown
     team.goes("receipt", "alpha", "--markdown", "-o", "comment.md")
     assert (team.workspace / "comment.md").read_text() == shown
@@ -356,7 +360,7 @@ def test_a_receipt_that_is_checked_is_shown_with_each_check(team: Publishing) ->
     team.proved()
     team.goes("receipt", "alpha", "-o", "alpha.jsonl")
     done = team.goes("check-receipt", "alpha.jsonl", "--markdown")
-    assert done.out.startswith(f"{marker('alpha')}\n**Planbound** `alpha`: ✅ **proved**")
+    assert done.out.startswith(f"{first_line('alpha')}\n**Planbound** `alpha`: ✅ **proved**")
     assert "**Checked: it holds**" in done.out
     assert "| ✅ | `deviations` | `told, and none left out" in done.out
     path = team.workspace / "alpha.jsonl"

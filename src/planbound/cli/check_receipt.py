@@ -111,21 +111,27 @@ def run_check_receipt(arguments: argparse.Namespace, terminal: Terminal) -> Exit
             )
         )
     elif arguments.markdown:
-        terminal.raw(_markdown(arguments, data, lines))
+        shown = _said(arguments, data) if "plan" in run else ""  # a replay has no comment
+        terminal.raw(shown + _checks(lines))
     else:
         for line in lines:
             terminal.out(shown_line(line))
     return ExitCode.DONE if holds(lines) else ExitCode.FAILED
 
 
-def _markdown(arguments: argparse.Namespace, data: bytes, lines: list[CheckLine]) -> str:
-    from planbound.receipts.comment import checks_table, receipt_comment  # noqa: PLC0415 - only here
+def _said(arguments: argparse.Namespace, data: bytes) -> str:
+    from planbound.receipts.comment import receipt_comment  # noqa: PLC0415 - only for Markdown
     from planbound.receipts.publish import read_run  # noqa: PLC0415 - the same
 
     where = f" --tree {shlex.quote(arguments.tree)}" if arguments.tree else ""
     check = f"planbound check-receipt {shlex.quote(arguments.file)}{where}"
-    shown = receipt_comment(read_run(data), commit=None, check=check)
-    return f"{shown}\n{checks_table(lines, hold=holds(lines))}"
+    return f"{receipt_comment(read_run(data), commit=None, check=check)}\n"
+
+
+def _checks(lines: list[CheckLine]) -> str:
+    from planbound.receipts.comment import checks_table  # noqa: PLC0415 - only for Markdown
+
+    return checks_table(lines, hold=holds(lines))
 
 
 def _outcome(replay: Mapping[str, Any]) -> str:

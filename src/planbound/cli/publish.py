@@ -8,29 +8,29 @@ from planbound.cli.shape import JsonObject, Shapes
 from planbound.cli.terminal import Terminal
 from planbound.errors import ExitCode, UsageError
 from planbound.receipts.collect import which_plan
-from planbound.receipts.publication import Change, Part, PublishStep
+from planbound.receipts.publication import Change, PublishPart, PublishStep
 from planbound.receipts.publish import Publication, PublishOrder, publish
 from planbound.source import visible
 from planbound.workspace.context import Context
 
 _DONE = {
-    (Part.BRANCH, Change.CREATE): "push the branch",
-    (Part.BRANCH, Change.UPDATE): "push to the branch",
-    (Part.BRANCH, Change.UNKNOWN): "push the branch",
-    (Part.RECEIPT, Change.CREATE): "push the receipt",
-    (Part.RECEIPT, Change.UNKNOWN): "push the receipt",
-    (Part.PULL_REQUEST, Change.CREATE): "open the pull request",
-    (Part.PULL_REQUEST, Change.UNKNOWN): "open the pull request, unless there is one",
-    (Part.COMMENT, Change.CREATE): "write the comment",
-    (Part.COMMENT, Change.UPDATE): "edit the comment",
-    (Part.COMMENT, Change.UNKNOWN): "write the comment, or edit the one that is there",
+    (PublishPart.BRANCH, Change.CREATE): "push the branch",
+    (PublishPart.BRANCH, Change.UPDATE): "push to the branch",
+    (PublishPart.BRANCH, Change.UNKNOWN): "push the branch",
+    (PublishPart.RECEIPT, Change.CREATE): "push the receipt",
+    (PublishPart.RECEIPT, Change.UNKNOWN): "push the receipt",
+    (PublishPart.PULL_REQUEST, Change.CREATE): "open the pull request",
+    (PublishPart.PULL_REQUEST, Change.UNKNOWN): "open the pull request, unless there is one",
+    (PublishPart.COMMENT, Change.CREATE): "write the comment",
+    (PublishPart.COMMENT, Change.UPDATE): "edit the comment",
+    (PublishPart.COMMENT, Change.UNKNOWN): "write the comment, or edit the one that is there",
 }
 
 
 class StepPublished(JsonObject, frozen=True):
     """A part of the publication."""
 
-    part: Part
+    part: PublishPart
     change: Change
     """What was done with it, or would be."""
     about: str
@@ -127,7 +127,7 @@ def run_publish(arguments: argparse.Namespace, terminal: Terminal) -> ExitCode:
 def _show(found: Publication, to_do: list[PublishStep], terminal: Terminal) -> None:
     for step in to_do:
         terminal.out(f"would {_DONE[step.part, step.change]}: {visible(step.about)}")
-        if step.part is Part.COMMENT:
+        if step.part is PublishPart.COMMENT:
             for line in found.wanted.comment.splitlines():
                 terminal.out(f"    {line}".rstrip())
     if found.request is not None:

@@ -40,7 +40,7 @@ from planbound.receipts.predicate import (
 from planbound.source import lazy_pattern, visible
 
 MOST_LINES = 30
-_MARKER = "planbound-receipt"
+_MARK = "planbound-receipt"
 _MOST_OPEN = 6
 """How many items that are not proved have a line of their own."""
 _MOST_REMARKS = 6
@@ -52,18 +52,18 @@ _TITLE, _COMMAND, _REASON, _NAME = 70, 60, 120, 40
 
 _TICKS = lazy_pattern(r"`+")
 _COMMENT_MARK = lazy_pattern(r"<(?=!-)|(?<=-)-(?=!?>)")
-_SAFE_IN_MARKER = frozenset("abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789_.-")
+_SAFE = frozenset("abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789_.-")
 
 
-def marker(slug: str) -> str:
+def first_line(slug: str) -> str:
     """Return the first line of a plan's comment, by which it is found again."""
     name = "".join(
         each
-        if each in _SAFE_IN_MARKER
+        if each in _SAFE
         else "".join(f"%{byte:02X}" for byte in each.encode("utf-8", "surrogatepass"))
         for each in slug
     )
-    return f"<!-- {_MARKER}: {name} -->"
+    return f"<!-- {_MARK}: {name} -->"
 
 
 def code(text: str, longest: int) -> str:
@@ -71,7 +71,7 @@ def code(text: str, longest: int) -> str:
     line = visible(" ".join(text.split()))
     if len(line) > longest:
         line = line[: longest - 1].rstrip() + "…"
-    # No second marker, whoever looks for one, and no end of a comment around it.
+    # No second one of our first lines, whoever looks for one, and no end of a comment around it.
     line = _COMMENT_MARK.sub(lambda found: f"{found.group()} ", line)
     if not line:
         return "—"
@@ -117,7 +117,7 @@ _NUMBER = lazy_pattern(r"[0-9]{1,6}")
 
 def receipt_comment(run: PlanRun, *, commit: str | None, check: str) -> str:
     """Return the comment; `check` is the one command that checks the receipt."""
-    head = [marker(run.plan.slug), *_head(run, commit), ""]
+    head = [first_line(run.plan.slug), *_head(run, commit), ""]
     missing = _not_proved(run)
     remarks = [_approval(run), _cost(run), *_remarks(run)]
     foot = ["", f"Check it: {code(check, 300)}"]

@@ -10,7 +10,7 @@ from typing import NamedTuple
 from msgspec.structs import replace
 
 from planbound.git.github import IssueComment, PullRequest
-from planbound.receipts.comment import code, marker
+from planbound.receipts.comment import code, first_line
 from planbound.receipts.predicate import ClaimedItem, PlanRun, UnsettledItem
 from planbound.source import visible
 
@@ -27,7 +27,7 @@ class Change(enum.Enum):
     """Nobody could ask what is there."""
 
 
-class Part(enum.Enum):
+class PublishPart(enum.Enum):
     """A part of a publication."""
 
     BRANCH = "branch"
@@ -39,13 +39,13 @@ class Part(enum.Enum):
 class PublishStep(NamedTuple):
     """One part, and what is done with it."""
 
-    part: Part
+    part: PublishPart
     change: Change
     about: str
     """In words of one line."""
 
 
-class Wanted(NamedTuple):
+class WantedPublication(NamedTuple):
     """What is to stand there."""
 
     slug: str
@@ -70,7 +70,7 @@ class Published(NamedTuple):
     comment: IssueComment | None
 
 
-def publish_steps(wanted: Wanted, found: Published | None) -> tuple[PublishStep, ...]:
+def publish_steps(wanted: WantedPublication, found: Published | None) -> tuple[PublishStep, ...]:
     """Return what is to be done with each part; `found` None: nobody could look."""
     base = f"`{wanted.base}`" if wanted.base else "the main branch"
     request = None if found is None else found.request
@@ -78,19 +78,19 @@ def publish_steps(wanted: Wanted, found: Published | None) -> tuple[PublishStep,
     into = f"pull request{number} of `{wanted.branch}` into {base}: {wanted.title}"
     return (
         PublishStep(
-            Part.BRANCH,
+            PublishPart.BRANCH,
             _change(found, found and found.branch, same=_is_at(found, wanted.commit)),
             f"{wanted.commit[:12]} as `{wanted.branch}` of {wanted.repository}",
         ),
         PublishStep(
-            Part.RECEIPT,
+            PublishPart.RECEIPT,
             _change(found, found and found.receipt, same=True),
             f"{wanted.receipt}",
         ),
         # What stands in it may be people's own words by now.
-        PublishStep(Part.PULL_REQUEST, _change(found, request, same=True), into),
+        PublishStep(PublishPart.PULL_REQUEST, _change(found, request, same=True), into),
         PublishStep(
-            Part.COMMENT,
+            PublishPart.COMMENT,
             _change(found, found and found.comment, same=_says(found, wanted.comment)),
             f"the comment with the receipt of `{wanted.slug}`",
         ),
@@ -122,11 +122,11 @@ def _plain(body: str) -> str:
 
 
 def own_comment(comments: Iterable[IssueComment], slug: str, account: int) -> IssueComment | None:
-    """Return the comment of a plan: of this account, and with its marker as the first line.
+    """Return the comment of a plan: of this account, and with its own first line.
 
-    Others may write the marker, too: what they write is left alone.
+    Others may write that line, too: what they write is left alone.
     """
-    wanted = marker(slug)
+    wanted = first_line(slug)
     for each in comments:
         if each.author == account and _plain(each.body).split("\n", 1)[0].strip() == wanted:
             return each

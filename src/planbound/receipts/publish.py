@@ -30,10 +30,10 @@ from planbound.receipts.envelope import MOST_BYTES, ReceiptError, read_envelopes
 from planbound.receipts.predicate import PLAN_RUN, PlanRun
 from planbound.receipts.publication import (
     Change,
-    Part,
+    PublishPart,
     Published,
     PublishStep,
-    Wanted,
+    WantedPublication,
     by_word,
     check_command,
     not_proved,
@@ -76,7 +76,7 @@ class PublishOrder(NamedTuple):
 class Publication(NamedTuple):
     """What was done, or would be."""
 
-    wanted: Wanted
+    wanted: WantedPublication
     outcome: str
     by_word: tuple[str, ...]
     """What people took on, and no contract shows."""
@@ -209,12 +209,12 @@ class _Publishing:
             )
         return found
 
-    def _wanted(self, base: str | None, receipt: str | None) -> Wanted:
+    def _wanted(self, base: str | None, receipt: str | None) -> WantedPublication:
         commit, branch = self.work
         if self.order.branch is None and (branch is None or branch == base):
             branch = branch_names(self.slug, ())
         ref = receipt or f"{RECEIPTS}{self.tree}/..."
-        return Wanted(
+        return WantedPublication(
             slug=self.slug,
             repository=str(self.github),
             commit=commit,
@@ -252,7 +252,7 @@ class _Publishing:
 
     # -- what stands there -----------------------------------------------------------------------
 
-    def _published(self, wanted: Wanted, account: int) -> Published:
+    def _published(self, wanted: WantedPublication, account: int) -> Published:
         name = f"{_BRANCHES}{wanted.branch}"
         refs = refs_at(self.repository, self.order.remote, [name, wanted.receipt])
         request = self.github.pull_request(wanted.branch, wanted.base or "")
@@ -263,7 +263,7 @@ class _Publishing:
 
     def _do(
         self,
-        wanted: Wanted,
+        wanted: WantedPublication,
         found: Published,
         steps: tuple[PublishStep, ...],
         tell: Callable[[PublishStep], None],
@@ -274,12 +274,12 @@ class _Publishing:
             if step.change is Change.NONE:
                 continue
             tell(step)
-            if step.part is Part.BRANCH:
+            if step.part is PublishPart.BRANCH:
                 self._push(wanted)
-            elif step.part is Part.RECEIPT:
+            elif step.part is PublishPart.RECEIPT:
                 problem = send_receipts(self.repository, self.order.remote, [wanted.receipt])
                 self._refuse(problem, "the receipt was not sent")
-            elif step.part is Part.PULL_REQUEST:
+            elif step.part is PublishPart.PULL_REQUEST:
                 request = self.github.open_request(
                     {
                         "title": wanted.title,
@@ -295,7 +295,7 @@ class _Publishing:
                 comment = self.github.write_comment(request.number, wanted.comment)
         return Published(wanted.commit, receipt=True, request=request, comment=comment)
 
-    def _push(self, wanted: Wanted) -> None:
+    def _push(self, wanted: WantedPublication) -> None:
         name = f"{wanted.commit}:{_BRANCHES}{wanted.branch}"
         problem = push(self.repository, self.order.remote, [name])
         if problem is not None and ("non-fast-forward" in problem or "fetch first" in problem):
@@ -312,7 +312,7 @@ class _Publishing:
 
     def _told(
         self,
-        wanted: Wanted,
+        wanted: WantedPublication,
         steps: tuple[PublishStep, ...],
         obstacle: str | None,
         found: Published | None,
