@@ -320,6 +320,11 @@ SCENES: dict[tuple[str, str], Callable[[Bench], Outcome]] = {
     ("agents", ""): _words("agents"),
     ("agents", "--probe"): _words("agents", "--probe"),
     ("control", ""): _with_defects,
+    ("publish", ""): _in_a_repository(
+        ("spawn", "one"),
+        ("run", "one"),
+        ("publish", "one", "--github", "--repository", "octo/lending", "--dry-run"),
+    ),
     ("selftest", ""): _words("selftest"),
     ("gc", ""): _done("gc"),
     ("doctor", ""): _words("doctor", "--fix"),

@@ -30,8 +30,8 @@ from planbound.receipts.envelope import MOST_BYTES, ReceiptError, read_envelopes
 from planbound.receipts.predicate import PLAN_RUN, PlanRun
 from planbound.receipts.publication import (
     Change,
-    PublishPart,
     Published,
+    PublishPart,
     PublishStep,
     WantedPublication,
     by_word,
