@@ -12,7 +12,7 @@ import pytest
 from planbound.receipts.comment import first_line
 from tests.program import Outcome
 from tests.receipts.scripted_gh import ScriptedGh
-from tests.run.bench import Step
+from tests.run.bench import Bench, Step
 from tests.team.repo import Team
 
 REFS = "refs/planbound/receipts/"
@@ -340,6 +340,15 @@ def test_the_receipt_of_a_pull_request_is_fetched_and_read_by_anybody(team: Publ
     said = (clone / "alpha.receipt.jsonl").read_text().splitlines()
     assert json.loads(said[0])["payloadType"] == "application/vnd.in-toto+json"
     assert check.split()[-4:-1] == ["check-receipt", "alpha.receipt.jsonl", "--tree"]
+
+
+def test_without_a_repository_there_is_nothing_to_publish(tmp_path: Path) -> None:
+    bench = Bench(tmp_path)
+    slug = bench.prepare(Step("make a"))
+    (bench.workspace / ".git").rmdir()
+    bench.goes("run", slug, "--no-input")
+    done = bench.goes("publish", slug, "--github", code=2)
+    assert "is in no git repository, and what is published is a branch" in done.err
 
 
 @pytest.mark.requirement("receipt.comment")

@@ -132,6 +132,11 @@ class _Publishing:
 
     def __init__(self, context: Context, slug: str, order: PublishOrder) -> None:
         self.context, self.slug, self.order = context, slug, order
+        if find_git(context.root) is None:
+            raise Refused(
+                f"`{context.root}` is in no git repository, and what is published is a branch",
+                hint="`git init`, commit, and prove the plan there",
+            )
         self.repository: Repository = make_repository(context)
         self.run = collect(context, slug).run
         missing = not_proved(self.run)
