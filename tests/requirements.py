@@ -101,6 +101,7 @@ REQUIREMENTS = {
     "receipts.nothing-runs": "nothing runs of a receipt that does not check, unless that is said",
     "receipts.hostile": "a receipt that is none, or was changed, is refused by name and runs nothing",
     "receipts.kept": "a plan that is done leaves its receipt below its tree, which commits name",
+    "receipts.found": "receipts that the repository has are found by commit, tree and trailer",
     "receipts.merged": "a merge names the receipt of its plan, and its tree leads to it",
     "receipts.pushed": "receipts are sent to the remote, without force, and a failure is a word",
     "receipts.trailers": "commits say who assisted only where it is asked for",
