@@ -95,6 +95,8 @@ def test_the_replay_has_a_receipt_of_its_own(done: Origin) -> None:
     assert predicate["same"]
     assert predicate["whole"]
     assert [item["evidence"] for item in predicate["items"]] == ["E5", "E5", "E5"]
+    readable = "the product's process can read the judges while it runs"
+    assert predicate["items"][0]["short_of"] == [readable]
     assert predicate["items"][0]["baseline"] == {
         "verdict": "fail",
         "red": True,

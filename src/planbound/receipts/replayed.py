@@ -248,11 +248,13 @@ class ReplayEvidence(NamedTuple):
 def replay_evidence(found: Verdict, *, independent: bool) -> ReplayEvidence:
     """Return the level of a verdict: `E5` is a pass that was found again by somebody else.
 
-    Without a failure that was seen here there is nothing to be found again: from E3 on.
+    Without a failure that was seen here there is nothing to be found again: from E3 on. What kept
+    it from E4 is still said: a product that can read its judges can do so here, too.
     """
     if found.kind is not VerdictKind.PASS or not evidence_reaches(found.evidence, Evidence.E3):
         return ReplayEvidence(found.evidence, found.short_of)
     if independent:
-        return ReplayEvidence(Evidence.E5, ())
+        short_of = () if found.evidence is Evidence.E4 else found.short_of
+        return ReplayEvidence(Evidence.E5, short_of)
     why = "the key that signed the receipt is this one, or nobody knows it, or there is no I2"
     return ReplayEvidence(found.evidence, (*found.short_of, why))
