@@ -423,6 +423,7 @@ def test_a_signed_approval_goes_along_word_for_word(receipts: Receipts) -> None:
     given = run_of(data)["approval"]
     assert given["statement"] == statement.read_text()
     assert given["strength"] == "proof"
+    assert "not-kept" not in kinds_of(data)
     assert failing(data) == []
     path = receipts.path(data)
     signers = receipts.signers()
