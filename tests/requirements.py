@@ -99,7 +99,7 @@ REQUIREMENTS = {
     "receipts.judges": "a replay judges by the judges of the receipt, whatever a branch has",
     "receipts.walls": "a contract that is replayed reaches neither the key nor the network",
     "receipts.nothing-runs": "nothing runs of a receipt that does not check, unless that is said",
-    "receipts.hostile": "a receipt that is none, or was changed, is refused by name and runs nothing",
+    "receipts.hostile": "a receipt that is none, or was changed, is refused and runs nothing",
     "receipts.kept": "a plan that is done leaves its receipt below its tree, which commits name",
     "receipts.found": "receipts that the repository has are found by commit, tree and trailer",
     "receipts.merged": "a merge names the receipt of its plan, and its tree leads to it",

@@ -183,7 +183,7 @@ def touched_judges(subjects: Sequence[Mapping[str, Any]]) -> dict[str, ItemJudge
 # -- deciding ------------------------------------------------------------------------------------
 
 
-class Compared(NamedTuple):
+class ItemOutcome(NamedTuple):
     """What became of an item, and why."""
 
     outcome: ReplayOutcome
@@ -203,20 +203,20 @@ def why_not_judged(item: RunItem, contract: Contract | None) -> str | None:
     return None
 
 
-def compared(found: Verdict, again: Verdict | None) -> Compared:
+def compared(found: Verdict, again: Verdict | None) -> ItemOutcome:
     """Return what a verdict makes of an item that passed; `again` is a second one, after a fail."""
     if found.kind is VerdictKind.PASS:
-        return Compared(ReplayOutcome.SAME, found.reason)
+        return ItemOutcome(ReplayOutcome.SAME, found.reason)
     if again is not None and again.kind is VerdictKind.PASS:
         reason = f"it failed and passed on the same files: {found.reason}"
-        return Compared(ReplayOutcome.FLAKY, reason)
+        return ItemOutcome(ReplayOutcome.FLAKY, reason)
     if found.kind is VerdictKind.UNRUNNABLE:
-        return Compared(ReplayOutcome.UNRUNNABLE, found.reason)
+        return ItemOutcome(ReplayOutcome.UNRUNNABLE, found.reason)
     if found.kind is VerdictKind.FLAKY:
-        return Compared(ReplayOutcome.FLAKY, found.reason)
+        return ItemOutcome(ReplayOutcome.FLAKY, found.reason)
     if found.kind in _UNDECIDED:
-        return Compared(ReplayOutcome.INCONCLUSIVE, found.reason)
-    return Compared(ReplayOutcome.DIFFERS, found.reason)
+        return ItemOutcome(ReplayOutcome.INCONCLUSIVE, found.reason)
+    return ItemOutcome(ReplayOutcome.DIFFERS, found.reason)
 
 
 def is_same(items: Iterable[ReplayedItem]) -> bool:
