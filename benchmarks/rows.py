@@ -8,7 +8,7 @@ from __future__ import annotations
 import math
 from collections.abc import Mapping
 
-from benchmarks import hook, life, manifest, run, start, step, suite
+from benchmarks import hook, life, manifest, receipt, run, start, step, suite
 from benchmarks.row import FLOOR, Goal, Measured, Row, adds, in_ms, joined, of_floor, ratio
 
 
@@ -23,6 +23,7 @@ def sections(results: Mapping[str, Mapping[str, float]]) -> dict[str, list[Row]]
         "Hooks": _hook_rows(of("hook")),
         "The plan language": _plan_rows(of("plan")),
         "The journal": _journal_rows(of("journal"), of("fold")),
+        "Receipts": _receipt_rows(of("receipt")),
         "Looking at the tree": _manifest_rows(of("manifest")),
         "Judging": _judge_rows(of("judge")),
         "Judging a suite of 15 seconds": _suite_rows(of("suite")),
@@ -134,6 +135,31 @@ def _journal_rows(found: Measured, fold: Measured) -> list[Row]:
         Row("a question by task to 1,000,000 events", found["query by task"], "limit 50 ms"),
         Row("verify the chain of 1,000,000 events", found["verify"], "limit 15 s"),
         Row("fold the events of 5,000 steps", fold["fold 5000"], "limit 500 ms"),
+    ]
+
+
+def _receipt_rows(found: Measured) -> list[Row]:
+    floor = found[FLOOR]
+    plan = "100 steps, on a journal of 100,000 events"
+    return [
+        Row(
+            f"`planbound receipt`, {plan}",
+            found["make"],
+            ratio(found["make"], floor, f"`{FLOOR}`"),
+            in_ms(receipt.MAKE_SECONDS, "half of it reads and hashes all events"),
+        ),
+        Row(
+            "`planbound check-receipt` of it",
+            found["check"],
+            ratio(found["check"], floor, f"`{FLOOR}`"),
+            in_ms(receipt.CHECK_SECONDS, "two thirds of it are loading Python and OpenSSL"),
+        ),
+        Row(
+            "the same by `planbound-check-receipt.py`, in Python alone",
+            found["check, one file"],
+            ratio(found["check, one file"], floor, f"`{FLOOR}`"),
+        ),
+        Row("how large it is", found["bytes"] / 1024, unit="kB"),
     ]
 
 

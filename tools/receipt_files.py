@@ -153,7 +153,12 @@ def _word(hint: Any, found: dict[str, dict[str, str]]) -> str:
 
 
 _READER = '''
-_PLAIN: dict[str, type | tuple[type, ...]] = {"str": str, "int": int, "bool": bool, "number": (int, float)}
+_PLAIN: dict[str, type | tuple[type, ...]] = {
+    "str": str,
+    "int": int,
+    "bool": bool,
+    "number": (int, float),
+}
 
 
 def faults_of(run: object, kind: str = "PlanRun") -> Iterator[str]:
@@ -168,7 +173,7 @@ def _misshapen(value: object, kind: str, where: str) -> Iterator[str]:
     elif kind[0] in "[{":
         yield from _several(value, kind, where)
     elif kind in _PLAIN:
-        if not isinstance(value, _PLAIN[kind]) or (kind != "bool" and isinstance(value, bool)):
+        if not isinstance(value, _PLAIN[kind]) or isinstance(value, bool) != (kind == "bool"):
             yield f"{where} is not of type `{kind}`"
     elif not isinstance(value, dict):
         yield f"{where} is no object"

@@ -2,8 +2,11 @@
 
 from __future__ import annotations
 
+import copy
 import json
+import shutil
 from collections.abc import Mapping
+from itertools import count
 from pathlib import Path
 from typing import Any
 
@@ -42,6 +45,14 @@ class Origin(Team):
         """Write the receipt as it would be now."""
         self.goes("receipt", "alpha", "-o", str(self.receipt), *words)
 
+    def copied(self, folder: Path) -> Origin:
+        """Return a copy of it, in a folder where nothing is, that may be changed."""
+        shutil.copytree(self.folder, folder, symlinks=True)
+        there = copy.copy(self)
+        there.folder = folder
+        there.workspace = folder / self.workspace.name
+        return there
+
     def signers(self) -> Path:
         """Return a list of who may sign, with the key of this machine."""
         path = self.folder / "signers"
@@ -49,10 +60,16 @@ class Origin(Team):
         return path
 
 
+ELSEWHERE = "elsewhere-{}"
+
+
 class Elsewhere(Program):
     """Another machine: a clone, a home, and nothing of the first one."""
 
-    def __init__(self, origin: Origin, name: str = "elsewhere", *, walls: bool = True) -> None:
+    def __init__(self, origin: Origin, *, walls: bool = True) -> None:
+        name = next(
+            each for each in map(ELSEWHERE.format, count()) if not (origin.folder / each).exists()
+        )
         folder = origin.folder / name
         super().__init__(folder / "clone")
         self.home = folder / "home"

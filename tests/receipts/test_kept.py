@@ -137,3 +137,42 @@ def test_only_where_it_is_asked_for_commits_say_who_assisted(tmp_path: Path) -> 
     assert team.kept() == {}
     team.goes("integrate", "alpha")
     assert team.trailer("Assisted-by", "main") == ["command"]
+
+
+@pytest.mark.requirement("receipts.found")
+def test_kept_receipts_are_found_by_commit_and_by_trailer(keeping: Keeping, tmp_path: Path) -> None:
+    nothing = keeping.run("receipt", "--kept")
+    assert nothing.code == 3
+    assert "no receipt is kept here" in nothing.err
+    keeping.proved("alpha")
+    ((sha256, tree),) = keeping.kept().items()
+    ref = f"{REFS}{tree}/{sha256}"
+    for words in (["--kept"], ["--kept", "planbound/alpha"], ["--kept", tree]):
+        assert keeping.goes("receipt", *words).out.split() == [ref]
+    assert keeping.run("receipt", "--kept", "main").code == 3
+    listed = keeping.goes("receipt", "--kept", "--json").json["kept"]
+    assert listed == [{"ref": ref, "tree": tree, "sha256": sha256}]
+    path = tmp_path / "found.jsonl"
+    keeping.goes("receipt", "--kept", "planbound/alpha", "-o", str(path))
+    assert hashlib.sha256(path.read_bytes()).hexdigest() == sha256
+    assert keeping.goes("check-receipt", str(path), "--tree", "planbound/alpha").code == 0
+    # A commit on top of another base has another tree, and names it still.
+    keeping.write("src/other", "other\n")
+    keeping.commit("beside")
+    keeping.git("cherry-pick", "planbound/alpha")
+    assert keeping.goes("receipt", "--kept", "HEAD").out.split() == [ref]
+    wrong = keeping.run("receipt", "--kept", "nothing-such")
+    assert wrong.code == 2
+    assert "names no commit" in wrong.err
+    assert keeping.run("receipt", "alpha", "--kept", "HEAD").code == 2
+
+
+def test_a_ref_that_was_bent_is_not_written_as_a_receipt(keeping: Keeping, tmp_path: Path) -> None:
+    keeping.proved("alpha")
+    ((sha256, tree),) = keeping.kept().items()
+    other = keeping.git("hash-object", "-w", ".gitignore")
+    keeping.git("update-ref", f"{REFS}{tree}/{sha256}", other)
+    said = keeping.run("receipt", "--kept", "-o", str(tmp_path / "x"))
+    assert said.code == 2
+    assert "does not lead to the receipt that its name says" in said.err
+    assert not (tmp_path / "x").exists()

@@ -127,5 +127,5 @@ def test_a_checkpoint_is_read_back_and_nothing_like_it() -> None:
         text.replace("=\n", "\n"),
         "\n" + text.partition("\n")[2],
     ):
-        with pytest.raises(ValueError, match="checkpoint|padding|base64"):
+        with pytest.raises(ValueError, match=r"checkpoint|padding|base64"):
             read_checkpoint(wrong)

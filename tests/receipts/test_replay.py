@@ -18,6 +18,7 @@ from planbound.plan.model import Evidence
 from planbound.receipts.replayed import is_independent
 from tests.receipts.replaying import (
     CHECK,
+    ELSEWHERE,
     TOTAL,
     Elsewhere,
     Origin,
@@ -37,11 +38,18 @@ def origin(tmp_path: Path) -> Origin:
     return Origin(tmp_path)
 
 
-@pytest.fixture
-def done(origin: Origin) -> Origin:
-    """Return where the usual plan was run."""
+@pytest.fixture(scope="module")
+def done(tmp_path_factory: pytest.TempPathFactory) -> Origin:
+    """Return where the usual plan was run; no test changes it."""
+    origin = Origin(tmp_path_factory.mktemp("done"))
     origin.done()
     return origin
+
+
+@pytest.fixture
+def own(done: Origin, tmp_path: Path) -> Origin:
+    """Return a copy of it, to be changed."""
+    return done.copied(tmp_path / "own")
 
 
 def everything(folder: Path) -> dict[str, bytes]:
@@ -87,6 +95,8 @@ def test_the_replay_has_a_receipt_of_its_own(done: Origin) -> None:
     assert predicate["same"]
     assert predicate["whole"]
     assert [item["evidence"] for item in predicate["items"]] == ["E5", "E5", "E5"]
+    readable = "the product's process can read the judges while it runs"
+    assert predicate["items"][0]["short_of"] == [readable]
     assert predicate["items"][0]["baseline"] == {
         "verdict": "fail",
         "red": True,
@@ -161,13 +171,13 @@ def test_one_step_is_judged_alone(done: Origin) -> None:
 
 
 def test_neither_journal_nor_state_nor_settings_of_the_first_machine_are_needed(
-    done: Origin,
+    own: Origin,
 ) -> None:
-    there = Elsewhere(done)
+    there = Elsewhere(own)
     for name in ("state", "home"):
-        os.rename(done.folder / name, done.folder / f"{name}-gone")
+        os.rename(own.folder / name, own.folder / f"{name}-gone")
     there.write("planbound.toml", "this is [ no TOML")
-    assert outcomes(there.replayed(done.receipt)) == SAME
+    assert outcomes(there.replayed(own.receipt)) == SAME
 
 
 def test_what_nobody_judged_is_not_judged_here(origin: Origin) -> None:
@@ -187,16 +197,16 @@ def test_what_nobody_judged_is_not_judged_here(origin: Origin) -> None:
 # -- which tree ------------------------------------------------------------------------------------
 
 
-def test_squash_the_tree_is_found_whatever_commit_has_it(done: Origin) -> None:
-    done.git("checkout", "--quiet", "--orphan", "squashed")
-    done.git("commit", "--quiet", "-m", "all at once")
-    there = Elsewhere(done)
+def test_squash_the_tree_is_found_whatever_commit_has_it(own: Origin) -> None:
+    own.git("checkout", "--quiet", "--orphan", "squashed")
+    own.git("commit", "--quiet", "-m", "all at once")
+    there = Elsewhere(own)
     there.git("remote", "remove", "origin", cwd=there.workspace)
     there.git("gc", "--quiet", "--prune=now", cwd=there.workspace)
-    said = there.replayed(done.receipt)
+    said = there.replayed(own.receipt)
     assert outcomes(said) == SAME
     assert said["tree"] == said["recorded_tree"]
-    text = there.replay(done.receipt)
+    text = there.replay(own.receipt)
     assert "note: the files that the work began with are not here" in text.err
 
 
@@ -213,16 +223,16 @@ def moved(origin: Origin) -> Elsewhere:
     return Elsewhere(origin)
 
 
-def test_rebase_the_tree_is_missing_by_name_and_another_can_be_judged(done: Origin) -> None:
-    there = moved(done)
-    refused = there.replay(done.receipt)
+def test_rebase_the_tree_is_missing_by_name_and_another_can_be_judged(own: Origin) -> None:
+    there = moved(own)
+    refused = there.replay(own.receipt)
     assert refused.code == 2
     assert "no such tree" in refused.err
     assert "--tree REV" in refused.err
-    said = there.replayed(done.receipt, "--tree", "HEAD")
+    said = there.replayed(own.receipt, "--tree", "HEAD")
     assert outcomes(said) == SAME
     assert said["tree"] != said["recorded_tree"]
-    assert "not that of the receipt" in there.replay(done.receipt, "--tree", "HEAD").out
+    assert "not that of the receipt" in there.replay(own.receipt, "--tree", "HEAD").out
 
 
 def test_amend_with_other_work_differs(done: Origin) -> None:
@@ -316,7 +326,7 @@ def test_tests_that_the_work_itself_wrote_are_as_it_left_them(origin: Origin) ->
     )
     origin.write("src/__init__.py", "")
     origin.commit("a package")
-    origin.done(step)
+    origin.done(step, after=["test -f src/total.py"])
     there = Elsewhere(origin)
     assert there.replayed(origin.receipt)["same"]
     there.write("tests/test_it.py", "def test_it():\n    pass\n")
@@ -423,7 +433,7 @@ def listening() -> Iterator[tuple[int, list[str]]]:
 
 @pytest.mark.requirement("receipts.walls")
 def test_a_contract_reaches_neither_the_key_nor_the_network(origin: Origin) -> None:
-    home = origin.folder / "elsewhere" / "home"
+    home = origin.folder / ELSEWHERE.format(0) / "home"
     with listening() as (port, asked):
         key = f"! cat {home}/.local/state/planbound/*/keys/receipts {home}/secret 2>/dev/null"
         web = f"! (exec 3<>/dev/tcp/127.0.0.1/{port} && printf 'GET / HTTP/1.0\\r\\n\\r\\n' >&3)"
@@ -440,7 +450,7 @@ def test_a_contract_reaches_neither_the_key_nor_the_network(origin: Origin) -> N
 
 @pytest.mark.requirement("receipts.nothing-runs")
 def test_of_a_receipt_that_nobody_signed_nothing_runs(origin: Origin) -> None:
-    home = origin.folder / "elsewhere" / "home"
+    home = origin.folder / ELSEWHERE.format(0) / "home"
     origin.done(TOTAL, signed=False, after=[f"rm -rf ~/* {home}/mine; test -f src/total"])
     there = Elsewhere(origin)
     (home / "mine").write_text("mine\n")

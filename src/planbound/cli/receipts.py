@@ -11,6 +11,7 @@ from planbound.cli.terminal import Terminal
 from planbound.disk.files import write_whole
 from planbound.errors import ExitCode, UsageError
 from planbound.receipts.collect import collect, which_plan
+from planbound.receipts.keep import find_kept, kept_content
 from planbound.receipts.keys import HARNESS, KeyFolder, KnownKey, signer_of
 from planbound.receipts.receipt import MadeReceipt, make_receipt
 from planbound.receipts.ssh_signature import fingerprint
@@ -40,6 +41,21 @@ class ReceiptWritten(JsonObject, frozen=True):
     """The fingerprint of the key; null where it is not signed."""
 
 
+class ReceiptKept(JsonObject, frozen=True):
+    """A receipt that the repository has."""
+
+    ref: str
+    """`git show REF` prints it."""
+    tree: str
+    """The tree of git that it is kept below."""
+    sha256: str
+    """Of the file; commits name it so."""
+
+
+class ReceiptsKept(JsonObject, frozen=True):
+    kept: list[ReceiptKept]
+
+
 def configure_receipt(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("plan", nargs="?", metavar="PLAN", help="a plan's name or file")
     parser.add_argument(
@@ -50,12 +66,21 @@ def configure_receipt(parser: argparse.ArgumentParser) -> None:
     )
     parser.add_argument("--unsigned", action="store_true", help="leave the signature out")
     parser.add_argument(
+        "--kept",
+        metavar="REV",
+        nargs="?",
+        const="",
+        help="list the receipts that the repository has, of a commit or of all; with `-o` write it",
+    )
+    parser.add_argument(
         "--json", action="store_true", help="with `--output`: tell programs what was written"
     )
 
 
 def run_receipt(arguments: argparse.Namespace, terminal: Terminal) -> ExitCode:
     """Write the receipt of a plan: to standard output, or to a file."""
+    if arguments.kept is not None:
+        return _show_kept(arguments, terminal)
     if arguments.json and arguments.output is None:
         raise UsageError(
             "`--json` needs `--output FILE`", hint="without it the receipt itself is printed"
@@ -98,6 +123,34 @@ def _write_markdown(
         terminal.raw(text)
     else:
         write_whole(arguments.output, text.encode())
+    return ExitCode.DONE
+
+
+def _show_kept(arguments: argparse.Namespace, terminal: Terminal) -> ExitCode:
+    """List receipts that are kept; write the only one to a file, where one is named."""
+    if arguments.plan is not None or arguments.unsigned:
+        raise UsageError("`--kept` lists receipts that are there: no plan goes with it")
+    context = Context(workspace=arguments.workspace, state=arguments.state)
+    found = find_kept(context, arguments.kept or None)
+    if arguments.output is not None:
+        contents = {each.sha256: each for each in found}
+        if len(contents) != 1:
+            raise UsageError(
+                f"{len(contents)} receipts are kept, and one is to be written",
+                hint="`planbound receipt --kept` lists them, `git show REF` prints one",
+            )
+        write_whole(arguments.output, kept_content(context, found[0]))
+        terminal.note(f"wrote {visible(arguments.output)}")
+    if arguments.json:
+        kept = [ReceiptKept(ref=each.ref, tree=each.tree, sha256=each.sha256) for each in found]
+        terminal.json(ReceiptsKept(kept=kept))
+    elif arguments.output is None:
+        for each in found:
+            terminal.out(each.ref)
+    if not found:
+        of = f" of `{arguments.kept}`" if arguments.kept else ""
+        terminal.note(f"nothing to do: no receipt{of} is kept here")
+        return ExitCode.NOTHING_TO_DO
     return ExitCode.DONE
 
 
@@ -239,6 +292,6 @@ def _shown(key: KnownKey, owner: str, *, signs: bool) -> KeyShown:
 
 
 SHAPES: dict[str, Shapes] = {
-    "receipt": {"": ReceiptWritten},
+    "receipt": {"": ReceiptWritten, "--kept": ReceiptsKept},
     "keys": {"": KeysShown},
 }

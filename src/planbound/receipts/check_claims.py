@@ -20,7 +20,7 @@ from planbound.receipts.claims import (
     outcome_of,
 )
 
-Item = Mapping[str, Any]
+Values = Mapping[str, Any]
 _TOLD = 5
 _LITTLE = ("E0", "E1")
 _STATUSES = ("pending", "in-progress", "waiting", "failed", "blocked", *SETTLED)
@@ -81,14 +81,14 @@ def _counts(run: Mapping[str, Any]) -> tuple[bool, str]:
 # -- the word of each item ------------------------------------------------------------------------
 
 
-def _item_faults(items: Sequence[Item], cited: Mapping[int, str]) -> Iterator[str]:
+def _item_faults(items: Sequence[Values], cited: Mapping[int, str]) -> Iterator[str]:
     names = Counter(item_name(item) for item in items)
     yield from (f"{name} stands there {count} times" for name, count in names.items() if count > 1)
     for item in items:
         yield from (f"{item_name(item)}: {fault}" for fault in _word_faults(item, cited))
 
 
-def _word_faults(item: Item, cited: Mapping[int, str]) -> Iterator[str]:
+def _word_faults(item: Values, cited: Mapping[int, str]) -> Iterator[str]:
     result, verdict = item["result"], item["verdict"]
     if item["kind"] not in _KINDS or result not in _STATUSES:
         yield f"`{item['kind']}` that is `{result}` is none"
@@ -109,7 +109,7 @@ def _word_faults(item: Item, cited: Mapping[int, str]) -> Iterator[str]:
         yield f"event {settled_by} does not make it `{result}`"
 
 
-def _green_faults(item: Item) -> Iterator[str]:
+def _green_faults(item: Values) -> Iterator[str]:
     result, baseline = item["result"], item["baseline"]
     if item["verdict"] != "pass":
         yield f"it is `{result}` without a pass"
@@ -130,12 +130,12 @@ _UNSEEN = ("tampered", "out-of-scope")
 """Of these nobody knows what the contract said."""
 
 
-def _evidence_faults(items: Sequence[Item]) -> Iterator[str]:
+def _evidence_faults(items: Sequence[Values]) -> Iterator[str]:
     for item in items:
         yield from (f"{item_name(item)}: {fault}" for fault in _unfounded(item))
 
 
-def _unfounded(item: Item) -> Iterator[str]:
+def _unfounded(item: Values) -> Iterator[str]:
     level, canary, baseline = item["evidence"], item["canary"], item["baseline"]
     mutated = item["mutated"]
     if mutated is not None and mutated["sensitive"] + len(mutated["blind"]) > mutated["tests"]:
@@ -157,7 +157,7 @@ def _unfounded(item: Item) -> Iterator[str]:
 # -- what must not be left out --------------------------------------------------------------------
 
 
-def _complete(deviations: Sequence[Item]) -> str:
+def _complete(deviations: Sequence[Values]) -> str:
     kinds = Counter(each["deviation"] for each in deviations)
     listed = ", ".join(f"{count} {kind}" for kind, count in kinds.items())
     return f"told, and none left out: {listed}" if kinds else "none, and none is to be told"
@@ -188,7 +188,7 @@ _MARKED = (
 """Deviations that the items, the approval or the agents show, too."""
 
 
-def _mark(deviation: Item) -> tuple[str, str]:
+def _mark(deviation: Values) -> tuple[str, str]:
     """Return what has to be the same in a deviation and in what shows it."""
     kind = deviation["deviation"]
     if kind == "editable-judge":
@@ -196,7 +196,7 @@ def _mark(deviation: Item) -> tuple[str, str]:
     return kind, (deviation.get("item") or "") if kind in _MARKED else ""
 
 
-def _of_items(items: Sequence[Item]) -> Iterator[tuple[str, str]]:
+def _of_items(items: Sequence[Values]) -> Iterator[tuple[str, str]]:
     for item in items:
         name, result = item_name(item), item["result"]
         if result not in SETTLED:

@@ -22,7 +22,7 @@ from planbound.journal.event import (
 from planbound.journal.record import Record
 from planbound.journal.words import Method, SubjectKind
 from planbound.receipts.claims import GREEN, SETTLED
-from planbound.receipts.items import ItemPlace, Told
+from planbound.receipts.items import ItemEvents, ItemPlace
 from planbound.receipts.predicate import (
     AmendedPlan,
     ApprovedInSpite,
@@ -54,7 +54,9 @@ Redact = Callable[[str], str]
 _LITTLE = ("E0", "E1")
 
 
-def of_item(item: RunItem, place: ItemPlace, told: Told, clean: Redact) -> Iterator[Deviation]:
+def of_item(
+    item: RunItem, place: ItemPlace, told: ItemEvents, clean: Redact
+) -> Iterator[Deviation]:
     """Yield what is to be said of one item."""
     name = f"{item.kind} {item.number}"
     if item.result not in SETTLED:
@@ -77,7 +79,7 @@ def of_item(item: RunItem, place: ItemPlace, told: Told, clean: Redact) -> Itera
             yield LateCondition(item=name, seq=last.seq)
 
 
-def _by_word(result: str, name: str, told: Told, clean: Redact) -> Deviation:
+def _by_word(result: str, name: str, told: ItemEvents, clean: Redact) -> Deviation:
     record = told.settled
     event = record.event if record is not None else None
     seq = record.seq if record is not None else None

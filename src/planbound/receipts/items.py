@@ -51,7 +51,7 @@ from planbound.state.step import Look, StepState
 # -- what the journal says about each item, in one pass -------------------------------------------
 
 
-class Told(NamedTuple):
+class ItemEvents(NamedTuple):
     """The events about one item that count, the last of each."""
 
     baseline: Record | None = None
@@ -69,14 +69,14 @@ class StoryOfItems:
 
     def __init__(self, records: Sequence[Record], contracts: Mapping[str, str | None]) -> None:
         """Read the events; of another contract than the text's nothing counts."""
-        self._told: dict[str, Told] = {}
+        self._told: dict[str, ItemEvents] = {}
         self._contracts = contracts
         for record in records:
             self._take(record)
 
-    def of(self, name: str) -> Told:
+    def of(self, name: str) -> ItemEvents:
         """Return what was told of a step by its id, or of a condition as `postcondition 2`."""
-        return self._told.get(name, Told())
+        return self._told.get(name, ItemEvents())
 
     def _take(self, record: Record) -> None:
         event, name = record.event, name_of(record)
@@ -195,7 +195,9 @@ def _condition_status(verdict: VerdictKind | None, result: Result | None) -> Ste
 Redact = Callable[[str], str]
 
 
-def run_item(place: ItemPlace, told: Told, judges: tuple[ItemJudge, ...], clean: Redact) -> RunItem:
+def run_item(
+    place: ItemPlace, told: ItemEvents, judges: tuple[ItemJudge, ...], clean: Redact
+) -> RunItem:
     """Return an item of the receipt."""
     case, contract = place.case, place.case.contract
     green = place.status.is_green
@@ -250,7 +252,7 @@ def _reason(place: ItemPlace, seen: ContractEvaluated | None, clean: Redact) -> 
     return clean(why) if why else None
 
 
-def _settling(place: ItemPlace, told: Told) -> Record | None:
+def _settling(place: ItemPlace, told: ItemEvents) -> Record | None:
     """Return the event that settled an item; a condition that passes is settled by the verdict."""
     if not place.status.is_settled:
         return None
@@ -259,7 +261,9 @@ def _settling(place: ItemPlace, told: Told) -> Record | None:
     return told.settled
 
 
-def _baseline(place: ItemPlace, told: Told, seen: ContractEvaluated | None) -> ItemBaseline | None:
+def _baseline(
+    place: ItemPlace, told: ItemEvents, seen: ContractEvaluated | None
+) -> ItemBaseline | None:
     """Return what the contract said before the work, as the one who settled it has told."""
     done = told.settled.event if told.settled is not None else None
     source = done if isinstance(done, TaskCompleted) and place.status.is_green else seen
@@ -274,7 +278,7 @@ def _baseline(place: ItemPlace, told: Told, seen: ContractEvaluated | None) -> I
     return None
 
 
-def _look(verdict: VerdictKind, at: BaselineMoment, told: Told) -> ItemBaseline:
+def _look(verdict: VerdictKind, at: BaselineMoment, told: ItemEvents) -> ItemBaseline:
     record = told.approved if at is BaselineMoment.APPROVAL else told.baseline
     said = record.event if record is not None else None
     same = isinstance(said, BaselineObserved) and said.verdict is verdict

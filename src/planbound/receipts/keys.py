@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+from datetime import datetime, timedelta
 from typing import NamedTuple
 
 from planbound.cells.cell import refuse_in_cell
@@ -126,7 +127,8 @@ class KeyFolder:
         old = self.current()
         if old is None:
             raise Refused("there is no key yet", hint="`planbound keys new` makes one")
-        until = _stamp(self._context.now())
+        # What it signed in this very second it signed while it did.
+        until = _stamp(self._context.now(), seconds=1)
         self._keep([each if each.until else each._replace(until=until) for each in self.known()])
         remove(self.path)
         return self.make()
@@ -210,6 +212,7 @@ def _known(line: str, path: str) -> KnownKey:
     return KnownKey(principal, _key(rest, path), since, until)
 
 
-def _stamp(now: str) -> str:
+def _stamp(now: str, *, seconds: int = 0) -> str:
     """Return a time of the journal as a list of signers has it: `20261119203000Z`."""
-    return "".join(letter for letter in now[:19] if letter.isdigit()) + "Z"
+    moment = datetime.fromisoformat(now) + timedelta(seconds=seconds)
+    return moment.strftime("%Y%m%d%H%M%SZ")

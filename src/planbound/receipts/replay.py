@@ -34,7 +34,7 @@ from planbound.receipts.replay_tree import (
     replay_room,
 )
 from planbound.receipts.replayed import (
-    Compared,
+    ItemOutcome,
     ReplayOutcome,
     commit_of,
     compared,
@@ -66,7 +66,7 @@ class JudgedAgain(NamedTuple):
     """One item of a receipt, and what was found."""
 
     item: RunItem
-    found: Compared
+    found: ItemOutcome
     verdict: Verdict | None = None
     judges: tuple[LaidJudge, ...] = ()
     baseline: Verdict | None = None
@@ -86,7 +86,7 @@ class Replaying(NamedTuple):
     submodules: tuple[str, ...]
 
 
-class _Chosen(NamedTuple):
+class _ChosenItem(NamedTuple):
     item: RunItem
     case: Case | None
 
@@ -127,7 +127,7 @@ def plan_of(run: PlanRun) -> Plan:
     return plan
 
 
-def choose_items(run: PlanRun, plan: Plan, steps: Sequence[str]) -> list[_Chosen]:
+def choose_items(run: PlanRun, plan: Plan, steps: Sequence[str]) -> list[_ChosenItem]:
     """Return the items of a receipt with their contracts, as the plan's own text has them."""
     known = {(each.subject.value, each.number): each for each in cases(plan)}
     chosen = [item for item in run.items if not steps or _is_named(item, steps)]
@@ -137,7 +137,7 @@ def choose_items(run: PlanRun, plan: Plan, steps: Sequence[str]) -> list[_Chosen
             raise UsageError(
                 f"the receipt has no step `{name}`", hint=f"it has the steps {', '.join(numbers)}"
             )
-    return [_Chosen(item, known.get((item.kind, item.number))) for item in chosen]
+    return [_ChosenItem(item, known.get((item.kind, item.number))) for item in chosen]
 
 
 def _is_named(item: RunItem, steps: Sequence[str]) -> bool:
@@ -250,19 +250,19 @@ class Replay:
             contract = case.contract if case is not None else None
             why = why_not_judged(item, contract)
             if why is not None:
-                found[_key(item)] = JudgedAgain(item, Compared(ReplayOutcome.NOT_JUDGED, why))
+                found[_key(item)] = JudgedAgain(item, ItemOutcome(ReplayOutcome.NOT_JUDGED, why))
                 continue
             assert case is not None
             assert isinstance(contract, Judged)
             if contract_digest(contract) != item.contract:
                 reason = "its contract in the plan is not the one that was judged"
-                found[_key(item)] = JudgedAgain(item, Compared(ReplayOutcome.UNRUNNABLE, reason))
+                found[_key(item)] = JudgedAgain(item, ItemOutcome(ReplayOutcome.UNRUNNABLE, reason))
                 continue
             judges = tuple(laid.judges(self._judges(item, case, laid)))
             missing = [each.judge.path for each in judges if each.content is None]
             if missing:
                 reason = f"missing judge: {', '.join(missing[:5])}"
-                what = Compared(ReplayOutcome.MISSING_JUDGE, reason)
+                what = ItemOutcome(ReplayOutcome.MISSING_JUDGE, reason)
                 found[_key(item)] = JudgedAgain(item, what, judges=judges)
                 continue
             seconds = None if case.seconds is None else min(case.seconds, LONGEST)

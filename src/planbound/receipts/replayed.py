@@ -183,7 +183,7 @@ def touched_judges(subjects: Sequence[Mapping[str, Any]]) -> dict[str, ItemJudge
 # -- deciding ------------------------------------------------------------------------------------
 
 
-class Compared(NamedTuple):
+class ItemOutcome(NamedTuple):
     """What became of an item, and why."""
 
     outcome: ReplayOutcome
@@ -203,20 +203,20 @@ def why_not_judged(item: RunItem, contract: Contract | None) -> str | None:
     return None
 
 
-def compared(found: Verdict, again: Verdict | None) -> Compared:
+def compared(found: Verdict, again: Verdict | None) -> ItemOutcome:
     """Return what a verdict makes of an item that passed; `again` is a second one, after a fail."""
     if found.kind is VerdictKind.PASS:
-        return Compared(ReplayOutcome.SAME, found.reason)
+        return ItemOutcome(ReplayOutcome.SAME, found.reason)
     if again is not None and again.kind is VerdictKind.PASS:
         reason = f"it failed and passed on the same files: {found.reason}"
-        return Compared(ReplayOutcome.FLAKY, reason)
+        return ItemOutcome(ReplayOutcome.FLAKY, reason)
     if found.kind is VerdictKind.UNRUNNABLE:
-        return Compared(ReplayOutcome.UNRUNNABLE, found.reason)
+        return ItemOutcome(ReplayOutcome.UNRUNNABLE, found.reason)
     if found.kind is VerdictKind.FLAKY:
-        return Compared(ReplayOutcome.FLAKY, found.reason)
+        return ItemOutcome(ReplayOutcome.FLAKY, found.reason)
     if found.kind in _UNDECIDED:
-        return Compared(ReplayOutcome.INCONCLUSIVE, found.reason)
-    return Compared(ReplayOutcome.DIFFERS, found.reason)
+        return ItemOutcome(ReplayOutcome.INCONCLUSIVE, found.reason)
+    return ItemOutcome(ReplayOutcome.DIFFERS, found.reason)
 
 
 def is_same(items: Iterable[ReplayedItem]) -> bool:
@@ -248,11 +248,13 @@ class ReplayEvidence(NamedTuple):
 def replay_evidence(found: Verdict, *, independent: bool) -> ReplayEvidence:
     """Return the level of a verdict: `E5` is a pass that was found again by somebody else.
 
-    Without a failure that was seen here there is nothing to be found again: from E3 on.
+    Without a failure that was seen here there is nothing to be found again: from E3 on. What kept
+    it from E4 is still said: a product that can read its judges can do so here, too.
     """
     if found.kind is not VerdictKind.PASS or not evidence_reaches(found.evidence, Evidence.E3):
         return ReplayEvidence(found.evidence, found.short_of)
     if independent:
-        return ReplayEvidence(Evidence.E5, ())
+        short_of = () if found.evidence is Evidence.E4 else found.short_of
+        return ReplayEvidence(Evidence.E5, short_of)
     why = "the key that signed the receipt is this one, or nobody knows it, or there is no I2"
     return ReplayEvidence(found.evidence, (*found.short_of, why))

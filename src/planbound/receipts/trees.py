@@ -99,14 +99,13 @@ class GitIds:
         if self.form is None:
             return None, "there is no git repository"
         found: dict[bytes, tuple[str, str]] = {}
-        left_out = self._left_out(manifest)
+        left_out = self.left_out(manifest)
         for path, entry in manifest.entries.items():
             name = path_text(path)
-            if entry.type is EntryType.SUMMARY and name != ".git":
-                if name.endswith("/.git"):
-                    return None, f"`{name}` is a repository in the repository"
-                if any(each.startswith(f"{name}/") for each in self._tracked()):
-                    return None, f"`{name}` was not read file by file"
+            if name.endswith("/.git"):
+                return None, f"`{name}` is a repository in the repository"
+            if entry.type is EntryType.SUMMARY and self._has_tracked(name):
+                return None, f"`{name}` was not read file by file"
             if not is_of_tree(name, entry) or name in left_out:
                 continue
             blob = self.blob(name, entry)
@@ -115,13 +114,18 @@ class GitIds:
             found[path] = (_mode(entry), blob)
         return tree_id(found, self.form), None
 
+    def _has_tracked(self, folder: str) -> bool:
+        return any(each.startswith(f"{folder}/") for each in self._tracked())
+
     def _tracked(self) -> frozenset[str]:
         if self._kept_out is None:
             self._kept_out = tracked_files(self.root)
         return self._kept_out
 
-    def _left_out(self, manifest: Manifest) -> frozenset[str]:
+    def left_out(self, manifest: Manifest) -> frozenset[str]:
         """Return what git would not take up."""
+        if self.form is None:
+            return frozenset()
         tracked = self._tracked()
         names = [
             name
@@ -132,8 +136,7 @@ class GitIds:
 
 
 def is_of_tree(path: str, entry: Entry) -> bool:
-    """Say whether an entry belongs to the work: a file or a link, and not the harness's own."""
-    # Of git's own folder a tree shows what makes git run programs.
+    """Say whether an entry belongs to the work: a file or a link, neither ours nor git's own."""
     own = path.partition("/")[0] in {HARNESS, ".git"}
     return not own and entry.type in {EntryType.FILE, EntryType.LINK}
 
@@ -156,10 +159,13 @@ class TouchedFiles(NamedTuple):
 
 
 def touched_files(before: Manifest, after: Manifest, ids: GitIds) -> TouchedFiles:
-    """Return the files that the work changed."""
+    """Return the files that the work changed, but for those that git would not take up."""
+    left_out = ids.left_out(before) | ids.left_out(after)
     subjects: list[Mapping[str, object]] = []
     removed: list[str] = []
     for change in changes(before, after):
+        if change.path in left_out:
+            continue
         if change.after is None:
             if change.before is not None and is_of_tree(change.path, change.before):
                 removed.append(change.path)
