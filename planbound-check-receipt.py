@@ -534,9 +534,9 @@ def _entries(here: Mapping[bytes, tuple[str, str]]) -> Iterable[bytes]:
 SHAPES = {
     "PlanRun": (
         "version:str made:str outcome:str status:str archived:bool loop:bool "
-        "plan:RunPlan approval:RunApproval? base:RunBase tree:RunTree items:[RunItem] "
-        "counts:RunCounts deviations:[Deviation] agents:[RunAgent] harness:RunHarness "
-        "journal:RunJournal statements:[str]"
+        "plan:RunPlan approval:RunApproval? base:RunBase tree:RunTree "
+        "settings:RunSettings items:[RunItem] counts:RunCounts deviations:[Deviation] "
+        "agents:[RunAgent] harness:RunHarness journal:RunJournal statements:[str]"
     ),
     "RunPlan": (
         "slug:str path:str? revision:int digest:str text:str? sha256:str? git_blob:str? "
@@ -549,6 +549,11 @@ SHAPES = {
     ),
     "RunBase": "tree:str? git_tree:str? commit:str? folder:str",
     "RunTree": "tree:str? git_tree:str? no_git_tree:str? removed:[str]",
+    "RunSettings": (
+        "digest:str env:[str] path:[str] network:bool seconds:number memory:int "
+        "processes:int file_size:int temporary:int canary:bool mutate:bool held_out:int "
+        "summarise:[str] caches:[str]"
+    ),
     "RunItem": (
         "kind:str number:str id:str? title:str form:str contract:str? command:str? "
         "expectations:[str] timeout:number? repeat:int demanded_evidence:str? "
@@ -574,6 +579,22 @@ SHAPES = {
     "RunJournal": "checkpoint:str nodes:[str] events:[CitedEvent] earlier:EarlierCheckpoint?",
     "CitedEvent": "seq:int event:str hash:str path:[int]",
     "EarlierCheckpoint": "size:int root:str proof:[str]",
+    "PlanReplay": (
+        "version:str made:str slug:str revision:int digest:str receipt:ReplayedReceipt "
+        "tree:ReplayedTree whole:bool same:bool independent:bool items:[ReplayedItem] "
+        "settings:RunSettings? not_given:[str] tools:[str] harness:RunHarness"
+    ),
+    "ReplayedReceipt": "sha256:str key:str? unsigned:bool refused:[str]",
+    "ReplayedTree": "git_tree:str recorded:str? revision:str? commit:str? base:str?",
+    "ReplayedItem": (
+        "kind:str number:str title:str contract:str? recorded:str "
+        "recorded_evidence:str? recorded_isolation:str? outcome:str reason:str "
+        "verdict:str? evidence:str? short_of:[str] isolation:str? "
+        "baseline:ItemBaseline? exit_code:int? seconds:number? canary:str? "
+        "tests:ItemTests? mutated:ItemMutated? judges:[ReplayedJudge] "
+        "output:ItemOutput?"
+    ),
+    "ReplayedJudge": "path:str sha256:str found:bool laid:bool",
 }
 """By part its keys with types: `T?` may be null, `[T]` a list, `{T}` by name."""
 DEVIATIONS = {
@@ -608,9 +629,9 @@ _PLAIN: dict[str, type | tuple[type, ...]] = {
 }
 
 
-def faults_of(run: object) -> Iterator[str]:
+def faults_of(run: object, kind: str = "PlanRun") -> Iterator[str]:
     """Yield where a predicate has not its shape: unknown keys, missing ones, other types."""
-    yield from _misshapen(run, "PlanRun", "the predicate")
+    yield from _misshapen(run, kind, "the predicate")
 
 
 def _misshapen(value: object, kind: str, where: str) -> Iterator[str]:
@@ -1093,10 +1114,65 @@ def _untold(run: Mapping[str, Any], cited: Mapping[int, str]) -> Iterator[str]:
             yield f"event {seq} is `{event}`, and no item and no deviation tells it"
 
 
+# ======== check_replay =============================================================================
+
+_REPLAY_OUTCOMES = (
+    *("same", "differs", "flaky", "unrunnable", "inconclusive", "missing judge"),
+    "not judged",
+)
+_WALLS = ("I2", "I3", "I4")
+_INDEPENDENT = "E5"
+
+
+def check_replay(
+    run: Mapping[str, Any], subjects: Sequence[Mapping[str, Any]]
+) -> Iterator[Checked]:
+    """Yield each check: its name, whether it holds, and why."""
+    given = run["receipt"]
+    by = f"signed by {given['key']}" if given["key"] else "not signed"
+    yield "receipt", OPEN, f"it judged again the receipt with SHA-256 {given['sha256']}, {by}"
+    right = [each["digest"].get("gitTree") for each in subjects[:1]] == [run["tree"]["git_tree"]]
+    yield "subject", right, "the tree that was judged" if right else "not the tree that it names"
+    faults = list(_replay_faults(run))
+    yield "items", not faults, "; ".join(faults[:5]) or "each word follows from its own fields"
+    yield "same", *_passed_again(run)
+
+
+def _replay_faults(run: Mapping[str, Any]) -> Iterator[str]:
+    names = [item_name(item) for item in run["items"]]
+    if len(set(names)) != len(names):
+        yield "an item stands there twice"
+    own = run["harness"]["key"]
+    others = own is not None and run["receipt"]["key"] not in (None, own["fingerprint"])
+    judged = [item for item in run["items"] if item["verdict"] is not None]
+    if run["independent"] and not (others and all(i["isolation"] in _WALLS for i in judged)):
+        yield "it is called independent, and it is the same key, or there were no walls"
+    for name, item in zip(names, run["items"], strict=True):
+        if item["outcome"] not in _REPLAY_OUTCOMES:
+            yield f"{name}: `{item['outcome']}` is no outcome"
+        if (item["outcome"] == "same") != (item["verdict"] == "pass"):
+            yield f"{name}: `{item['outcome']}` does not follow from `{item['verdict']}`"
+        if item["outcome"] == "same" and item["recorded"] not in GREEN:
+            yield f"{name}: `{item['recorded']}` is nothing that could be seen again"
+        if item["evidence"] == _INDEPENDENT and not run["independent"]:
+            yield f"{name}: E5 takes an independent verdict"
+
+
+def _passed_again(run: Mapping[str, Any]) -> tuple[bool | None, str]:
+    judged = [item for item in run["items"] if item["outcome"] != "not judged"]
+    passed = [item for item in judged if item["outcome"] == "same"]
+    if run["same"] != (bool(judged) and len(passed) == len(judged)):
+        return FAILS, "it does not follow from the items"
+    words = f"{len(passed)} of {len(judged)} pass again"
+    words += "" if run["whole"] else ", of the steps that were chosen"
+    return (OK, words) if run["same"] else (OPEN, words)
+
+
 # ======== check ====================================================================================
 
 PLAN_RUN_KIND = "https://planbound.dev/attestation/plan-run/v0.1"
 TEST_RESULT_KIND = "https://in-toto.io/attestation/test-result/v0.1"
+REPLAY_KIND = "https://planbound.dev/attestation/replay/v0.1"
 OUR_KINDS = "https://planbound.dev/attestation/plan-run/"
 REQUIRABLE = re.compile(r"E[0-5]|I[0-4]|signed|proof|no-waiver|proved")
 
@@ -1158,20 +1234,26 @@ class ReadReceipt(NamedTuple):
         found: Mapping[str, Any] = self.statements[0]["predicate"]
         return found
 
+    @property
+    def is_replay(self) -> bool:
+        """Whether it tells of a receipt that was judged again."""
+        return bool(self.statements[0]["predicateType"] == REPLAY_KIND)
+
 
 def read_receipt(data: bytes) -> ReadReceipt:
     """Return a receipt; raise ReceiptError where it is none, or of another version."""
     envelopes = read_envelopes(data)
     statements = [read_statement(each, number) for number, each in enumerate(envelopes, 1)]
     kind = statements[0]["predicateType"]
-    if kind != PLAN_RUN_KIND:
+    if kind not in (PLAN_RUN_KIND, REPLAY_KIND):
         if kind.startswith(OUR_KINDS):
             raise ReceiptError(f"it is of version {kind[len(OUR_KINDS) :]}, and this checks v0.1")
         raise ReceiptError(f"it is no receipt of a plan: the first line is `{kind}`")
     for number, each in enumerate(statements[1:], 2):
-        if each["predicateType"] != TEST_RESULT_KIND:
+        if each["predicateType"] != TEST_RESULT_KIND or kind == REPLAY_KIND:
             raise ReceiptError(f"line {number} is `{each['predicateType']}`, not a test result")
-    faults = list(faults_of(statements[0]["predicate"]))
+    shape = "PlanReplay" if kind == REPLAY_KIND else "PlanRun"
+    faults = list(faults_of(statements[0]["predicate"], shape))
     if faults:
         more = f" and {len(faults) - 1} more" if len(faults) > 1 else ""
         raise ReceiptError(f"line 1: {faults[0]}{more}")
@@ -1186,9 +1268,11 @@ def _paths(statement: Mapping[str, Any]) -> Iterator[str]:
     for subject in statement["subject"]:
         if subject["name"] not in ("tree", "commit"):
             yield subject["name"]
-    yield from run["tree"]["removed"]
     for item in run["items"]:
         yield from (judge["path"] for judge in item["judges"])
+    if statement["predicateType"] == REPLAY_KIND:
+        return
+    yield from run["tree"]["removed"]
     if run["base"]["folder"]:
         yield run["base"]["folder"]
 
@@ -1205,6 +1289,8 @@ def check(data: bytes, doors: Doors, rules: CheckRules) -> list[CheckLine]:
     """Return each check; raise ReceiptError for what is no receipt, or is of another version."""
     receipt = read_receipt(data)
     lines = [CheckLine("envelopes", OK, f"{len(receipt.envelopes)} lines, whole")]
+    if receipt.is_replay:
+        return [*lines, *_of_replay(receipt, doors, rules)]
     lines += _statements(receipt)
     lines += _signatures(receipt, doors, rules)
     lines += _approval(receipt.run, doors, rules)
@@ -1218,6 +1304,15 @@ def check(data: bytes, doors: Doors, rules: CheckRules) -> list[CheckLine]:
         lines.append(CheckLine(*check_tree(receipt.run, subjects, rules.tree, doors.git)))
     for word in rules.require:
         lines.append(_required(word, receipt.run, lines))
+    return lines
+
+
+def _of_replay(receipt: ReadReceipt, doors: Doors, rules: CheckRules) -> list[CheckLine]:
+    lines = list(_signatures(receipt, doors, rules))
+    subjects = receipt.statements[0]["subject"]
+    lines += (CheckLine(*each) for each in check_replay(receipt.run, subjects))
+    for word in rules.require:
+        lines.append(_required_again(word, receipt.run, lines))
     return lines
 
 
@@ -1478,6 +1573,22 @@ def _plan(run: Mapping[str, Any], doors: Doors) -> Iterator[CheckLine]:
 
 
 # -- what somebody demands ------------------------------------------------------------------------
+
+
+def _required_again(word: str, run: Mapping[str, Any], lines: Sequence[CheckLine]) -> CheckLine:
+    """Say whether a replay comes to what somebody demands."""
+    if word == "signed":
+        return _required(word, run, lines)
+    name = f"require {word}"
+    if word[0] not in "EI":
+        return CheckLine(name, FAILS, "a replay cannot say it: check the receipt that it judged")
+    field = "evidence" if word[0] == "E" else "isolation"
+    below = [
+        f"{item_name(item)} has {item[field] or 'none'}"
+        for item in run["items"]
+        if item["outcome"] != "same" or (item[field] or "") < word
+    ]
+    return CheckLine(name, not below, "; ".join(below[:5]) or f"every item has {word}")
 
 
 def _required(word: str, run: Mapping[str, Any], lines: Sequence[CheckLine]) -> CheckLine:

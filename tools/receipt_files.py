@@ -24,6 +24,7 @@ import msgspec
 
 from planbound.receipts import predicate
 from planbound.receipts.predicate import Deviation, PlanRun
+from planbound.receipts.replayed import PlanReplay
 
 ROOT = Path(__file__).resolve().parent.parent
 SHAPE = "src/planbound/receipts/shape.py"
@@ -41,6 +42,7 @@ PARTS = (
     "check_journal",
     "check_tree",
     "check_claims",
+    "check_replay",
     "check",
 )
 """The modules of the checker, each behind those that it uses."""
@@ -74,6 +76,7 @@ def shape() -> str:
     """Return the module that knows the keys and types of the predicate."""
     structs: dict[str, dict[str, str]] = {}
     _collect(PlanRun, structs)
+    _collect(PlanReplay, structs)
     tagged = {
         str(each.__struct_config__.tag): _fields(each, structs) for each in get_args(Deviation)
     }
@@ -158,9 +161,9 @@ _PLAIN: dict[str, type | tuple[type, ...]] = {
 }
 
 
-def faults_of(run: object) -> Iterator[str]:
+def faults_of(run: object, kind: str = "PlanRun") -> Iterator[str]:
     """Yield where a predicate has not its shape: unknown keys, missing ones, other types."""
-    yield from _misshapen(run, "PlanRun", "the predicate")
+    yield from _misshapen(run, kind, "the predicate")
 
 
 def _misshapen(value: object, kind: str, where: str) -> Iterator[str]:

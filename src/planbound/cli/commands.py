@@ -177,12 +177,18 @@ COMMANDS = {
     "check-receipt": CommandRow(
         "trust", "cli.check_receipt", "check a receipt: no journal is needed, and no network"
     ),
+    "replay": CommandRow(
+        "trust", "cli.replay", "judge again what a receipt claims, in the cells of this machine"
+    ),
     "keys": CommandRow("trust", "cli.receipts", "show, make, change and hand out the signing key"),
     "report": CommandRow(
         "trust", "cli.report", "write plans with all of their evidence as one page of HTML"
     ),
     "costs": CommandRow(
         "trust", "cli.costs", "say what agents used, on what, and how sure that is"
+    ),
+    "publish": CommandRow(
+        "trust", "cli.publish", "put proved work and its receipt into a pull request"
     ),
     "selftest": CommandRow("trust", "cli.trust", "try to break out of the cells of this machine"),
     "gc": CommandRow(

@@ -4,13 +4,15 @@ from __future__ import annotations
 
 import argparse
 import sys
+import shlex
 
 from planbound.cli.progress import waiting
 from planbound.cli.shape import JsonObject, Shapes
 from planbound.cli.terminal import Terminal
 from planbound.disk.files import write_whole
 from planbound.errors import ExitCode, UsageError
-from planbound.receipts.collect import which_plan
+from planbound.receipts.collect import collect, which_plan
+from planbound.receipts.keep import find_kept, kept_content
 from planbound.receipts.keys import HARNESS, KeyFolder, KnownKey, signer_of
 from planbound.receipts.receipt import MadeReceipt, make_receipt
 from planbound.receipts.ssh_signature import fingerprint
@@ -40,14 +42,40 @@ class ReceiptWritten(JsonObject, frozen=True):
     """The fingerprint of the key; null where it is not signed."""
 
 
+class ReceiptKept(JsonObject, frozen=True):
+    """A receipt that the repository has."""
+
+    ref: str
+    """`git show REF` prints it."""
+    tree: str
+    """The tree of git that it is kept below."""
+    sha256: str
+    """Of the file; commits name it so."""
+
+
+class ReceiptsKept(JsonObject, frozen=True):
+    kept: list[ReceiptKept]
+
+
 def configure_receipt(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("plan", nargs="?", metavar="PLAN", help="a plan's name or file")
     parser.add_argument(
         "-o", "--output", metavar="FILE", help="write it to a file, whole or not at all"
     )
-    parser.add_argument("--unsigned", action="store_true", help="leave the signature out")
-    parser.add_argument(
+    form = parser.add_mutually_exclusive_group()
+    form.add_argument(
+        "--markdown", action="store_true", help="write the comment of a pull request instead"
+    )
+    form.add_argument("--unsigned", action="store_true", help="leave the signature out")
+    form.add_argument(
         "--html", action="store_true", help="write a page for people instead, which nobody signs"
+    )
+    form.add_argument(
+        "--kept",
+        metavar="REV",
+        nargs="?",
+        const="",
+        help="list the receipts that the repository has, of a commit or of all; with `-o` write it",
     )
     parser.add_argument(
         "--json", action="store_true", help="with `--output`: tell programs what was written"
@@ -58,12 +86,16 @@ def run_receipt(arguments: argparse.Namespace, terminal: Terminal) -> ExitCode:
     """Write the receipt of a plan: to standard output, or to a file."""
     if arguments.html:
         return _write_html(arguments, terminal)
+    if arguments.kept is not None:
+        return _show_kept(arguments, terminal)
     if arguments.json and arguments.output is None:
         raise UsageError(
             "`--json` needs `--output FILE`", hint="without it the receipt itself is printed"
         )
     given = Context(workspace=arguments.workspace, state=arguments.state)
     context, slug = which_plan(given, arguments.plan)
+    if arguments.markdown:
+        return _write_markdown(context, slug, arguments, terminal)
     with waiting("collecting", f"what happened to `{slug}`", quiet=arguments.json):
         made = make_receipt(context, slug, unsigned=arguments.unsigned)
     if arguments.output is None:
@@ -92,6 +124,55 @@ def _write_html(arguments: argparse.Namespace, terminal: Terminal) -> ExitCode:
         Context(workspace=arguments.workspace, state=arguments.state), arguments.plan
     )
     return write_page(receipt_page(context, slug), arguments.output, terminal)
+
+
+def _write_markdown(
+    context: Context, slug: str, arguments: argparse.Namespace, terminal: Terminal
+) -> ExitCode:
+    from planbound.receipts.comment import receipt_comment  # noqa: PLC0415 - only for a comment
+    from planbound.receipts.publish import find_work  # noqa: PLC0415 - the same
+
+    if arguments.json:
+        raise UsageError("`--markdown` is a comment for people, and has no `--json`")
+    run = collect(context, slug).run
+    file = shlex.quote(f"{slug}.receipt.jsonl")
+    work = find_work(context, run)
+    commit = work.commit if work is not None else None
+    where = f" --tree {commit[:12]}" if commit else ""
+    text = receipt_comment(run, commit=commit, check=f"planbound check-receipt {file}{where}")
+    if arguments.output is None:
+        terminal.raw(text)
+    else:
+        write_whole(arguments.output, text.encode())
+    return ExitCode.DONE
+
+
+def _show_kept(arguments: argparse.Namespace, terminal: Terminal) -> ExitCode:
+    """List receipts that are kept; write the only one to a file, where one is named."""
+    if arguments.plan is not None:
+        raise UsageError("`--kept` lists receipts that are there: no plan goes with it")
+    context = Context(workspace=arguments.workspace, state=arguments.state)
+    found = find_kept(context, arguments.kept or None)
+    if arguments.output is not None:
+        contents = {each.sha256: each for each in found}
+        if len(contents) != 1:
+            raise UsageError(
+                f"{len(contents)} receipts are kept, and one is to be written",
+                hint="`planbound receipt --kept` lists them, `git show REF` prints one",
+            )
+        write_whole(arguments.output, kept_content(context, found[0]))
+        terminal.note(f"wrote {visible(arguments.output)}")
+    if arguments.json:
+        kept = [ReceiptKept(ref=each.ref, tree=each.tree, sha256=each.sha256) for each in found]
+        terminal.json(ReceiptsKept(kept=kept))
+    elif arguments.output is None:
+        for each in found:
+            terminal.out(each.ref)
+    if not found:
+        of = f" of `{arguments.kept}`" if arguments.kept else ""
+        terminal.note(f"nothing to do: no receipt{of} is kept here")
+        return ExitCode.NOTHING_TO_DO
+    return ExitCode.DONE
 
 
 def _tell_key(made: MadeReceipt, terminal: Terminal) -> None:
@@ -232,6 +313,6 @@ def _shown(key: KnownKey, owner: str, *, signs: bool) -> KeyShown:
 
 
 SHAPES: dict[str, Shapes] = {
-    "receipt": {"": ReceiptWritten},
+    "receipt": {"": ReceiptWritten, "--kept": ReceiptsKept},
     "keys": {"": KeysShown},
 }

@@ -9,9 +9,9 @@ import shlex
 import signal
 import sys
 import time
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from types import FrameType
-from typing import Protocol
+from typing import TYPE_CHECKING, Protocol
 
 from msgspec.structs import asdict
 
@@ -28,7 +28,7 @@ from planbound.cli.shape import JsonObject, Shapes
 from planbound.cli.status import Known, RunNow, note_pending, pending, run_now
 from planbound.cli.terminal import Terminal
 from planbound.disk.files import PlanFile
-from planbound.errors import ExitCode, NothingToDo, UsageError
+from planbound.errors import ExitCode, NothingToDo, PlanboundError, UsageError
 from planbound.git.guard import heal
 from planbound.journal.event import EventKind, ExecutionPaused, RunOutcome
 from planbound.journal.record import Query, Record
@@ -42,6 +42,9 @@ from planbound.state.run import Slot
 from planbound.workspace.context import Context
 from planbound.workspace.locate import locate
 from planbound.workspace.overview import look
+
+if TYPE_CHECKING:
+    from planbound.receipts.keep import KeptNow
 
 # -- what `run` and `resume` share: the face of a run on a terminal, on a pipe, or for programs --
 
@@ -101,6 +104,31 @@ class InBackground(JsonObject, frozen=True):
     """The file with what it says."""
 
 
+def keep_asked(context: Context, slug: str, say: Callable[[str], None]) -> KeptNow | None:
+    """Keep a receipt of a plan that is done, where the configuration asks for it."""
+    if not context.configuration.receipts.are_kept:
+        return None
+    from planbound.receipts.keep import keep_done  # noqa: PLC0415 - seldom
+
+    try:
+        kept = keep_done(context, slug)
+    except PlanboundError as problem:
+        say(f"note: no receipt is kept: {problem.message}")
+        return None
+    for line in kept.lines:
+        say(f"note: {line}")
+    return kept
+
+
+def send_asked(context: Context, kept: KeptNow, say: Callable[[str], None]) -> None:
+    """Send a receipt to the remote, where that is asked for; what fails is told, and no more."""
+    if not context.configuration.receipts.push:
+        return
+    from planbound.receipts.keep import send_kept  # noqa: PLC0415 - seldom
+
+    say(f"note: {send_kept(context, kept.refs)}")
+
+
 class Face(RunWatcher):
     """Shows one run, and asks what it has to ask."""
 
@@ -115,6 +143,8 @@ class Face(RunWatcher):
         self.live = live_line(quiet=arguments.json)
         context.on_stage = self.live.judging
         self.session: RunSession | None = None
+        self.kept: KeptNow | None = None
+        """The receipt of the plan, once it is done."""
 
     def execute(self) -> ExitCode:
         """Run the plan, and say how it ended."""
@@ -132,6 +162,8 @@ class Face(RunWatcher):
         execution = Execution(self.context, self.file, options, self)
         with signals(execution), self.live, self._reminding():
             said = execution.execute()
+        if self.kept is not None:
+            send_asked(self.context, self.kept, self.say)
         return self._end(said)
 
     def _reminding(self) -> contextlib.AbstractContextManager[None]:
@@ -184,6 +216,11 @@ class Face(RunWatcher):
         """Say what is no event."""
         if not self.arguments.json:
             self._note(text)
+
+    def vouch(self, context: Context, slug: str) -> str | None:
+        """Keep a receipt of the plan, where the configuration asks for it."""
+        self.kept = keep_asked(context, slug, self.say)
+        return self.kept.sha256 if self.kept is not None else None
 
     def ask(self, session: RunSession) -> bool:
         """Ask what waits for an answer, where somebody sits at a terminal."""

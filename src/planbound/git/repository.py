@@ -60,18 +60,27 @@ class Merged(NamedTuple):
     """What git says about them."""
 
 
+class TreeEntry(NamedTuple):
+    """A file, folder, link or submodule of a tree."""
+
+    mode: str
+    id: str
+    name: str
+
+
 class Repository:
     """Works by git's own plumbing, through a view of ours."""
 
-    def __init__(self, common: str, main: str, folder: str) -> None:
+    def __init__(self, common: str, main: str, folder: str, *, to_write: bool = True) -> None:
         """Know the common directory, the main worktree, and where the view is to be."""
         self.common = os.path.realpath(common)
         self.main = os.path.realpath(main)
         self._folder = folder
+        self._to_write = to_write
 
     @cached_property
     def _git(self) -> Git:
-        make_view(self.common, self._folder)
+        make_view(self.common, self._folder, to_write=self._to_write)
         return Git(self.common, self._folder)
 
     # -- worktrees -----------------------------------------------------------------------------
@@ -211,6 +220,41 @@ class Repository:
             checked(said, f"move `{branch}`")
         return False
 
+    def refs(self, prefix: str) -> list[tuple[str, str]]:
+        """Return the refs below a name, each with what it leads to."""
+        words = ("for-each-ref", "--format=%(refname) %(objectname)", prefix)
+        lines = checked(self._git.bare(*words), f"list `{prefix}`").text.splitlines()
+        return [(name, leads) for name, _, leads in (line.partition(" ") for line in lines)]
+
+    def keep_blob(self, ref: str, content: bytes, reason: str) -> str:
+        """Write a content, and let a ref lead to it; return its id. A ref that is there stays."""
+        written = self._git.bare("hash-object", "-w", "--stdin", input=content)
+        blob = checked(written, "write a file").text
+        if dict(self.refs(ref)).get(ref) == blob:
+            return blob
+        # Not noted as a move of ours: it is new, and an agent may not take it away.
+        checked(self._git.bare("update-ref", "-m", reason, ref, blob, _NOBODY), f"make `{ref}`")
+        return blob
+
+    def address_of(self, remote: str) -> str | None:
+        """Return where a remote is, as the repository itself says; None where there is none."""
+        config = os.path.join(self.common, "config")
+        for key in ("pushurl", "url"):
+            words = ("config", "--file", config, "--no-includes", "--get", f"remote.{remote}.{key}")
+            said = self._git.bare(*words)
+            if said.code == 0 and said.text:
+                return said.text
+        return None
+
+    def as_person(self, words: Sequence[str], *, seconds: float) -> GitOutput:
+        """Run git as the person would: for what only their settings and keys can reach."""
+        return self._git.as_person(words, seconds=seconds)
+
+    def message(self, commit: str) -> str:
+        """Return what a commit says of itself."""
+        said = self._git.bare("log", "-1", "--format=%B", "--end-of-options", commit)
+        return checked(said, f"read `{commit[:12]}`").text
+
     def missing(self, commit: str, present: Sequence[str], *, remotes: bool) -> list[str]:
         """Return the commits that lead to one and are in none of `present`, nor on a remote."""
         words = ["rev-list", commit, "--not", *present, *(["--remotes"] if remotes else [])]
@@ -308,6 +352,38 @@ class Repository:
     def tree_of(self, commit: str) -> str:
         said = self._git.bare("rev-parse", "--verify", "--quiet", f"{commit}^{{tree}}")
         return checked(said, f"read `{commit[:12]}`").text
+
+    def tree_at(self, path: str, revision: str) -> str | None:
+        """Return the tree that a revision names as seen from a worktree; None: it names none."""
+        words = ("rev-parse", "--verify", "--quiet", "--end-of-options", f"{revision}^{{tree}}")
+        said = self._within(path, *words)
+        return said.text if said.code == 0 and _COMMIT.fullmatch(said.text) else None
+
+    def commit_at(self, path: str, revision: str) -> str | None:
+        """Return the commit that a revision names as seen from a worktree; None: it names none."""
+        words = ("rev-parse", "--verify", "--quiet", "--end-of-options", f"{revision}^{{commit}}")
+        said = self._within(path, *words)
+        return said.text if said.code == 0 and _COMMIT.fullmatch(said.text) else None
+
+    def entries(self, tree: str) -> list[TreeEntry]:
+        """Return what stands in a tree itself, in git's order; nothing where it is not there."""
+        said = self._git.bare("ls-tree", "-z", "--full-tree", "--end-of-options", tree)
+        found = []
+        for line in said.lines if said.code == 0 else ():
+            head, _, name = line.partition("\t")
+            mode, _, rest = head.partition(" ")
+            found.append(TreeEntry(mode, rest.rpartition(" ")[2], name))
+        return found
+
+    def blob(self, name: str, limit: int) -> bytes | None:
+        """Return the content of a file by its id; None where it is not there, or is larger."""
+        if _COMMIT.fullmatch(name) is None:
+            return None
+        said = self._git.bare("cat-file", "-s", name)
+        if said.code != 0 or not said.text.isdigit() or int(said.text) > limit:
+            return None
+        said = self._git.bare("cat-file", "blob", name)
+        return said.out if said.code == 0 else None
 
     def submodules(self, commit: str) -> list[str]:
         """Return where a commit has other repositories in it."""

@@ -14,6 +14,7 @@ from typing import Any, NamedTuple
 
 from planbound.receipts.check_claims import check_claims
 from planbound.receipts.check_journal import check_journal
+from planbound.receipts.check_replay import check_replay
 from planbound.receipts.check_tree import Git, check_tree
 from planbound.receipts.claims import (
     FAILS,
@@ -51,6 +52,7 @@ from planbound.receipts.ssh_signature import (
 
 PLAN_RUN_KIND = "https://planbound.dev/attestation/plan-run/v0.1"
 TEST_RESULT_KIND = "https://in-toto.io/attestation/test-result/v0.1"
+REPLAY_KIND = "https://planbound.dev/attestation/replay/v0.1"
 OUR_KINDS = "https://planbound.dev/attestation/plan-run/"
 REQUIRABLE = re.compile(r"E[0-5]|I[0-4]|signed|proof|no-waiver|proved")
 
@@ -112,20 +114,26 @@ class ReadReceipt(NamedTuple):
         found: Mapping[str, Any] = self.statements[0]["predicate"]
         return found
 
+    @property
+    def is_replay(self) -> bool:
+        """Whether it tells of a receipt that was judged again."""
+        return bool(self.statements[0]["predicateType"] == REPLAY_KIND)
+
 
 def read_receipt(data: bytes) -> ReadReceipt:
     """Return a receipt; raise ReceiptError where it is none, or of another version."""
     envelopes = read_envelopes(data)
     statements = [read_statement(each, number) for number, each in enumerate(envelopes, 1)]
     kind = statements[0]["predicateType"]
-    if kind != PLAN_RUN_KIND:
+    if kind not in (PLAN_RUN_KIND, REPLAY_KIND):
         if kind.startswith(OUR_KINDS):
             raise ReceiptError(f"it is of version {kind[len(OUR_KINDS) :]}, and this checks v0.1")
         raise ReceiptError(f"it is no receipt of a plan: the first line is `{kind}`")
     for number, each in enumerate(statements[1:], 2):
-        if each["predicateType"] != TEST_RESULT_KIND:
+        if each["predicateType"] != TEST_RESULT_KIND or kind == REPLAY_KIND:
             raise ReceiptError(f"line {number} is `{each['predicateType']}`, not a test result")
-    faults = list(faults_of(statements[0]["predicate"]))
+    shape = "PlanReplay" if kind == REPLAY_KIND else "PlanRun"
+    faults = list(faults_of(statements[0]["predicate"], shape))
     if faults:
         more = f" and {len(faults) - 1} more" if len(faults) > 1 else ""
         raise ReceiptError(f"line 1: {faults[0]}{more}")
@@ -140,9 +148,11 @@ def _paths(statement: Mapping[str, Any]) -> Iterator[str]:
     for subject in statement["subject"]:
         if subject["name"] not in ("tree", "commit"):
             yield subject["name"]
-    yield from run["tree"]["removed"]
     for item in run["items"]:
         yield from (judge["path"] for judge in item["judges"])
+    if statement["predicateType"] == REPLAY_KIND:
+        return
+    yield from run["tree"]["removed"]
     if run["base"]["folder"]:
         yield run["base"]["folder"]
 
@@ -159,6 +169,8 @@ def check(data: bytes, doors: Doors, rules: CheckRules) -> list[CheckLine]:
     """Return each check; raise ReceiptError for what is no receipt, or is of another version."""
     receipt = read_receipt(data)
     lines = [CheckLine("envelopes", OK, f"{len(receipt.envelopes)} lines, whole")]
+    if receipt.is_replay:
+        return [*lines, *_of_replay(receipt, doors, rules)]
     lines += _statements(receipt)
     lines += _signatures(receipt, doors, rules)
     lines += _approval(receipt.run, doors, rules)
@@ -172,6 +184,15 @@ def check(data: bytes, doors: Doors, rules: CheckRules) -> list[CheckLine]:
         lines.append(CheckLine(*check_tree(receipt.run, subjects, rules.tree, doors.git)))
     for word in rules.require:
         lines.append(_required(word, receipt.run, lines))
+    return lines
+
+
+def _of_replay(receipt: ReadReceipt, doors: Doors, rules: CheckRules) -> list[CheckLine]:
+    lines = list(_signatures(receipt, doors, rules))
+    subjects = receipt.statements[0]["subject"]
+    lines += (CheckLine(*each) for each in check_replay(receipt.run, subjects))
+    for word in rules.require:
+        lines.append(_required_again(word, receipt.run, lines))
     return lines
 
 
@@ -432,6 +453,22 @@ def _plan(run: Mapping[str, Any], doors: Doors) -> Iterator[CheckLine]:
 
 
 # -- what somebody demands ------------------------------------------------------------------------
+
+
+def _required_again(word: str, run: Mapping[str, Any], lines: Sequence[CheckLine]) -> CheckLine:
+    """Say whether a replay comes to what somebody demands."""
+    if word == "signed":
+        return _required(word, run, lines)
+    name = f"require {word}"
+    if word[0] not in "EI":
+        return CheckLine(name, FAILS, "a replay cannot say it: check the receipt that it judged")
+    field = "evidence" if word[0] == "E" else "isolation"
+    below = [
+        f"{item_name(item)} has {item[field] or 'none'}"
+        for item in run["items"]
+        if item["outcome"] != "same" or (item[field] or "") < word
+    ]
+    return CheckLine(name, not below, "; ".join(below[:5]) or f"every item has {word}")
 
 
 def _required(word: str, run: Mapping[str, Any], lines: Sequence[CheckLine]) -> CheckLine:

@@ -42,6 +42,7 @@ from planbound.receipts.predicate import (
     RunTree,
     SigningKey,
 )
+from planbound.receipts.settings import run_settings
 from planbound.receipts.trees import GitIds, first_manifest, judged_files, touched_files
 from planbound.state.plan import PlanState, plan_state
 from planbound.state.run import RunState, lay_out
@@ -323,6 +324,7 @@ class _Collecting:
             approval=self._approval(),
             base=self._base(base),
             tree=tree,
+            settings=run_settings(self.context.configuration),
             items=items,
             counts=RunCounts(**counts_of(plain)),
             deviations=deviations,

@@ -100,6 +100,32 @@ class RunTree(_Part, frozen=True, kw_only=True):
     """Files that the work took away: they are no subjects."""
 
 
+# -- what contracts ran under ---------------------------------------------------------------------
+
+
+class RunSettings(_Part, frozen=True, kw_only=True):
+    """What the configuration says of contracts: who judges again has to know it."""
+
+    digest: str
+    """Of all of it; that of the approval where nothing was changed since."""
+    env: tuple[str, ...]
+    """The names of variables that are passed; their values are nobody's business."""
+    path: tuple[str, ...]
+    """Folders of PATH; those outside of the workspace are left out."""
+    network: bool
+    seconds: float
+    memory: int
+    processes: int
+    file_size: int
+    temporary: int
+    canary: bool
+    mutate: bool
+    held_out: int
+    """How many judges are held out: they are in no tree and in no receipt."""
+    summarise: tuple[str, ...]
+    caches: tuple[str, ...]
+
+
 # -- what was judged -----------------------------------------------------------------------------
 
 
@@ -503,6 +529,7 @@ class PlanRun(_Part, frozen=True, kw_only=True):
     approval: RunApproval | None
     base: RunBase
     tree: RunTree
+    settings: RunSettings
     items: tuple[RunItem, ...]
     counts: RunCounts
     deviations: tuple[Deviation, ...]

@@ -69,7 +69,7 @@ def make_receipt(context: Context, slug: str, *, unsigned: bool = False) -> Made
     digests = tuple(hashlib.sha256(payload).hexdigest() for payload in results)
     run = msgspec.structs.replace(found.run, statements=digests)
     payloads = (statement_json(PLAN_RUN, found.subjects, msgspec.to_builtins(run)), *results)
-    signatures, raw = _signatures(payloads, signer)
+    signatures, raw = line_signatures(payloads, signer)
     data = b"".join(
         envelope_line(Envelope(payload, tuple(signed)))
         for payload, signed in zip(payloads, signatures, strict=True)
@@ -82,7 +82,7 @@ def make_receipt(context: Context, slug: str, *, unsigned: bool = False) -> Made
     return MadeReceipt(data, run, found.subjects, signer, raw, found.proof)
 
 
-def _signatures(
+def line_signatures(
     payloads: Sequence[bytes], signer: Signer | None
 ) -> tuple[list[list[EnvelopeSignature]], bool]:
     """Return the signatures of each line: OpenSSH's on the first, raw ones on all."""

@@ -7,9 +7,9 @@ from collections.abc import Iterator
 SHAPES = {
     "PlanRun": (
         "version:str made:str outcome:str status:str archived:bool loop:bool "
-        "plan:RunPlan approval:RunApproval? base:RunBase tree:RunTree items:[RunItem] "
-        "counts:RunCounts deviations:[Deviation] agents:[RunAgent] harness:RunHarness "
-        "journal:RunJournal statements:[str]"
+        "plan:RunPlan approval:RunApproval? base:RunBase tree:RunTree "
+        "settings:RunSettings items:[RunItem] counts:RunCounts deviations:[Deviation] "
+        "agents:[RunAgent] harness:RunHarness journal:RunJournal statements:[str]"
     ),
     "RunPlan": (
         "slug:str path:str? revision:int digest:str text:str? sha256:str? git_blob:str? "
@@ -22,6 +22,11 @@ SHAPES = {
     ),
     "RunBase": "tree:str? git_tree:str? commit:str? folder:str",
     "RunTree": "tree:str? git_tree:str? no_git_tree:str? removed:[str]",
+    "RunSettings": (
+        "digest:str env:[str] path:[str] network:bool seconds:number memory:int "
+        "processes:int file_size:int temporary:int canary:bool mutate:bool held_out:int "
+        "summarise:[str] caches:[str]"
+    ),
     "RunItem": (
         "kind:str number:str id:str? title:str form:str contract:str? command:str? "
         "expectations:[str] timeout:number? repeat:int demanded_evidence:str? "
@@ -47,6 +52,22 @@ SHAPES = {
     "RunJournal": "checkpoint:str nodes:[str] events:[CitedEvent] earlier:EarlierCheckpoint?",
     "CitedEvent": "seq:int event:str hash:str path:[int]",
     "EarlierCheckpoint": "size:int root:str proof:[str]",
+    "PlanReplay": (
+        "version:str made:str slug:str revision:int digest:str receipt:ReplayedReceipt "
+        "tree:ReplayedTree whole:bool same:bool independent:bool items:[ReplayedItem] "
+        "settings:RunSettings? not_given:[str] tools:[str] harness:RunHarness"
+    ),
+    "ReplayedReceipt": "sha256:str key:str? unsigned:bool refused:[str]",
+    "ReplayedTree": "git_tree:str recorded:str? revision:str? commit:str? base:str?",
+    "ReplayedItem": (
+        "kind:str number:str title:str contract:str? recorded:str "
+        "recorded_evidence:str? recorded_isolation:str? outcome:str reason:str "
+        "verdict:str? evidence:str? short_of:[str] isolation:str? "
+        "baseline:ItemBaseline? exit_code:int? seconds:number? canary:str? "
+        "tests:ItemTests? mutated:ItemMutated? judges:[ReplayedJudge] "
+        "output:ItemOutput?"
+    ),
+    "ReplayedJudge": "path:str sha256:str found:bool laid:bool",
 }
 """By part its keys with types: `T?` may be null, `[T]` a list, `{T}` by name."""
 DEVIATIONS = {
@@ -81,9 +102,9 @@ _PLAIN: dict[str, type | tuple[type, ...]] = {
 }
 
 
-def faults_of(run: object) -> Iterator[str]:
+def faults_of(run: object, kind: str = "PlanRun") -> Iterator[str]:
     """Yield where a predicate has not its shape: unknown keys, missing ones, other types."""
-    yield from _misshapen(run, "PlanRun", "the predicate")
+    yield from _misshapen(run, kind, "the predicate")
 
 
 def _misshapen(value: object, kind: str, where: str) -> Iterator[str]:

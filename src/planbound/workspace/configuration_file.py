@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import re
 from collections.abc import Mapping
 from typing import TYPE_CHECKING
 
@@ -17,6 +18,7 @@ from planbound.workspace.configuration import (
     STRICT,
     ApprovalDemand,
     BudgetRules,
+    CommitTrailer,
     Configuration,
     Contracts,
     GateRules,
@@ -153,10 +155,27 @@ def _budget(table: Table) -> BudgetRules:
 
 def _receipts(table: Table) -> ReceiptRules:
     table.allow(*ReceiptRules.__struct_fields__)
+    usual = ReceiptRules()
     key = table.get("key")
     if key is not None and (not isinstance(key, str) or not key):
         table.refuse("key", f"is {key!r}", 'write a path, such as `key = "~/.ssh/id_ed25519"`')
-    return ReceiptRules(key=key if isinstance(key, str) else None)
+    remote = table.get("remote", usual.remote)
+    # It becomes a word of a command line of git's.
+    if not isinstance(remote, str) or not re.fullmatch(r"\w[\w./-]*", remote):
+        table.refuse("remote", f"is {remote!r}", f'write the name of a remote: `"{usual.remote}"`')
+    known = {each.value: each for each in CommitTrailer}
+    trailers = table.texts("trailers", "a list of trailers")
+    for name in trailers:
+        if name not in known:
+            listed = ", ".join(f'"{each}"' for each in known)
+            table.refuse("trailers", f"holds `{name}`", f"known trailers are {listed}")
+    return ReceiptRules(
+        key=key if isinstance(key, str) else None,
+        keep=table.flag("keep", usual.keep),
+        push=table.flag("push", usual.push),
+        remote=remote,
+        trailers=tuple(known[name] for name in dict.fromkeys(trailers)),
+    )
 
 
 def _contracts(table: Table) -> Contracts:
