@@ -181,6 +181,8 @@ def _list(path: str | None) -> str | None:
 def _output(given: str | None, opened: Replayable) -> str:
     """Return where the receipt of the replay goes; refuse to write over something else."""
     path = given if given is not None else f"{opened.run.plan.slug}.replay.jsonl"
+    if os.path.isdir(path) or not os.path.isdir(os.path.dirname(os.path.abspath(path))):
+        raise UsageError(f"`{path}` is no place for a file", hint="`-o FILE` names another one")
     if not os.path.isfile(path):
         return path
     with open(path, "rb") as file:
