@@ -75,7 +75,10 @@ LEVELS: list[tuple[VerdictKind, Evidence, bool, Evidence]] = [
 
 @one_fact("kind, reached, independent, level", LEVELS)
 def test_e5_takes_a_pass_with_e3_and_somebody_else(
-    kind: VerdictKind, reached: Evidence, independent: bool, level: Evidence
+    kind: VerdictKind,
+    reached: Evidence,
+    independent: bool,  # noqa: FBT001 - a row of the table
+    level: Evidence,
 ) -> None:
     assert replay_evidence(verdict(kind, reached), independent=independent).level is level
 
