@@ -10,6 +10,8 @@ import os
 import subprocess
 import sys
 import tempfile
+from collections.abc import Callable
+from functools import partial
 
 from benchmarks.journal import KINDS, event, load
 from benchmarks.measure import record, side_by_side
@@ -116,10 +118,10 @@ def measure(workspace: str, environment: dict[str, str], rounds: int) -> dict[st
         "check, one file": [sys.executable, one_file, path],
     }
 
-    def started(name: str) -> None:
-        launch(commands[name], workspace, environment)
-
-    times = side_by_side({name: lambda name=name: started(name) for name in commands}, rounds)
+    contestants: dict[str, Callable[[], object]] = {
+        name: partial(launch, command, workspace, environment) for name, command in commands.items()
+    }
+    times = side_by_side(contestants, rounds)
     with open(path, "rb") as file:
         data = file.read()
     return times | {"bytes": len(data), "bytes of line 1": len(data.split(b"\n")[0])}

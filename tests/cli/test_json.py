@@ -110,6 +110,13 @@ def _decided(said: str) -> Callable[[Bench], Outcome]:
     return scene
 
 
+def _checked(bench: Bench) -> Outcome:
+    bench.prepare(Step("make one"))
+    bench.goes("run")
+    bench.goes("receipt", "PLAN", "--unsigned", "-o", "it.jsonl")
+    return bench.run("check-receipt", "it.jsonl", "--json")
+
+
 def _in_the_loop(*words: str) -> Callable[[Bench], Outcome]:
     def scene(bench: Bench) -> Outcome:
         state = str(bench.folder / "state")
@@ -343,6 +350,9 @@ SCENES: dict[tuple[str, str], Callable[[Bench], Outcome]] = {
     ("keys", ""): _words("keys", "new"),
     ("selftest", ""): _words("selftest"),
     ("gc", ""): _done("gc"),
+    ("receipt", ""): _done("receipt", "PLAN", "--unsigned", "-o", "it.jsonl"),
+    ("check-receipt", ""): _checked,
+    ("keys", ""): _words("keys"),
     ("doctor", ""): _words("doctor", "--fix"),
 }  # fmt: skip
 

@@ -9,11 +9,11 @@ from pathlib import Path
 import pytest
 from securesystemslib.dsse import Envelope as OtherEnvelope
 from securesystemslib.exceptions import VerificationError
-from securesystemslib.signer import SSlibKey
+from securesystemslib.signer._key import SSlibKey
 
 from planbound.receipts.envelope import ReceiptError, pae, read_envelopes
-from planbound.receipts.keys import NAMESPACE
 from planbound.receipts.ssh_signature import (
+    NAMESPACE,
     armored,
     ed25519_part,
     is_signed_raw,

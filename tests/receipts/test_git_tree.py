@@ -28,8 +28,8 @@ def test_a_tree_has_the_id_that_git_gives_it(tmp_path: Path, form: str) -> None:
     git("add", "-A")
     files = {}
     for line in git("ls-files", "--stage", "-z").split(b"\0")[:-1]:
-        facts, _, path = line.partition(b"\t")
-        files[path] = (facts.split()[0].decode(), facts.split()[1].decode())
+        facts, _, found = line.partition(b"\t")
+        files[found] = (facts.split()[0].decode(), facts.split()[1].decode())
     assert files[b"a"][1] == blob_id(b"a\n", form)
     assert files[b"link"] == ("120000", blob_id(b"a", form))
     assert tree_id(files, form) == git("write-tree").decode().strip()
