@@ -30,6 +30,7 @@ from tests.receipts.replaying import (
 from tests.receipts.scene import checked, one_file, rewritten, unsigned
 from tests.run.bench import Step
 
+READ = "def test_a():\n    assert open('src/total').read() == '42\\n'\n"
 SAME = {"step 1": "same", "step 2": "same", "postcondition 1": "same"}
 
 
@@ -385,6 +386,22 @@ def test_the_environment_of_the_clone_is_used_where_git_ignores_it(origin: Origi
     assert "note: `node_modules` is as this clone has it installed" in said.err
 
 
+def test_without_the_judges_that_were_held_out_it_is_no_e5(origin: Origin) -> None:
+    held_out = origin.folder / "held-out"
+    held_out.mkdir()
+    (held_out / "test_more.py").write_text("def test_more():\n    assert True is not False\n")
+    origin.write(
+        "tests/test_a.py", "def test_a():\n    assert open('src/total').read() == '42\\n'\n"
+    )
+    origin.commit("tests")
+    origin.settings = f'[judging]\nheld_out = ["{held_out}"]\n'
+    origin.done(Step("sum up total", TOTAL.work, "python -m pytest -q tests", touches="src/total"))
+    there = Elsewhere(origin)
+    said = there.replay(origin.receipt)
+    assert "contracts do not get 1 judge held out, which the receipt names" in said.err
+    assert item_of(there.replayed(origin.receipt), "step 1")["evidence"] == "E3"
+
+
 NAMED = 'test "$ANSWER" = 42'
 
 
@@ -511,7 +528,11 @@ def test_nothing_but_a_receipt_is_written_over(done: Origin) -> None:
     assert (there.workspace / "alpha.replay.jsonl").read_text() == "my notes\n"
     assert there.replay(done.receipt, "-o", "again.jsonl").code == 0
     assert there.replay(done.receipt, "-o", "again.jsonl").code == 0
-    assert there.replay(done.receipt, "-o", "src").code == 2
+    for place in ("src", "nowhere/mine.jsonl"):
+        said = there.replay(done.receipt, "-o", place)
+        assert said.code == 2
+        assert "is no place for a file" in said.err
+        assert "tree" not in said.out  # before anything was judged
 
 
 def test_a_receipt_comes_over_standard_input_too(done: Origin) -> None:
