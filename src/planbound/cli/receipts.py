@@ -3,8 +3,8 @@
 from __future__ import annotations
 
 import argparse
-import sys
 import shlex
+import sys
 
 from planbound.cli.progress import waiting
 from planbound.cli.shape import JsonObject, Shapes
