@@ -78,9 +78,6 @@ def run_check_receipt(arguments: argparse.Namespace, terminal: Terminal) -> Exit
     """Check a receipt by what is in it; no journal, no state home and no configuration is read."""
     if arguments.json and arguments.markdown:
         raise UsageError("`--json` and `--markdown` do not go together")
-    for path in (arguments.signers, arguments.revoked):
-        if path is not None and not os.path.isfile(path):
-            raise UsageError(f"there is no file `{path}`")
     data = read_receipt_file(arguments.file)
     previous = read_receipt_file(arguments.previous) if arguments.previous else None
     try:

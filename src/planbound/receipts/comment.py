@@ -351,7 +351,7 @@ def _remark(deviation: Deviation) -> tuple[str, str] | None:  # noqa: C901, PLR0
         case BareRun():
             return "**Not kept apart from the agent**", code(deviation.item, _NAME)
         case LittleEvidence():
-            about = f"{code(deviation.item, _NAME)} {code(deviation.evidence, _NAME)}"
+            about = f"{code(deviation.item, _NAME)} {code(deviation.evidence or 'none', _NAME)}"
             return "Evidence below E2", about
         case ReusedRuns():
             return "Not run again, earlier runs count", code(deviation.item, _NAME)
