@@ -54,6 +54,7 @@ def test_the_hashes_of_all_records_are_read_at_once(postgres_place: Place) -> No
     assert [each.hex() for each in journal.hashes(4)] == known
     with pytest.raises(JournalProblem, match="has 4 records up to number 5"):
         journal.hashes(5)
+    journal.close()
 
 
 @pytest.mark.parametrize("schema", ["", "Planbound", "a-b", 'a"; DROP', "1", "a" * 49])
