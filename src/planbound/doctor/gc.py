@@ -143,6 +143,17 @@ def _merges(context: Context) -> Iterator[Leftover]:
         yield Leftover(UnneededKind.WORKTREE, path, remove)
 
 
+def _spare(context: Context) -> Iterator[Leftover]:
+    """Yield what spares the next merge some time, and takes much room."""
+    if not _named(os.path.join(context.state.folder, "merged")):
+        return
+    from planbound.team.judge_merge import left_merge  # noqa: PLC0415 - needs git
+
+    left = left_merge(context)
+    if left is not None:
+        yield Leftover(UnneededKind.WORKTREE, *left)
+
+
 def _of_nobody(context: Context, paths: list[str]) -> list[str]:
     """Return those that belong to a run that is over, or to a talk whose process is no more."""
     over: frozenset[str] | None = None
@@ -318,7 +329,7 @@ def clear_out(context: Context, *, dry: bool) -> Cleared:
     """Remove what nobody needs; with `dry` only say what that is."""
     refuse_in_cell()
     items: list[Unneeded] = []
-    for leftover in leftovers(context):
+    for leftover in (*leftovers(context), *_spare(context)):
         size = size_of(leftover.path)
         if dry or _removed(leftover.remove):
             items.append(Unneeded(leftover.kind, leftover.path, size))
