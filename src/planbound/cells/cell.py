@@ -1,7 +1,5 @@
 """Where commands run, kept apart from everything else."""
 
-from __future__ import annotations
-
 import enum
 import os
 from collections.abc import Mapping
@@ -78,7 +76,7 @@ class Outcome(NamedTuple):
     """The content of the files that were asked for, where they were there."""
     reason: str = ""
     """Why it was not started or was stopped, or what it used up."""
-    traffic: tuple[Traffic, ...] = ()
+    traffic: "tuple[Traffic, ...]" = ()
     """What it sent where, and what it was refused, where it had a proxy."""
 
 
@@ -144,7 +142,7 @@ class Request(NamedTuple):
     """All of it: nothing else is passed. `{workspace}` and `{home}` in a value are filled in."""
     limits: Limits = Limits()
     network: bool = False
-    egress: tuple[Destination, ...] | None = None
+    egress: "tuple[Destination, ...] | None" = None
     """All that it can connect to, by a proxy; None: see `network`, which is off otherwise."""
     writable: bool = False
     """Whether the workspace itself may be changed: an agent's cell. Else a contract's."""

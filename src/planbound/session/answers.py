@@ -1,7 +1,5 @@
 """What a tool answers: in words for the agent, and as data for programs."""
 
-from __future__ import annotations
-
 from collections.abc import Mapping, Sequence
 from typing import NamedTuple
 

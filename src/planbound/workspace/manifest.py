@@ -1,7 +1,5 @@
 """What a tree holds, as a value: every entry with its type, mode and content."""
 
-from __future__ import annotations
-
 import enum
 import hashlib
 import re
@@ -109,7 +107,7 @@ class _Entries(dict[bytes, Entry]):
         plain = {EntryType.FILE, EntryType.DIRECTORY}
         return tuple([path for path, entry in self.items() if entry[0] not in plain])
 
-    def share(self, before: _Entries) -> None:
+    def share(self, before: "_Entries") -> None:
         """Take over what entries with the same paths were asked, if it is true of these, too."""
         kinds = [entry[0] for entry in self.values()]
         if kinds == [entry[0] for entry in before.values()]:
@@ -352,7 +350,7 @@ def decode(data: bytes) -> Manifest:
     return manifest
 
 
-def _decoded(reader: _Reader) -> Manifest:
+def _decoded(reader: "_Reader") -> Manifest:
     digest = reader.take(32).hex()
     truncated = [text.decode() for text in reader.texts()]
     tagged = frozenset(reader.texts())
