@@ -1,14 +1,12 @@
 """Where commands run, kept apart from everything else."""
 
 import enum
-import os
 from collections.abc import Mapping
 from typing import TYPE_CHECKING, NamedTuple, Protocol
 
 from msgspec import Struct
 
 from planbound.cells.isolation import Isolation
-from planbound.errors import Refused
 from planbound.plan.model import Evidence, Stream
 
 if TYPE_CHECKING:
@@ -221,23 +219,3 @@ class Stage(NamedTuple):
     part: str = ""
     """What else is done for it, and what is known of that, as `canary red`."""
     doing: str = "judging"
-
-
-# -- whether this is the inside of one -----------------------------------------------------------
-
-
-_CELL_MARK = "/run/planbound-cell"
-AGENT_MARK = "PLANBOUND_ATTEMPT"
-"""What every agent finds in its environment."""
-KEEPER_MARK = "from planbound.cells.inside."
-"""What every process of a cell that is ours, and their launcher, has in its command line."""
-
-
-def refuse_in_cell() -> None:
-    """Refuse to decide anything from inside a cell."""
-    # Where there is no cell an agent could take the variable away: no wall, only a sign.
-    if os.path.exists(_CELL_MARK) or os.environ.get(AGENT_MARK):
-        raise Refused(
-            "this is the inside of a cell: nothing is judged, approved or answered from here",
-            hint="run it where the harness runs",
-        )

@@ -14,9 +14,9 @@ from functools import partial
 from typing import NamedTuple
 
 from planbound.agents.probe import TALK
-from planbound.cells.cell import refuse_in_cell
 from planbound.cells.copies import WorkspaceCopies
 from planbound.cells.inside.tree import remove_entry
+from planbound.cells.isolation import refuse_in_cell
 from planbound.cells.probe import PROBE
 from planbound.cells.scratch import clear, is_abandoned
 from planbound.disk.space import Disk, disk_of, size_text

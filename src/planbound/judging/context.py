@@ -11,8 +11,8 @@ import sys
 from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
 from typing import TYPE_CHECKING, NamedTuple
 
-from planbound.cells.cell import Cell, HostView, Laid, Stage, refuse_in_cell
-from planbound.cells.isolation import Isolation
+from planbound.cells.cell import Cell, HostView, Laid, Stage
+from planbound.cells.isolation import Isolation, refuse_in_cell
 from planbound.cells.orders import is_below
 from planbound.cells.syntax import BashSyntax
 from planbound.errors import BindingError, ConfigurationError

@@ -10,7 +10,6 @@ from functools import cached_property
 from itertools import islice
 from typing import NamedTuple
 
-from planbound.script.runners import RUNNERS
 from planbound.source import lazy_pattern
 
 
@@ -119,8 +118,9 @@ CACHE_TAG = b"CACHEDIR.TAG"
 SUMMARISED = frozenset({b".git", b".venv", b"venv", b"node_modules"})
 CACHES = frozenset(
     b"__pycache__ .mypy_cache .ruff_cache .hypothesis .import_linter_cache .nyc_output .tox .nox "
-    b".gradle".split()
-) | frozenset(name.encode() for runner in RUNNERS for name in runner.caches)
+    b".gradle "
+    b".pytest_cache .jest-cache".split()  # of `RUNNERS`, which a look at a tree does without
+)
 """Directories that are caches wherever they are."""
 
 
