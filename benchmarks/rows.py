@@ -77,7 +77,7 @@ def _hook_rows(found: Measured) -> list[Row]:
     reasons = {
         hook.NO_PLAN: "the rest is loading the few modules that find out that there is no plan",
         hook.JUDGED: "it ends the plan, and so loads msgspec, the journal's events, the state and"
-        " the plan language; msgspec alone uses up the goal",
+        " the plan language; msgspec and SQLite alone use up the goal",
     }
     shown = {
         hook.JUDGED: ("`planbound hook stop`, a judged tree", False),
