@@ -10,7 +10,7 @@ from pathlib import Path
 import pytest
 
 from tests.tables import first_always
-from tests.team.test_integrate import LINES, Merging, names
+from tests.team.test_integrate import LINES, Merging, as_it_was, names
 
 CLEAN = "test ! -e planted && test ! -e src/x.ignored && grep -qx seven src/lines"
 
@@ -30,10 +30,7 @@ def template(tmp_path_factory: pytest.TempPathFactory) -> tuple[Merging, Path]:
 @pytest.fixture
 def repo(template: tuple[Merging, Path]) -> Iterator[Merging]:
     """Return the repository as it was after the first merge."""
-    repo, kept = template
-    yield repo
-    shutil.rmtree(repo.folder)
-    shutil.copytree(kept, repo.folder, symlinks=True)
+    yield from as_it_was(*template)
 
 
 def checkout(repo: Merging) -> Path:
