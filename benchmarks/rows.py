@@ -60,7 +60,8 @@ def _command_rows(found: Measured) -> list[Row]:
             ratio(verify, floor, f"`{FLOOR}`"),
             of_floor(
                 start.GOALS[start.VERIFY],
-                "a third of it is loading libraries, above all msgspec and the Markdown parser",
+                "a third of it is loading libraries, above all msgspec, and typing_extensions"
+                " with it, because the Markdown parser demands that",
             ),
             held=verify / floor,
             short="`planbound verify`, a plan of 10 steps",
@@ -76,8 +77,8 @@ def _hook_rows(found: Measured) -> list[Row]:
     floor = found[FLOOR]
     reasons = {
         hook.NO_PLAN: "the rest is loading the few modules that find out that there is no plan",
-        hook.JUDGED: "two thirds of it are loading the journal's events, the state, the plan"
-        " language and the runners of tests",
+        hook.JUDGED: "it ends the plan, and so loads msgspec, the journal's events, the state and"
+        " the plan language; msgspec and SQLite alone use up the goal",
     }
     shown = {
         hook.JUDGED: ("`planbound hook stop`, a judged tree", False),

@@ -34,7 +34,7 @@ from planbound.approval.sheet import (
     statement,
     unnoticed,
 )
-from planbound.cells.cell import refuse_in_cell
+from planbound.cells.isolation import refuse_in_cell
 from planbound.cli import gate_sheet
 from planbound.cli import verify as text
 from planbound.cli.named_plans import mend, note_verified, read_bound_plan

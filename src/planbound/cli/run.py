@@ -17,7 +17,7 @@ from msgspec.structs import asdict
 
 from planbound import __version__
 from planbound.approval.remind import Reminder
-from planbound.cells.cell import refuse_in_cell
+from planbound.cells.isolation import refuse_in_cell
 from planbound.cells.processes import StartedApart
 from planbound.cli.asking import ask_one
 from planbound.cli.named_plans import excuse, read_bound_plan, read_plan

@@ -3,8 +3,6 @@
 A row is never removed: it remembers the number.
 """
 
-from __future__ import annotations
-
 import json
 import threading
 import time
@@ -257,7 +255,7 @@ def my_claim(plan: str, worktree: str, touches: tuple[str, ...] | None = None) -
 
 @contextmanager
 def hold_lease(
-    leases: Leases,
+    leases: "Leases",
     claim: Claim,
     *,
     seconds: float = _SHORT,
@@ -282,7 +280,7 @@ def hold_lease(
 
 
 @contextmanager
-def while_nobody_runs(leases: Leases, plan: str) -> Iterator[None]:
+def while_nobody_runs(leases: "Leases", plan: str) -> Iterator[None]:
     """Keep everybody from running a plan while it is decided about; raise Refused if one does.
 
     Who ran it and is not heard of any more writes nothing from now on: what it is about to record
@@ -298,7 +296,7 @@ _TICK = 0.5
 
 @contextmanager
 def keep_renewed(
-    leases: Leases,
+    leases: "Leases",
     held_lease: HeldLease,
     *,
     seconds: float,

@@ -4,8 +4,6 @@ All secrets are looked for in the text as it came; what overlaps is taken out as
 again until nothing more is found, so that redacting what was redacted changes nothing.
 """
 
-from __future__ import annotations
-
 import json
 import re
 from binascii import b2a_base64

@@ -1,7 +1,5 @@
 """What there is to judge in a plan."""
 
-from __future__ import annotations
-
 import re
 from collections.abc import Iterable, Iterator, Sequence
 from contextlib import suppress

@@ -5,8 +5,6 @@ is the project's own, because somebody installed Planbound into it, it is used: 
 project's.
 """
 
-from __future__ import annotations
-
 import hashlib
 import os
 import re
