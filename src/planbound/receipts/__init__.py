@@ -19,11 +19,15 @@ key: that is what tools of DSSE look for.
 - `merkle.py`: RFC 6962 trees over the hashes of a journal (pure)
 - `envelope.py`: DSSE, statements, and the one way in which they are written (pure)
 - `git_tree.py`: the ids of git's objects, from contents, without git (pure)
-- `collect.py`: `collect(context, slug)` reads the journal once and returns what is to be said
+- `claims.py`: what follows from what, for who makes a receipt and for who checks one (pure)
+- `collect.py`: `collect(context, slug)` reads the journal once and returns what is to be said;
+  `items.py`, `deviations.py`, `trees.py` and `journal_proof.py` are its parts
 - `keys.py`: the harness's key, in the state home, and people's own
-- `receipt.py`: `make_receipt(context, slug, signing)` returns the lines of a receipt
-- `check.py` and its siblings: `check(data, rules, doors)` returns each check as
-  `(name, holds, words)`. Standard library only: `planbound-check-receipt.py` is made of them.
+- `receipt.py`: `make_receipt(context, slug)` returns the lines of a receipt; whoever has written
+  them calls `note()`
+- `check.py` and its siblings: `check(data, doors, rules)` returns each check as
+  `(name, holds, words)`. Standard library only: `planbound-check-receipt.py` is made of them by
+  `tools/receipt_files.py`. `doors.py` is what the installed program lets a check ask.
 
 Pages for people are made of the same journal, and are no receipts: nobody signs them.
 
