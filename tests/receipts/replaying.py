@@ -84,11 +84,11 @@ class Elsewhere(Program):
         """Return what the process sees."""
         return {**super().environment(), "HOME": str(self.home), **extra}
 
-    def replay(self, receipt: Path, *words: str, **extra: str) -> Outcome:
+    def replay(self, receipt: Path, *words: str, **extra: Any) -> Outcome:
         """Judge a receipt again."""
         return self.run("replay", str(receipt), *words, **extra)
 
-    def replayed(self, receipt: Path, *words: str, code: int = 0, **extra: str) -> Any:
+    def replayed(self, receipt: Path, *words: str, code: int = 0, **extra: Any) -> Any:
         """Judge a receipt again, and return what a program is told."""
         done = self.replay(receipt, *words, "--json", **extra)
         told = done.out[done.out.find('"ran"') :]

@@ -50,6 +50,7 @@ def test_every_byte_that_is_flipped_is_noticed(signed: bytes) -> None:
     assert held == []
 
 
+@pytest.mark.thorough
 def test_every_bit_of_the_ssh_signature_is_noticed(signed: bytes) -> None:
     sig = read_envelopes(signed)[0].signatures[0].sig
     held = [

@@ -40,6 +40,8 @@ def test_what_nobody_signed_and_nobody_changed_has_no_fault(signed: bytes) -> No
     lines = checked(unsigned(signed))
     assert [line.name for line in lines.values() if line.holds is False] == []
     assert lines["signature"].holds is None
+    # Who names those who may sign wants it signed.
+    assert failing(unsigned(signed), signers="/nowhere") == ["signer"]
 
 
 def test_a_change_under_a_signature_is_no_longer_signed(signed: bytes) -> None:

@@ -176,3 +176,19 @@ def test_a_ref_that_was_bent_is_not_written_as_a_receipt(keeping: Keeping, tmp_p
     assert said.code == 2
     assert "does not lead to the receipt that its name says" in said.err
     assert not (tmp_path / "x").exists()
+
+
+@pytest.mark.thorough
+def test_a_worker_keeps_and_sends_them_too(tmp_path: Path) -> None:
+    team = Keeping(tmp_path, "[receipts]\npush = true\n")
+    hub = tmp_path / "hub.git"
+    team.git("init", "--quiet", "--bare", str(hub))
+    team.git("remote", "add", "origin", str(hub))
+    team.named("alpha", Step("make alpha"), approve=False)
+    team.goes("spawn", "alpha")
+    team.approve("alpha")
+    team.goes("submit", "alpha")
+    said = team.goes("worker", "--once")
+    assert "alpha: note: the receipt is sent to `origin`" in said.err
+    (sha256,) = team.kept(cwd=hub)
+    assert team.trailer("Planbound-Receipt", "planbound/alpha") == [f"sha256:{sha256}"]

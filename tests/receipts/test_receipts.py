@@ -6,6 +6,7 @@ import json
 import os
 import shutil
 import sqlite3
+import stat
 import subprocess
 from pathlib import Path
 
@@ -216,6 +217,10 @@ def test_the_file_is_written_whole_or_not_at_all(receipts: Receipts) -> None:
     data = (bench.folder / "r.jsonl").read_bytes()
     assert (told["slug"], told["size"], told["outcome"]) == ("PLAN", len(data), "proved")
     assert "is a directory" in bench.goes("receipt", "PLAN", "-o", str(bench.folder), code=2).err
+    os.mkfifo(bench.folder / "pipe")
+    pipe = str(bench.folder / "pipe")
+    assert "is a FIFO" in bench.goes("receipt", "PLAN", "-o", pipe, code=2).err
+    assert stat.S_ISFIFO(os.stat(pipe).st_mode)
     missing = str(bench.folder / "no/where.jsonl")
     assert "No such file" in bench.goes("receipt", "PLAN", "-o", missing, code=2).err
     assert "needs `--output FILE`" in bench.goes("receipt", "PLAN", "--json", code=2).err

@@ -78,15 +78,12 @@ def run_check_receipt(arguments: argparse.Namespace, terminal: Terminal) -> Exit
     """Check a receipt by what is in it; no journal, no state home and no configuration is read."""
     if arguments.json and arguments.markdown:
         raise UsageError("`--json` and `--markdown` do not go together")
-    for path in (arguments.signers, arguments.revoked):
-        if path is not None and not os.path.isfile(path):
-            raise UsageError(f"there is no file `{path}`")
     data = read_receipt_file(arguments.file)
     previous = read_receipt_file(arguments.previous) if arguments.previous else None
     try:
         rules = CheckRules(
-            signers=_absolute(arguments.signers),
-            revoked=_absolute(arguments.revoked),
+            signers=list_of_keys(arguments.signers),
+            revoked=list_of_keys(arguments.revoked),
             tree=arguments.tree,
             require=required(arguments.require),
             earlier=previous,
@@ -138,7 +135,10 @@ def _outcome(replay: Mapping[str, Any]) -> str:
     return "same" if replay["same"] else "differs"
 
 
-def _absolute(path: str | None) -> str | None:
+def list_of_keys(path: str | None) -> str | None:
+    """Return where a list of keys is, from wherever it is asked; refuse one that is not there."""
+    if path is not None and not os.path.isfile(path):
+        raise UsageError(f"there is no file `{path}`")
     return None if path is None else os.path.abspath(path)
 
 

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import argparse
 import shlex
+import sys
 
 from planbound.cli.progress import waiting
 from planbound.cli.shape import JsonObject, Shapes
@@ -93,6 +94,7 @@ def run_receipt(arguments: argparse.Namespace, terminal: Terminal) -> ExitCode:
         made = make_receipt(context, slug, unsigned=arguments.unsigned)
     if arguments.output is None:
         terminal.raw(made.data.decode("ascii"))
+        sys.stdout.flush()  # what nobody got is no receipt that the next one continues
     else:
         write_whole(arguments.output, made.data)
     made.note()

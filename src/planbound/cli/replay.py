@@ -8,6 +8,7 @@ from collections.abc import Iterator, Sequence
 
 from planbound.cells.cell import refuse_in_cell
 from planbound.cells.isolation import Isolation
+from planbound.cli.check_receipt import ReceiptCheck, list_of_keys
 from planbound.cli.progress import live_line
 from planbound.cli.shape import JsonObject, Shapes
 from planbound.cli.terminal import Terminal
@@ -33,15 +34,6 @@ from planbound.receipts.ssh_signature import fingerprint
 from planbound.source import visible
 from planbound.workspace.configuration import Configuration
 from planbound.workspace.context import Context
-
-
-class CheckSeen(JsonObject, frozen=True):
-    """One thing that was looked at in the receipt itself."""
-
-    name: str
-    holds: bool | None
-    """Null: it cannot be told here."""
-    words: str
 
 
 class ItemReplayed(JsonObject, frozen=True):
@@ -72,7 +64,8 @@ class ReceiptReplayed(JsonObject, frozen=True):
     slug: str
     receipt: str
     """The SHA-256 of the receipt's file."""
-    checks: list[CheckSeen]
+    checks: list[ReceiptCheck]
+    """What was looked at in the receipt itself."""
     ran: bool
     """Whether anything was judged: nothing is, of a receipt that does not check."""
     same: bool
@@ -135,7 +128,9 @@ def run_replay(arguments: argparse.Namespace, terminal: Terminal) -> ExitCode:
     opened = open_receipt(
         read_receipt_file(arguments.file),
         context.root,
-        CheckRules(signers=_list(arguments.signers), revoked=_list(arguments.revoked)),
+        CheckRules(
+            signers=list_of_keys(arguments.signers), revoked=list_of_keys(arguments.revoked)
+        ),
         unsigned=arguments.unsigned,
     )
     face = _ReplayScreen(arguments, opened, terminal)
@@ -171,16 +166,11 @@ def run_replay(arguments: argparse.Namespace, terminal: Terminal) -> ExitCode:
     return face.end(said, key, output)
 
 
-def _list(path: str | None) -> str | None:
-    """Return where a list of keys is; refuse one that is not there."""
-    if path is not None and not os.path.isfile(path):
-        raise UsageError(f"there is no file `{path}`")
-    return None if path is None else os.path.abspath(path)
-
-
 def _output(given: str | None, opened: Replayable) -> str:
     """Return where the receipt of the replay goes; refuse to write over something else."""
     path = given if given is not None else f"{opened.run.plan.slug}.replay.jsonl"
+    if os.path.isdir(path) or not os.path.isdir(os.path.dirname(os.path.abspath(path))):
+        raise UsageError(f"`{path}` is no place for a file", hint="`-o FILE` names another one")
     if not os.path.isfile(path):
         return path
     with open(path, "rb") as file:
@@ -266,7 +256,7 @@ class _ReplayScreen:
         return ReceiptReplayed(
             slug=run.plan.slug,
             receipt=sha256_of(opened.data),
-            checks=[CheckSeen(*line) for line in opened.checks],
+            checks=[ReceiptCheck(*line) for line in opened.checks],
             ran=said is not None,
             same=said is not None and said.same,
             independent=said is not None and said.independent,

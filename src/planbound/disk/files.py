@@ -286,8 +286,10 @@ def sync_folder(path: str) -> None:
 def write_whole(path: str, data: bytes, *, private: bool = False) -> None:
     """Write a file whole or not at all, whatever was there; `private`: for its owner alone."""
     target = os.path.realpath(path)
-    if os.path.isdir(target):
-        raise UsageError(f"`{shown(path)}` is a directory, expected a file")
+    with contextlib.suppress(OSError):
+        mode = os.stat(target).st_mode
+        if not stat.S_ISREG(mode):  # nothing takes the place of a folder or a device
+            raise UsageError(f"`{shown(path)}` is {_kind(mode)}, expected a file")
     temporary = _write_beside(target, data, number=None, mode=0o600 if private else 0o644)
     try:
         os.replace(temporary, target)

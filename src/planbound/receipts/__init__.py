@@ -24,6 +24,10 @@ key: that is what tools of DSSE look for.
 - `receipt.py`: `make_receipt(context, slug, signing)` returns the lines of a receipt
 - `check.py` and its siblings: `check(data, rules, doors)` returns each check as
   `(name, holds, words)`. Standard library only: `planbound-check-receipt.py` is made of them.
+- `replay.py`: judges a receipt again, on the files that `replay_tree.py` lays out; `replayed.py`
+  decides what that comes to (pure), `replay_gate.py` whether anything may run,
+  `replay_receipt.py` writes the receipt of the replay, `settings.py` says what contracts get (pure)
+- `keep.py`: receipts in the repository: kept, found, sent
 
 Nothing below imports this folder. Receipts that are kept or pushed after a run or a merge are so
 from the faces that called it (`cli/run.py`, `cli/worktrees.py`): a run is over, and on record,

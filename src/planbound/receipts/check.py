@@ -278,7 +278,9 @@ def _signatures(receipt: ReadReceipt, doors: Doors, rules: CheckRules) -> Iterat
     if said is None or not signed:
         whole = said is None and not signed
         words = "not signed: whoever has the file can change it" if whole else "it was taken away"
-        yield CheckLine("signature", None if whole else False, words)
+        yield CheckLine("signature", OPEN if whole else FAILS, words)
+        if rules.signers is not None:
+            yield CheckLine("signer", FAILS, "nobody signed it")
         return
     first, *others = receipt.envelopes
     try:

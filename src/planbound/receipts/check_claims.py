@@ -22,7 +22,7 @@ from planbound.receipts.claims import (
 
 Values = Mapping[str, Any]
 _TOLD = 5
-_LITTLE = ("E0", "E1")
+_LITTLE = (None, "E0", "E1")
 _STATUSES = ("pending", "in-progress", "waiting", "failed", "blocked", *SETTLED)
 _KINDS = ("precondition", "step", "postcondition")
 _SETTLES = {
@@ -94,7 +94,7 @@ def _word_faults(item: Values, cited: Mapping[int, str]) -> Iterator[str]:
         yield f"`{item['kind']}` that is `{result}` is none"
     if verdict is not None and cited.get(item["seq"]) != "CONTRACT_EVALUATED":
         yield "no event tells its verdict"
-    if (item["contract"] is None) != (item["form"] == "none"):
+    if (item["contract"] is None) != (item["form"] in ("none", "probe")):
         yield "it has a contract, and none"
     if result in GREEN:
         yield from _green_faults(item)
@@ -113,7 +113,7 @@ def _green_faults(item: Values) -> Iterator[str]:
     result, baseline = item["result"], item["baseline"]
     if item["verdict"] != "pass":
         yield f"it is `{result}` without a pass"
-    if item["form"] not in ("command", "cases"):
+    if item["form"] not in ("command", "cases", "probe"):
         yield f"it is `{result}`, and nothing can be run for it"
     if result == "proved" and (baseline is None or not baseline["red"]):
         yield "it is `proved`, and nobody saw it red before"
@@ -141,7 +141,7 @@ def _unfounded(item: Values) -> Iterator[str]:
     if mutated is not None and mutated["sensitive"] + len(mutated["blind"]) > mutated["tests"]:
         yield "more tests were changed than there are"
     if item["verdict"] != "pass" or level is None:
-        if item["result"] in GREEN:
+        if item["result"] in GREEN and item["form"] != "probe":
             yield "it has no level of evidence"
         return
     if level > "E1" and (item["isolation"] or "I0") < "I1":

@@ -5,6 +5,7 @@ from __future__ import annotations
 import hashlib
 import platform
 from collections.abc import Iterator, Mapping, Sequence
+from contextlib import suppress
 from functools import partial
 from typing import Any, NamedTuple
 
@@ -12,7 +13,7 @@ import msgspec
 
 from planbound import __version__
 from planbound.disk.own_code import program_digest
-from planbound.errors import JournalProblem, NoSuchPlan, Refused
+from planbound.errors import JournalProblem, NoSuchPlan, PlanboundError, Refused
 from planbound.git.place import at_worktree
 from planbound.journal.event import EventKind, GateApproved, PlanCreated
 from planbound.journal.record import Provenance, Query, Record
@@ -185,6 +186,8 @@ class _Collecting:
         key, wanted = self.life.text
         text = self.vault.content(bytes.fromhex(key)) if key is not None else None
         if text is None:
+            text = self._file_of(wanted)
+        if text is None:
             raise Refused(
                 f"the text of `{self.life.state.slug}` that was worked on is not kept,"
                 " so nobody can say what was judged",
@@ -194,6 +197,15 @@ class _Collecting:
         if wanted is not None and digest(plan) != wanted:
             raise JournalProblem(f"the kept text of `{self.life.state.slug}` is another plan")
         return text, plan
+
+    def _file_of(self, wanted: str | None) -> bytes | None:
+        """Return what the plan's file holds, where it means what was worked on."""
+        with suppress(PlanboundError):
+            file = self.context.tree.planned_path(self.life.state.slug)
+            data = self.context.reader.read(file.path)
+            if wanted is not None and digest(parse(data, path=file.shown)) == wanted:
+                return data
+        return None
 
     def _plan(self) -> RunPlan:
         try:

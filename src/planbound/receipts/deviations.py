@@ -51,7 +51,7 @@ from planbound.receipts.predicate import (
 from planbound.state.step import dollars_of, tokens_of
 
 Redact = Callable[[str], str]
-_LITTLE = ("E0", "E1")
+_LITTLE = (None, "E0", "E1")
 
 
 def of_item(
@@ -69,7 +69,7 @@ def of_item(
     if item.isolation == Isolation.I0.value:
         yield BareRun(item=name, isolation=item.isolation)
     if item.result in GREEN and item.evidence in _LITTLE:
-        yield LittleEvidence(item=name, evidence=item.evidence or "")
+        yield LittleEvidence(item=name, evidence=item.evidence)
     if item.reused is not None:
         yield ReusedRuns(item=name, of=item.reused)
     last = told.evaluated

@@ -18,7 +18,8 @@ from planbound.journal.event import (
     VerdictKind,
     Waived,
 )
-from planbound.journal.record import Record
+from planbound.journal.fields import ProbeCall
+from planbound.journal.record import Record, details_text
 from planbound.journal.words import BaselineMoment, SubjectKind
 from planbound.judging.case import Case
 from planbound.plan.digest import contract_digest
@@ -128,19 +129,24 @@ class ItemPlace(NamedTuple):
     reason: str | None
     attempts: int
     step: StepState | None
+    probe: ProbeCall | None = None
+    """What the harness looks at where there is no contract."""
 
 
 def places(
     cases: Sequence[Case], state: RunState, story: StoryOfItems, *, loop: bool
 ) -> Iterator[ItemPlace]:
     """Yield every item with where it is; `loop`: an agent works by itself, and no run."""
+    probes = state.plan.session.probes if loop else {}
     for case in cases:
         if case.subject is SubjectKind.STEP:
-            yield _step_place(case, state, loop=loop)
+            place = _step_place(case, state, loop=loop)
         elif loop:
-            yield _loop_place(case, state.plan)
+            place = _loop_place(case, state.plan)
         else:
-            yield _condition_place(case, state.plan, story)
+            place = _condition_place(case, state.plan, story)
+        probe = probes.get(f"{case.subject} {case.number}") if case.contract is None else None
+        yield place._replace(probe=probe)
 
 
 def _step_place(case: Case, state: RunState, *, loop: bool) -> ItemPlace:
@@ -210,9 +216,9 @@ def run_item(
         number=case.number,
         id=case.id,
         title=clean(case.title),
-        form=_form(contract),
+        form="probe" if place.probe is not None else _form(contract),
         contract=contract_digest(contract) if contract is not None else None,
-        command=clean(_text(contract)) if contract is not None else None,
+        command=_command(place, clean),
         expectations=tuple(clean(expectation_text(each)) for each in _expectations(contract)),
         timeout=case.seconds,
         repeat=case.repeat,
@@ -333,8 +339,11 @@ def _form(contract: Contract | None) -> str:
             return "attest"
 
 
-def _text(contract: Contract) -> str:
-    return contract.statement if isinstance(contract, Attest) else contract.text
+def _command(place: ItemPlace, clean: Redact) -> str | None:
+    contract, probe = place.case.contract, place.probe
+    if contract is not None:
+        return clean(contract.statement if isinstance(contract, Attest) else contract.text)
+    return clean(f"{probe.name} {details_text(probe.arguments)}") if probe is not None else None
 
 
 def _expectations(contract: Contract | None) -> Iterator[Expectation]:

@@ -111,8 +111,9 @@ class KeyFolder:
             remove(path)
         make_key(fresh, self.principal)
         key = _public(f"{fresh}.pub")
-        mine = KnownKey(self.principal, key, _stamp(self._context.now()), "")
-        self._keep([*self.known(), mine])
+        now = self._context.now()
+        mine = KnownKey(self.principal, key, _stamp(now), "")
+        self._keep([*self._ended(now), mine])
         try:
             os.replace(f"{fresh}.pub", f"{self.path}.pub")
             os.replace(fresh, self.path)
@@ -127,11 +128,15 @@ class KeyFolder:
         old = self.current()
         if old is None:
             raise Refused("there is no key yet", hint="`planbound keys new` makes one")
-        # What it signed in this very second it signed while it did.
-        until = _stamp(self._context.now(), seconds=1)
-        self._keep([each if each.until else each._replace(until=until) for each in self.known()])
+        self._keep(self._ended(self._context.now()))
         remove(self.path)
         return self.make()
+
+    def _ended(self, now: str) -> list[KnownKey]:
+        """Return all keys, of which none signs from now on."""
+        # What one signed in this very second it signed while it did.
+        until = _stamp(now, seconds=1)
+        return [each if each.until else each._replace(until=until) for each in self.known()]
 
     def _keep(self, keys: list[KnownKey]) -> None:
         text = "".join(f"{each.line}\n" for each in keys)

@@ -185,7 +185,8 @@ class RunItem(_Part, frozen=True, kw_only=True):
     id: str | None
     title: str
     form: str
-    """`command`, `cases`, `attest`, or `none`: nobody can judge it."""
+    """`command`, `cases`, `attest`; `probe`: the harness looks by itself, with no contract and no
+    cell; `none`: nobody can judge it."""
     contract: str | None
     """The digest of the command and of what is expected of it."""
     command: str | None
@@ -353,10 +354,10 @@ class BareRun(_Deviation, frozen=True, kw_only=True, tag="bare-run"):
 
 
 class LittleEvidence(_Deviation, frozen=True, kw_only=True, tag="little-evidence"):
-    """A pass that is founded on less than E2."""
+    """A pass that is founded on less than E2; null: on a look of the harness, without a level."""
 
     item: str
-    evidence: str
+    evidence: str | None
 
 
 class ReusedRuns(_Deviation, frozen=True, kw_only=True, tag="reused"):

@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 import hashlib
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
+from functools import partial
 from typing import NamedTuple
 
 import msgspec
@@ -31,6 +32,7 @@ from planbound.receipts.replayed import (
     ReplayedJudge,
     ReplayedReceipt,
     ReplayedTree,
+    ReplayEvidence,
     is_independent,
     is_same,
     replay_evidence,
@@ -75,7 +77,10 @@ def replay_statement(
     run, replaying = facts.run, facts.replaying
     mine = None if key.signer is None else fingerprint(key.signer.key)
     independent = is_independent(facts.keys, mine, replaying.cell.isolation)
-    items = tuple(_item(each, context.redactor, independent=independent) for each in found)
+    reaches = partial(
+        replay_evidence, independent=independent, by_all_judges=not run.settings.held_out
+    )
+    items = tuple(_item(each, context.redactor, reaches) for each in found)
     tree = replaying.tree
     return PlanReplay(
         version=VERSION,
@@ -118,9 +123,11 @@ def sha256_of(data: bytes) -> str:
     return hashlib.sha256(data).hexdigest()
 
 
-def _item(judged: JudgedAgain, redactor: Redactor, *, independent: bool) -> ReplayedItem:
+def _item(
+    judged: JudgedAgain, redactor: Redactor, reaches: Callable[[Verdict], ReplayEvidence]
+) -> ReplayedItem:
     item, verdict = judged.item, judged.verdict
-    reached = None if verdict is None else replay_evidence(verdict, independent=independent)
+    reached = None if verdict is None else reaches(verdict)
     outcome = None if verdict is None else verdict.outcome
     return ReplayedItem(
         kind=item.kind,

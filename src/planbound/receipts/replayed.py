@@ -245,14 +245,20 @@ class ReplayEvidence(NamedTuple):
     short_of: tuple[str, ...]
 
 
-def replay_evidence(found: Verdict, *, independent: bool) -> ReplayEvidence:
+def replay_evidence(
+    found: Verdict, *, independent: bool, by_all_judges: bool = True
+) -> ReplayEvidence:
     """Return the level of a verdict: `E5` is a pass that was found again by somebody else.
 
     Without a failure that was seen here there is nothing to be found again: from E3 on. What kept
-    it from E4 is still said: a product that can read its judges can do so here, too.
+    it from E4 is still said: a product that can read its judges can do so here, too. Without the
+    judges that were held out it is another question that was answered.
     """
     if found.kind is not VerdictKind.PASS or not evidence_reaches(found.evidence, Evidence.E3):
         return ReplayEvidence(found.evidence, found.short_of)
+    if not by_all_judges:
+        why = "the judges that were held out are not here"
+        return ReplayEvidence(found.evidence, (*found.short_of, why))
     if independent:
         short_of = () if found.evidence is Evidence.E4 else found.short_of
         return ReplayEvidence(Evidence.E5, short_of)

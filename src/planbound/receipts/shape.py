@@ -84,7 +84,7 @@ DEVIATIONS = {
     "tampered": "item:str? files:[str] restored:bool seq:int",
     "out-of-scope": "item:str? files:[str] restored:bool seq:int",
     "bare-run": "item:str isolation:str",
-    "little-evidence": "item:str evidence:str",
+    "little-evidence": "item:str evidence:str?",
     "reused": "item:str of:int",
     "anyway": "what:str seq:int",
     "edited-meanwhile": "files:[str] seq:int",

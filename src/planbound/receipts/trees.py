@@ -137,7 +137,8 @@ class GitIds:
 
 def is_of_tree(path: str, entry: Entry) -> bool:
     """Say whether an entry belongs to the work: a file or a link, neither ours nor git's own."""
-    own = path.partition("/")[0] in {HARNESS, ".git"}
+    names = path.split("/")
+    own = names[0] == HARNESS or ".git" in names
     return not own and entry.type in {EntryType.FILE, EntryType.LINK}
 
 
