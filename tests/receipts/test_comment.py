@@ -220,7 +220,7 @@ def test_every_kind_of_deviation_is_named_however_many_there_are() -> None:
             predicate.LateCondition(item="precondition 1", seq=9),
             predicate.NotKept(what="the base"),
             predicate.RunAnyway(what="step 2", seq=1),
-            predicate.LittleEvidence(item="step 3", evidence="E1"),
+            predicate.LittleEvidence(item="step 3", evidence=None),
         ),
     )
     said = comment(run)
