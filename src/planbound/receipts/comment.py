@@ -243,6 +243,8 @@ def _cells(*texts: str) -> str:
 
 
 def _contract(item: RunItem) -> str:
+    if item.form == "probe":
+        return "a look of the harness"
     if not item.command:
         return "none"
     return f"{'a person: ' if item.form == 'attest' else ''}{code(item.command, _COMMAND)}"
