@@ -28,6 +28,8 @@ key: that is what tools of DSSE look for.
   decides what that comes to (pure), `replay_gate.py` whether anything may run,
   `replay_receipt.py` writes the receipt of the replay, `settings.py` says what contracts get (pure)
 - `keep.py`: receipts in the repository: kept, found, sent
+- `comment.py`: a receipt as the comment of a pull request (pure); `publication.py` decides what
+  there is to do for one (pure), `publish.py` does it
 
 Nothing below imports this folder. Receipts that are kept or pushed after a run or a merge are so
 from the faces that called it (`cli/run.py`, `cli/worktrees.py`): a run is over, and on record,
