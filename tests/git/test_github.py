@@ -22,7 +22,7 @@ ADDRESSES = [
     ("ssh://git@github.example.org/octo/a.b_c-d.git", "github.example.org/octo/a.b_c-d"),
     ("/srv/git/lending.git", None),
     ("../lending.git", None),
-    ("file:///srv/octo/lending.git", None),
+    ("file://srv/octo/lending.git", None),
     ("https://github.com/octo", None),
     ("https://github.com/octo/lending/tree/main", None),
     ("https://github.com/octo/lending?x=1", None),

@@ -147,6 +147,12 @@ def test_what_is_not_proved_comes_first_and_loudly() -> None:
     assert "| a person: `It reads well` |" in lines[14]
 
 
+def test_what_is_no_command_is_told_in_its_column() -> None:
+    said = comment(run_of(item("1", form="probe"), item("2", form="none", command=None)))
+    assert "| 1 `Round once` | a look of the harness |" in said
+    assert "| 2 `Round once` | none |" in said
+
+
 def test_an_unfinished_plan_says_so_and_nobody_approved_it() -> None:
     run = run_of(
         item("1", result="failed", verdict="timeout", reason="out of time"),
@@ -220,7 +226,7 @@ def test_every_kind_of_deviation_is_named_however_many_there_are() -> None:
             predicate.LateCondition(item="precondition 1", seq=9),
             predicate.NotKept(what="the base"),
             predicate.RunAnyway(what="step 2", seq=1),
-            predicate.LittleEvidence(item="step 3", evidence="E1"),
+            predicate.LittleEvidence(item="step 3", evidence=None),
         ),
     )
     said = comment(run)

@@ -342,6 +342,14 @@ def test_the_receipt_of_a_pull_request_is_fetched_and_read_by_anybody(team: Publ
     assert check.split()[-4:-1] == ["check-receipt", "alpha.receipt.jsonl", "--tree"]
 
 
+def test_a_password_in_the_address_of_a_remote_is_not_told(team: Publishing) -> None:
+    team.proved()
+    team.git("remote", "add", "gone", "https://ann:hunter2@127.0.0.1:1/octo/lending.git")
+    done = team.publish("--remote", "gone", code=2)
+    assert "the remote `gone` cannot be read: " in done.err
+    assert "hunter2" not in done.out + done.err
+
+
 def test_without_a_repository_there_is_nothing_to_publish(tmp_path: Path) -> None:
     bench = Bench(tmp_path)
     slug = bench.prepare(Step("make a"))

@@ -14,6 +14,7 @@ from typing import Any
 import pytest
 
 from planbound.cells.isolation import Isolation
+from planbound.cells.scratch import mark
 from planbound.plan.model import Evidence
 from planbound.receipts.replayed import is_independent
 from tests.receipts.replaying import (
@@ -539,3 +540,65 @@ def test_a_receipt_comes_over_standard_input_too(done: Origin) -> None:
     there = Elsewhere(done)
     said = there.run("replay", "-", stdin=done.receipt.read_bytes())
     assert said.code == 0, said.err
+
+
+# -- other shapes of repositories ------------------------------------------------------------------
+
+
+def test_a_repository_that_commits_its_plans_has_the_tree_in_a_commit(origin: Origin) -> None:
+    origin.write(".gitignore", "planbound.toml\n")
+    origin.done()
+    there = Elsewhere(origin)
+    assert (there.workspace / ".harness").exists()
+    said = there.replayed(origin.receipt)
+    assert outcomes(said) == SAME
+    assert said["tree"] == said["recorded_tree"]
+    assert said["tree"] != origin.git("rev-parse", "HEAD^{tree}")
+
+
+def test_a_workspace_that_is_a_part_of_its_repository_is_judged_there(
+    origin: Origin, tmp_path: Path
+) -> None:
+    top = origin.workspace
+    origin.write("common/answer", "42\n")
+    for name in ("src", "tests", "planbound.toml", ".gitignore"):
+        (top / "part").mkdir(exist_ok=True)
+        os.rename(top / name, top / "part" / name)
+    origin.workspace = top / "part"
+    origin.commit("a part")
+    origin.done(
+        Step("sum up total", TOTAL.work, "cmp ../common/answer src/total"), touches='"src/**"'
+    )
+    origin.workspace = top
+    there = Elsewhere(origin)
+    done = there.run("replay", str(origin.receipt), "--json", cwd=there.workspace / "part")
+    assert done.code == 0, done.out[-900:] + done.err
+    assert outcomes(done.json)["step 1"] == "same"
+    assert done.json["tree"] == origin.git("rev-parse", "HEAD:part")
+
+
+def test_a_linked_worktree_is_a_clone_like_any_other(done: Origin) -> None:
+    there = Elsewhere(done)
+    linked = there.workspace.parent / "linked"
+    there.git("worktree", "add", "--quiet", "--detach", str(linked), cwd=there.workspace)
+    said = there.run("replay", str(done.receipt), "--tree", "HEAD", cwd=linked)
+    assert said.code == 0, said.out + said.err
+    assert (linked / "alpha.replay.jsonl").exists()
+
+
+# -- what is left ----------------------------------------------------------------------------------
+
+
+def test_nothing_is_left_of_a_replay_nor_of_one_that_was_killed(
+    done: Origin, tmp_path: Path
+) -> None:
+    there = Elsewhere(done)
+    place = tmp_path / "tmp"
+    _, _, realm = mark().partition(".")
+    dead = place / f"planbound-replay-{2**22 + 1}-{realm}-x"
+    (dead / "tree").mkdir(parents=True)
+    mine = place / f"planbound-replay-{os.getpid()}-{realm}-x"
+    mine.mkdir()
+    (place / "others").mkdir()
+    assert there.replay(done.receipt, TMPDIR=str(place)).code == 0
+    assert sorted(each.name for each in place.iterdir()) == ["others", mine.name]

@@ -394,7 +394,9 @@ def run_judge(arguments: argparse.Namespace, terminal: Terminal) -> ExitCode:
     if form == "json":
         terminal.json(_contracts_judged(asked, judging))
     elif for_programs:
-        _annotate(asked, judging, form, terminal)
+        from planbound.cli.verdict_annotations import show_annotations  # noqa: PLC0415 - seldom needed
+
+        show_annotations(judging, form, terminal)
     else:
         for case in asked.waiting:
             terminal.out(f"- {case.number}. {case.title}: {why_unjudged(case)}")
@@ -418,26 +420,6 @@ def _contracts_judged(asked: PlanToJudge, judging: JudgeNow) -> ContractsJudged:
         verdicts=[verdict_found(item, redactor) for item in judging.found],
         unjudged=[unjudged(case) for case in asked.waiting],
     )
-
-
-def _annotate(asked: PlanToJudge, judging: JudgeNow, form: str, terminal: Terminal) -> None:
-    """Write what is no pass for a service that shows it next to the line."""
-    from planbound.cli.annotations import as_sarif, render_annotation  # noqa: PLC0415 - seldom needed
-    from planbound.cli.verdict_annotations import (  # noqa: PLC0415 - the same
-        unjudged_diagnostics,
-        verdict_diagnostics,
-        verdict_rules,
-    )
-
-    found = [
-        *verdict_diagnostics(asked.plan, judging.found, asked.context.redactor),
-        *unjudged_diagnostics(asked.plan, asked.waiting),
-    ]
-    if form == "sarif":
-        terminal.json(as_sarif(found, verdict_rules()))
-        return
-    for item in found:
-        terminal.out(render_annotation(item))
 
 
 def _tell_cures(judging: JudgeNow, terminal: Terminal) -> None:

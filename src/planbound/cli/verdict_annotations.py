@@ -5,7 +5,8 @@ from __future__ import annotations
 from collections.abc import Iterable, Iterator, Sequence
 from typing import TYPE_CHECKING
 
-from planbound.cli.annotations import SarifRule
+from planbound.cli.annotations import SarifRule, as_sarif, render_annotation
+from planbound.cli.terminal import Terminal
 from planbound.journal.event import VerdictKind
 from planbound.journal.words import SubjectKind
 from planbound.judging.case import Case
@@ -13,6 +14,7 @@ from planbound.plan.model import Attest, Condition, Judged, Plan, Step
 from planbound.source import Diagnostic, Finding, Severity, Span, diagnose, visible
 
 if TYPE_CHECKING:
+    from planbound.approval.judge_now import JudgeNow
     from planbound.cells.cell import Captured
     from planbound.journal.redact import Redactor
     from planbound.judging.verdict import Verdict
@@ -41,6 +43,20 @@ _NAMES = {
 }
 _TAIL_LINES = 12
 _LONGEST_LINE = 400
+
+
+def show_annotations(judging: JudgeNow, form: str, terminal: Terminal) -> None:
+    """Write what is no pass, as `sarif` or `github`."""
+    asked = judging.asked
+    found = [
+        *verdict_diagnostics(asked.plan, judging.found, asked.context.redactor),
+        *unjudged_diagnostics(asked.plan, asked.waiting),
+    ]
+    if form == "sarif":
+        terminal.json(as_sarif(found, verdict_rules()))
+        return
+    for item in found:
+        terminal.out(render_annotation(item))
 
 
 def verdict_rules() -> list[SarifRule]:

@@ -12,6 +12,7 @@ from collections.abc import Sequence
 from typing import NamedTuple
 
 from planbound.errors import GitProblem
+from planbound.git.program import GitOutput
 from planbound.git.repository import Repository
 
 _SENT_BY = ("https", "ssh", "file")
@@ -19,6 +20,7 @@ _SCHEME = re.compile(r"([a-z][a-z0-9+.-]*)://", re.IGNORECASE)
 _HELPER = re.compile(r"[\w+.-]+::")
 _ELSEWHERE = re.compile(r"[^/:]+:")
 """`ann@host:path`: a colon before any slash."""
+_ACCOUNT = re.compile(r"://[^/\s]*@")
 _SECONDS = 120.0
 _ID = re.compile(r"([0-9a-f]{40}|[0-9a-f]{64})\t(\S+)")
 _NO_HOOKS = "git -c core.hooksPath=/dev/null receive-pack"
@@ -50,9 +52,7 @@ def push(repository: Repository, remote: str, names: Sequence[str]) -> str | Non
     if said.code == 0:
         return None
     refused = [line.split("\t")[-1] for line in said.text.splitlines() if line.startswith("!")]
-    # What git says first is why; what follows is advice.
-    lines = [line for line in said.error.splitlines() if line.startswith(("fatal:", "error:"))]
-    return next(iter((*refused, *lines)), f"git push ended with {said.code}")
+    return refused[0] if refused else _why(said, "git push")
 
 
 def refs_at(repository: Repository, remote: str, names: Sequence[str]) -> dict[str, str]:
@@ -63,12 +63,19 @@ def refs_at(repository: Repository, remote: str, names: Sequence[str]) -> dict[s
     words = [*way.options, "ls-remote", "--refs", "--", way.address, *names]
     said = repository.as_person(words, seconds=_SECONDS)
     if said.code != 0:
-        lines = said.error.splitlines()
-        telling = [line for line in lines if line.startswith(("fatal:", "error:"))] or lines
-        why = telling[0] if telling else f"git ls-remote ended with {said.code}"
-        raise GitProblem(f"the remote `{remote}` cannot be read: {why.removeprefix('fatal: ')}")
+        raise GitProblem(f"the remote `{remote}` cannot be read: {_why(said, 'git ls-remote')}")
     found = (_ID.fullmatch(line) for line in said.text.splitlines())
     return {match[2]: match[1] for match in found if match is not None and match[2] in names}
+
+
+def _why(said: GitOutput, what: str) -> str:
+    """Return why git failed: what it says first, for what follows is advice.
+
+    Without the account in an address: a password may stand there.
+    """
+    lines = [line for line in said.error.splitlines() if line.startswith(("fatal:", "error:"))]
+    why = lines[0].removeprefix("fatal: ") if lines else f"{what} ended with {said.code}"
+    return _ACCOUNT.sub("://", why)
 
 
 def _way(repository: Repository, remote: str) -> _Way | str:

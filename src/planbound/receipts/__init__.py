@@ -28,6 +28,12 @@ key: that is what tools of DSSE look for.
 - `check.py` and its siblings: `check(data, doors, rules)` returns each check as
   `(name, holds, words)`. Standard library only: `planbound-check-receipt.py` is made of them by
   `tools/receipt_files.py`. `doors.py` is what the installed program lets a check ask.
+- `replay.py`: judges a receipt again, on the files that `replay_tree.py` lays out; `replayed.py`
+  decides what that comes to (pure), `replay_gate.py` whether anything may run,
+  `replay_receipt.py` writes the receipt of the replay, `settings.py` says what contracts get (pure)
+- `keep.py`: receipts in the repository: kept, found, sent
+- `comment.py`: a receipt as the comment of a pull request (pure); `publication.py` decides what
+  there is to do for one (pure), `publish.py` does it
 
 Pages for people are made of the same journal, and are no receipts: nobody signs them.
 

@@ -243,6 +243,8 @@ def _cells(*texts: str) -> str:
 
 
 def _contract(item: RunItem) -> str:
+    if item.form == "probe":
+        return "a look of the harness"
     if not item.command:
         return "none"
     return f"{'a person: ' if item.form == 'attest' else ''}{code(item.command, _COMMAND)}"
@@ -351,8 +353,8 @@ def _remark(deviation: Deviation) -> tuple[str, str] | None:  # noqa: C901, PLR0
         case BareRun():
             return "**Not kept apart from the agent**", code(deviation.item, _NAME)
         case LittleEvidence():
-            about = f"{code(deviation.item, _NAME)} {code(deviation.evidence or 'none', _NAME)}"
-            return "Evidence below E2", about
+            level = code(deviation.evidence, _NAME) if deviation.evidence else "without a level"
+            return "Evidence below E2", f"{code(deviation.item, _NAME)} {level}"
         case ReusedRuns():
             return "Not run again, earlier runs count", code(deviation.item, _NAME)
         case RunAnyway():

@@ -175,7 +175,7 @@ class Replay:
 
     def judged(self, begun: Callable[[Replaying], None]) -> Iterator[JudgedAgain]:
         """Yield what became of each item, in the order of the receipt."""
-        with replay_room(self.clone.context) as room:
+        with replay_room() as room:
             cell = choose(Scratch(os.path.join(room, "cells")), demanded=self.terms.isolation)
             hint = self.base.commit if self.base is not None else None
             laid = ReplayTree(self.clone, self.tree, os.path.join(room, "tree"), hint)

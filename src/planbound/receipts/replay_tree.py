@@ -1,6 +1,6 @@
 """The files that a receipt is about, laid out for judging it again.
 
-They lie in a folder of the state home, in a repository of their own: the clone is only read. What
+They lie in a folder for the time being, in a repository of their own: the clone is only read. What
 git does not have is taken from the clone as it is installed there: environments by their place,
 `node_modules` as a copy.
 """
@@ -10,15 +10,17 @@ from __future__ import annotations
 import contextlib
 import hashlib
 import os
+import tempfile
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from typing import NamedTuple
 
 from planbound.cells.copies import copy_tree
+from planbound.cells.inside.tree import remove_entry
+from planbound.cells.scratch import held, is_abandoned, mark
 from planbound.errors import FileProblem, Refused
 from planbound.git.checkout import LaidTree, lay_tree, tree_without
 from planbound.git.place import git_place
 from planbound.git.repository import Repository, tracked_files
-from planbound.judging.context import scratch
 from planbound.receipts.predicate import ItemJudge
 from planbound.workspace.contents import RealTree, put_back
 from planbound.workspace.context import Context
@@ -35,6 +37,7 @@ from planbound.workspace.root import HARNESS, GitPlace
 _MOST_JUDGE_BYTES = 64 << 20
 _PROGRAM, _FILE = 0o755, 0o644
 _MODULES = "node_modules"
+_ROOM = "planbound-replay-"
 
 
 class FoundTree(NamedTuple):
@@ -138,7 +141,10 @@ class ReplayTree:
             if os.path.islink(source) or os.path.lexists(target):
                 continue
             if os.path.isdir(os.path.dirname(target)) and not _has_links(self.workspace, name):
-                copy_tree(source, target, whole=True, hidden=frozenset())
+                try:
+                    copy_tree(source, target, whole=True, hidden=frozenset())
+                except OSError as error:
+                    raise FileProblem(f"cannot copy `{source}`: {error.strerror}") from error
                 yield name
 
     def judges(self, wanted: Sequence[ItemJudge]) -> list[LaidJudge]:
@@ -184,10 +190,34 @@ class ReplayTree:
 
 
 @contextlib.contextmanager
-def replay_room(context: Context) -> Iterator[str]:
-    """Yield an empty folder, gone at the end; what a killed process left is swept later."""
-    with scratch(context).room() as room:
-        yield room
+def replay_room() -> Iterator[str]:
+    """Yield an empty folder, gone at the end; what a killed process left goes with the next one.
+
+    Not in the state home: no cell shows that, and a contract may need what lies around a workspace
+    that is a part of its repository.
+    """
+    parent = os.path.realpath(tempfile.gettempdir())
+    _sweep(parent)
+    try:
+        room = tempfile.mkdtemp(prefix=f"{_ROOM}{mark().replace('.', '-')}-", dir=parent)
+    except OSError as error:
+        raise FileProblem(f"no folder can be made in `{parent}`: {error.strerror}") from error
+    try:
+        with held(room):
+            yield room
+    finally:
+        with contextlib.suppress(OSError):
+            remove_entry(room)
+
+
+def _sweep(parent: str) -> None:
+    for name in os.listdir(parent):
+        owner = ".".join(name.removeprefix(_ROOM).split("-")[:2])
+        path = os.path.join(parent, name)
+        with contextlib.suppress(OSError):
+            mine = name.startswith(_ROOM) and os.lstat(path).st_uid == os.getuid()
+            if mine and is_abandoned(path, owner):
+                remove_entry(path)
 
 
 def refuse_missing(own: str | None, why: str | None) -> Refused:

@@ -122,7 +122,6 @@ class Execution:
                 terms = RunTerms(options.jobs, self.kind, anyway=options.anyway)
                 said = self._drive(start(run_context, terms, held_lease, data, plan), held_lease)
                 if isinstance(said, RunEnded) and said.status.is_complete:
-                    run_context.settle()
                     receipt = self.watcher.vouch(self.context, run_context.slug)
                     if run_context.place.is_bound:
                         objective = plan.objective.value if plan.objective else ""
