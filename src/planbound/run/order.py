@@ -302,8 +302,8 @@ class Orders:
         root = context.judging.tree.root
         self._beside = tuple(
             parse_glob(text)
-            for held in context.leases.held()
-            if held.claim.worktree == root and held.claim.plan != context.slug and not held.expired
+            for held in context.leases.held(beside=context.slug)
+            if held.claim.worktree == root and not held.expired
             for text in held.claim.touches or ()
         )
         return self._beside
