@@ -101,7 +101,8 @@ def _lines(contract: JudgedContract) -> Iterator[bytes]:
     if len(named) > _MOST_NAMED:
         raise UnsureError
     # A folder of the system, or one around a home, is too much to have been meant.
-    visible = (*judging.exposed, *_of_view(judging)) if named else ()
+    has_folders = any(map(os.path.isdir, named))  # of a file both looks are the same
+    visible = (*judging.exposed, *_of_view(judging)) if has_folders else ()
     places = [os.path.realpath(path) for path in visible]
     meant = {path for path in named if _is_below_any(os.path.realpath(path), places)}
     whole.update(meant)
