@@ -32,7 +32,7 @@ from planbound.judging.judge import judge, judge_together
 from planbound.judging.reference import Frozen, with_changes_of_others
 from planbound.judging.verdict import Verdict
 from planbound.plan.digest import contract_digest
-from planbound.plan.edit import mark_progress
+from planbound.plan.edit import ProgressMarks
 from planbound.plan.model import Baseline, Judged, PlanStatus, StepStatus
 from planbound.plan.parse import parse
 from planbound.run.answer import FailureAnswers
@@ -292,7 +292,7 @@ class Projection:
         self.session = session
         self._written = 0.0
         self._took = 0.0
-        self._plan = session.layout.plan
+        self._marks = ProgressMarks(session.layout.plan)
         self._mine = session.data
 
     def show_soon(self) -> None:
@@ -326,13 +326,14 @@ class Projection:
                 return  # a person has another text there: that is theirs
             if session.data != self._mine:
                 # Somebody wrote in it what does not change its meaning: their text is kept.
-                self._plan = parse(session.data, path=file.shown)
-            data = mark_progress(self._plan, status, steps).to_bytes()
+                self._marks = ProgressMarks(parse(session.data, path=file.shown))
+            data = self._marks.shown(status, steps).to_bytes()
             if data != session.data:
                 session.context.files.replace(file.path, data, expected=session.data)
                 session.data = data
             self._mine = session.data
-            self._keep(status)
+            if self._written:  # what took a moment only is soon made anew
+                self._keep(status)
         except (ConcurrentModification, FileProblem):
             pass  # the journal has it; `doctor` says where file and journal disagree
         self._written = time.monotonic()
@@ -342,6 +343,6 @@ class Projection:
         """Spare who goes on with this run what took long; in the time that writing marks has."""
         session = self.session
         if status is PlanStatus.IN_PROGRESS:
-            session.context.snapshots.keep_plan(self._plan, session.data)
+            session.context.snapshots.keep_plan(self._marks.plan, session.data)
             if session.last is not None:
                 session.context.snapshots.keep_state(session.state.plan, session.last)

@@ -269,9 +269,11 @@ class Orders:
             if path is not None:
                 copies.remove(path)
         copies.sweep(_WholeCopies())
-        for slot, step in zip(session.layout.slots, state.steps, strict=True):
-            if over or step.status.is_settled:
-                self.staff.remove_home(slot)
+        self.staff.remove_homes(
+            slot
+            for slot, step in zip(session.layout.slots, state.steps, strict=True)
+            if over or step.status.is_settled
+        )
 
     # -- parts ---------------------------------------------------------------------------------
 

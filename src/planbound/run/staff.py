@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from decimal import Decimal
 from functools import partial
 
@@ -160,9 +160,11 @@ class Staff:
             subscriptions=tuple(each.record for each in given.excerpts),
         )
 
-    def remove_home(self, slot: Slot) -> None:
-        """Remove what the agents of a step left in their home."""
-        self.session.context.homes.remove(self._home(slot))
+    def remove_homes(self, slots: Iterable[Slot]) -> None:
+        """Remove what the agents of some steps left in their homes."""
+        homes = self.session.context.homes
+        for name in homes.names().intersection(map(self._home, slots)):
+            homes.remove(name)
 
     def _home(self, slot: Slot) -> str:
         return f"{self.session.notes.run}-{slot.label}"
