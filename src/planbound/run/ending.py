@@ -25,7 +25,7 @@ from planbound.journal.words import (
     QuestionSubject,
     SubjectKind,
 )
-from planbound.judging.case import Case, Scope, asks_git, cases
+from planbound.judging.case import Case, Scope, asks_git
 from planbound.judging.contract import Setting
 from planbound.judging.events import shown_proof
 from planbound.judging.judge import judge, judge_together
@@ -83,7 +83,16 @@ class RunEnding:
             for case in self._conditions(SubjectKind.POSTCONDITION)
             if not self._is_settled(case, tree)
         ]
-        setting = Setting(
+        if again or conditions:
+            self._judge([*again, *conditions], self._last_setting(now, conditions), final=now)
+        if session.control.reason is None:
+            self._ask_about(conditions)
+        self._judged_tree = tree
+        return tree
+
+    def _last_setting(self, now: Manifest, conditions: list[Case]) -> Setting:
+        session = self.session
+        return Setting(
             frozen=self._reference(now),
             scope=session.scope,
             plan_changed=session.changed_plan(),
@@ -92,11 +101,6 @@ class RunEnding:
             # A step is compared with what was there before it; the end with what was approved.
             tests={**session.state.tests, **self._approved_tests(conditions)},
         )
-        self._judge([*again, *conditions], setting, final=now)
-        if session.control.reason is None:
-            self._ask_about(conditions)
-        self._judged_tree = tree
-        return tree
 
     def is_judged(self, tree: SeenTree) -> bool:
         """Say whether a tree is what the last check judged."""
@@ -120,11 +124,11 @@ class RunEnding:
         approved, judging = session.approved, session.judging
         if approved is None:
             return None
-        found = cases(session.layout.plan)
+        found = session.cases
         return with_changes_of_others(approved, now, found, session.scope, judging.vault)
 
     def _conditions(self, subject: SubjectKind) -> list[Case]:
-        return [case for case in cases(self.session.layout.plan) if case.subject is subject]
+        return [case for case in self.session.cases if case.subject is subject]
 
     def _approved_tests(self, conditions: Iterable[Case]) -> dict[str, str]:
         known = self.session.state.approved_tests

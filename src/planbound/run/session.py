@@ -231,7 +231,9 @@ class RunSession:
         self.last: Head | None = None
         """The last record that this run took in; None: no more than it began with."""
         self._stamp: tuple[int, int, int] | None = None
-        for case in cases(state.layout.plan):
+        self.cases = tuple(cases(state.layout.plan))
+        """All contracts of the plan, also those before its steps and behind them."""
+        for case in self.cases:
             if case.subject is SubjectKind.STEP:
                 self._cases[len(self._cases)] = case
 

@@ -64,13 +64,24 @@ class Staff:
     def expected(self) -> dict[int, Expected]:
         """Return by step what is known of an attempt at it, whatever the plan has seen so far."""
         elsewhere = self._elsewhere()
-        return {slot.place: self._expect(slot, elsewhere) for slot in self.session.layout.slots}
+        alike: dict[tuple[str | None, str, float], Expected] = {}
+        found: dict[int, Expected] = {}
+        for slot in self.session.layout.slots:
+            target = slot.step.target.value if slot.step.target else None
+            agent = self._find(slot, target)
+            if agent is None:
+                found[slot.place] = NOBODY
+                continue
+            key = (target, agent.name, self.seconds(slot, agent))
+            if key not in alike:
+                alike[key] = self._expect(slot, agent, elsewhere)
+            found[slot.place] = alike[key]
+        return found
 
-    def _expect(self, slot: Slot, elsewhere: Mapping[str, tuple[Use, ...]]) -> Expected:
+    def _expect(
+        self, slot: Slot, agent: Agent, elsewhere: Mapping[str, tuple[Use, ...]]
+    ) -> Expected:
         target = slot.step.target.value if slot.step.target else None
-        agent = self._find(slot, target)
-        if agent is None:
-            return NOBODY
         configuration = self.session.context.configuration
         rules, budget = configuration.agents.get(agent.name), configuration.budget
         role = self.role(slot)

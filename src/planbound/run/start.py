@@ -260,7 +260,7 @@ def _edited_judge(session: RunSession, manifest: Manifest, edited: tuple[str, ..
     if not edited or approved is None:
         return None
     found = judges_of(
-        tuple(cases(session.layout.plan)),
+        session.cases,
         approved.manifest,
         partial(read_frozen, approved.manifest, session.judging.vault),
     ).files
