@@ -76,6 +76,24 @@ def test_a_package_that_is_only_linked_is_found_when_it_comes(prefix: Path, root
     assert known.look().linked == ("/another/place",)
 
 
+def test_packages_that_are_reached_twice_are_looked_at_once(prefix: Path, tmp_path: Path) -> None:
+    other = tmp_path / "other"
+    (other / "bin").mkdir(parents=True)
+    (other / "lib").symlink_to(prefix / "lib")
+    folders = [str(prefix / "bin"), str(other / "bin")]
+    known = Machine(folders, "/nowhere", now=lambda: time.time_ns() + MINUTE)
+    known.look()
+    # It leads to another place from now on, in which there is more.
+    before = known.look()
+    (tmp_path / "third/python3.11/site-packages/more").mkdir(parents=True)
+    (other / "lib").unlink()
+    (other / "lib").symlink_to(tmp_path / "third")
+    after = known.look()
+    assert after.digest != before.digest
+    (tmp_path / "third/python3.11/site-packages/more/new.py").touch()
+    assert known.look().digest != after.digest
+
+
 def test_programs_of_the_tree_itself_are_none_of_the_machine(prefix: Path) -> None:
     known = much_later(prefix, str(prefix))
     before = known.look()

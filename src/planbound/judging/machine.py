@@ -118,8 +118,14 @@ class Machine:
                 if len(names) > _MOST_PROGRAMS:
                     raise UnsureError
                 yield from (os.path.join(folder, name) for name in names)
+        met: set[str] = set()
         for prefix in _prefixes(self._outside):
-            yield from _packages(prefix)
+            library = os.path.join(prefix, "lib")
+            yield library  # if it leads elsewhere from now on, it looks otherwise
+            place = os.path.realpath(library)
+            if place not in met:  # `/lib` is `/usr/lib` on many machines
+                met.add(place)
+                yield from _packages(prefix)
         yield from self._tops()
 
     def _links(self) -> Iterator[str]:
@@ -158,7 +164,6 @@ def _packages(prefix: str) -> Iterator[str]:
 
     What is in a package is not looked at: who edits what is installed knows it.
     """
-    yield os.path.join(prefix, "lib")
     for folder in (*_sites(prefix), os.path.join(prefix, "lib", "node_modules")):
         yield folder
         yield from (os.path.join(folder, name) for name in _names(folder))
