@@ -101,10 +101,10 @@ def _lines(contract: JudgedContract) -> Iterator[bytes]:
     if len(named) > _MOST_NAMED:
         raise UnsureError
     # A folder of the system, or one around a home, is too much to have been meant.
-    has_folders = any(map(os.path.isdir, named))  # of a file both looks are the same
-    visible = (*judging.exposed, *_of_view(judging)) if has_folders else ()
+    folders_named = {path for path in named if os.path.isdir(path)}  # of a file one look is all
+    visible = (*judging.exposed, *_of_view(judging)) if folders_named else ()
     places = [os.path.realpath(path) for path in visible]
-    meant = {path for path in named if _is_below_any(os.path.realpath(path), places)}
+    meant = {path for path in folders_named if _is_below_any(os.path.realpath(path), places)}
     whole.update(meant)
     outside = [path for path in folders if not is_below(path, root)]
     for path in dict.fromkeys([*_programs(calls, outside), *sorted(named - meant)]):
