@@ -9,6 +9,7 @@ from __future__ import annotations
 import hashlib
 import os
 import resource
+import struct
 import sys
 from collections.abc import Iterable, Iterator
 from functools import cache
@@ -32,6 +33,7 @@ MOST = 50_000
 """So many files outside of the tree are looked at; where there are more, nothing is taken over."""
 _BY_LOOK = frozenset({"objects", "lfs", "annex"})
 """What git keeps there is called by its content: it is enough to see that nobody wrote to it."""
+_LOOK = struct.Struct("=2sQQIQqq")
 _LARGEST = 64 << 20
 _LARGEST_TEXT = 1 << 20
 """What is larger is data, and names no places."""
@@ -160,11 +162,36 @@ def _folders(judging: JudgingContext) -> list[str]:
 def look_at(path: str) -> bytes:
     """Return what a file or folder looks like, links followed, without its content."""
     try:
-        found = os.stat(path)
+        return _look(path, os.stat(path))
     except OSError:
-        return os.fsencode(path) + b"\0-\n"
-    facts = (found.st_dev, found.st_ino, found.st_mode, found.st_size)
-    return os.fsencode(path) + repr((*facts, found.st_mtime_ns, found.st_ctime_ns)).encode() + b"\n"
+        return os.fsencode(path) + b"\0-"
+
+
+def _look(path: str, found: os.stat_result) -> bytes:
+    return os.fsencode(path) + _LOOK.pack(
+        b"\0+",
+        found.st_dev,
+        found.st_ino,
+        found.st_mode,
+        found.st_size,
+        found.st_mtime_ns,
+        found.st_ctime_ns,
+    )
+
+
+def _listed(folder: str, most: int) -> list[os.DirEntry[str]]:
+    try:
+        with os.scandir(folder) as listed:
+            found = sorted(listed, key=_name)
+    except OSError:
+        return []
+    if len(found) > most:
+        raise UnsureError
+    return found
+
+
+def _name(each: os.DirEntry[str]) -> str:
+    return each.name
 
 
 def _programs(calls: Iterable[Call], folders: Iterable[str]) -> Iterator[str]:
@@ -251,17 +278,17 @@ def _git_folders(judging: JudgingContext, manifest: Manifest) -> Iterator[str]:
 def _of_git(folder: str) -> Iterator[bytes]:
     """Yield what is in a folder of git's: of objects which there are, and how they look."""
     left = MOST
-    for parent, folders, files in os.walk(folder):
-        folders.sort()
-        left -= len(folders) + len(files)
-        if left < 0:
-            raise UnsureError
+    waiting = [(folder, False)]
+    while waiting:
+        parent, is_called = waiting.pop()
+        found = _listed(parent, left)
+        left -= len(found)
         yield os.fsencode(parent) + b"\n"  # git asks whether a folder is there, too
-        is_called = _BY_LOOK.intersection(os.path.relpath(parent, folder).split(os.sep))
-        of_file = look_at if is_called else _content_of
-        for name in sorted(files):
-            if not name.endswith(".sample"):
-                yield of_file(os.path.join(parent, name))
+        for each in found:
+            if each.is_dir(follow_symlinks=False):
+                waiting.append((each.path, is_called or each.name in _BY_LOOK))
+            elif not each.name.endswith(".sample"):
+                yield look_at(each.path) if is_called else _content_of(each.path)
 
 
 def _content_of(path: str) -> bytes:
