@@ -101,6 +101,16 @@ def test_programs_of_the_tree_itself_are_none_of_the_machine(prefix: Path) -> No
     assert known.look() == before
 
 
+def test_a_pipe_among_programs_lets_nobody_know_anything(prefix: Path) -> None:
+    known = much_later(prefix)
+    known.look()
+    os.mkfifo(prefix / "bin/pipe")
+    with pytest.raises(UnsureError):
+        known.look()
+    (prefix / "bin/pipe").unlink()
+    assert known.look() == much_later(prefix).look()
+
+
 def test_more_programs_than_can_be_looked_at_are_refused(
     prefix: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:

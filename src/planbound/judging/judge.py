@@ -15,7 +15,7 @@ from planbound.errors import CellProblem
 from planbound.journal.event import BaselineObserved, EventKind, Result, VerdictKind, replaced
 from planbound.journal.record import Journal, Query
 from planbound.journal.words import SubjectKind
-from planbound.judging.beside import found_together, is_starved, jobs, judged_together
+from planbound.judging.beside import found_together, jobs, judged_together
 from planbound.judging.case import Case, Scope, covers, demands_red
 from planbound.judging.context import JudgingContext
 from planbound.judging.contract import JudgedContract, Setting, started_text
@@ -23,6 +23,7 @@ from planbound.judging.corroborate import CURE, Corroboration, fewest
 from planbound.judging.events import note_verdict, observed
 from planbound.judging.meaning import is_skipping
 from planbound.judging.measurement import Recalling
+from planbound.judging.outside import ANYTHING, beyond_files
 from planbound.judging.reference import FrozenTree, as_it_is
 from planbound.judging.runs import ContractRuns
 from planbound.judging.unrunnable import may_use_python
@@ -100,7 +101,8 @@ def judge_together(
 
     Behind walls no contract can write to the tree, so one look at it stands for several of them.
     Where that finds another tree nobody knows which of them it is about: each is judged again by
-    itself, between two looks of its own. So is one that may have lacked time or memory.
+    itself, between two looks of its own. So is whatever did not pass: its neighbours may be the
+    reason, by the time and the memory that they took, or by a lock that they held.
     """
     if len(cases) < 2 or jobs(judging) < 2:
         yield from judge(judging, cases, setting, seen)
@@ -112,13 +114,24 @@ def judge_together(
         after = judging.tree.manifest(judging.rules)
         is_same = (after.digest, after.looks) == (before.digest, before.looks)
         for case, (judgement, verdict) in zip(cases[done:], found, strict=False):
-            if judgement.is_recalled or (is_same and not is_starved(verdict)):
+            if judgement.is_recalled or (is_same and verdict.kind is VerdictKind.PASS):
                 yield judgement.noted(verdict)
             else:
-                yield next(judge(judging, [case], setting))
+                yield _alone(judging, case, setting, verdict)
                 is_same = False  # time went by since the look
         before = after if is_same else judging.tree.manifest(judging.rules)
         done += len(found)
+
+
+def _alone(judging: JudgingContext, case: Case, setting: Setting, beside: Verdict) -> Verdict:
+    """Return what a contract comes to by itself, of which nobody knows it beside others.
+
+    Where it failed there one pass is not enough: the reason may as well be its own.
+    """
+    verdict = next(judge(judging, [case], setting))
+    if beside.kind is VerdictKind.FAIL and verdict.kind is VerdictKind.PASS:
+        return next(judge(judging, [case._replace(repeat=max(2, case.repeat))], setting))
+    return verdict
 
 
 def _side_by_side(
@@ -217,6 +230,8 @@ class _Judgement:
         self.recalling: Recalling | None = None
         self.counted: int | None = None
         """How many tests passed, where that was asked."""
+        self.beyond: str | None = None
+        """What it depends on besides files, as it was before it ran."""
 
     @property
     def is_recalled(self) -> bool:
@@ -243,6 +258,8 @@ class _Judgement:
                 refusal, None, None, ReachedEvidence(Evidence.E0, ()), Corroboration()
             )
         support, few = Corroboration(), None
+        if not self.contract.setting.observing:
+            self.beyond = beyond_files(self.contract)
         recalling = Recalling(self.contract, self.runs)
         try:
             outcome, finding, summary, runs = self.runs.runs()
@@ -468,6 +485,9 @@ class _Judgement:
             lacks=finding.lacks,
             reachable=self._reachable(finding.kind) if self.contract.setting.observing else None,
         )
+        if self.beyond is not None:
+            is_same = beyond_files(self.contract) == self.beyond
+            verdict = verdict._replace(beyond=self.beyond if is_same else ANYTHING)
         named = self.runs.named
         return verdict if named is None else named.noted_in(verdict, self.contract.judging.vault)
 

@@ -10,6 +10,7 @@ from __future__ import annotations
 import contextlib
 import hashlib
 import os
+import stat
 import time
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from functools import lru_cache
@@ -102,6 +103,8 @@ class Machine:
         prefixes = _prefixes([*self._outside, *self._inside])
         linked = tuple(dict.fromkeys(path for each in prefixes for path in linked_places(each)))
         looks = _looks((*places, *beside))
+        if any(each is not None and is_answering(each[2]) for each in looks):
+            raise UnsureError
         told = repr(list(zip(places, looks, strict=False)))
         digest = hashlib.sha256(told.encode("utf-8", "surrogateescape")).digest()
         look = MachineLook(digest, linked)
@@ -149,6 +152,11 @@ class Machine:
                 continue
             yield tool
             yield from (os.path.join(tool, name) for name in _names(tool))
+
+
+def is_answering(mode: int) -> bool:
+    """Say whether it is a socket or a pipe: nobody knows what the one at its other end says."""
+    return stat.S_ISSOCK(mode) or stat.S_ISFIFO(mode)
 
 
 @lru_cache(maxsize=8)
