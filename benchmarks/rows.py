@@ -361,7 +361,10 @@ def _peer_rows(found: Measured) -> list[Row]:
 
 def _engine_rows(found: Measured) -> list[Row]:
     own = "the engine's own part of a step, plan of"
-    spread = "what is left is spread over judging, drafts of events and the agent's request"
+    spread = (
+        "nearly half of it is judging: looks at machine and tree before and after the contract;"
+        " the rest is spread over four events in two commits, and the agent's request"
+    )
     growing = "marking the plan's file and choosing the next step take longer in a longer plan"
     first, *_, longest = lengths = run.FULL.lengths[1:]
     rows = [
@@ -386,8 +389,8 @@ def _engine_rows(found: Measured) -> list[Row]:
             ratio(found["resume"], found["resume floor"], f"`{FLOOR}`", 0),
             in_ms(
                 run.RESUME_GOAL,
-                "the whole plan is read and its digest reckoned anew, and the event of each"
-                " settled step is looked up, so that no snapshot has to be believed",
+                "a quarter of it is starting and loading the program; the plan's digest is reckoned"
+                " anew and its settled steps are asked for, so that no snapshot has to be believed",
             ),
             short=resume,
         ),

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import argparse
 import contextlib
+import gc
 import os
 import shlex
 import signal
@@ -180,6 +181,9 @@ class Face(RunWatcher):
 
     def started(self, run: StartedRun) -> None:
         """Say that it began, or goes on."""
+        # It lives for hours, and what it has read so far stays until its end.
+        gc.freeze()
+        gc.enable()
         self.session = run.session
         run.session.listeners.append(self._noted)
         self.report.know(run.session.layout.plan)

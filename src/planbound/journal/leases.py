@@ -177,14 +177,22 @@ class SqlLeases:
                 self._end(ask, found, by)
             return found
 
-    def held(self) -> Sequence[Held]:
+    def held(self, *, beside: str | None = None) -> Sequence[Held]:
         """Return all leases that were not given back, in the order of their plans."""
-        return self._held(self._read, self._moment(self._read))
+        rows = self._rows(self._read, beside)
+        # What time it is, and who is still alive, is asked only where there is somebody.
+        now = self._moment(self._read) if rows else None
+        return [] if now is None else [_from_row(row, now) for row in rows]
 
     def _held(self, ask: Ask, now: DatabaseTime) -> Sequence[Held]:
-        text = f"SELECT plan, number, {', '.join(_COLUMNS)} FROM {self._dialect.lease}"
-        rows = ask(Statement(f"{text} WHERE held ORDER BY plan", ()))
-        return [_from_row(row, now) for row in rows]
+        return [_from_row(row, now) for row in self._rows(ask, None)]
+
+    def _rows(self, ask: Ask, beside: str | None) -> Sequence[Row]:
+        text = f"SELECT plan, number, {', '.join(_COLUMNS)} FROM {self._dialect.lease} WHERE held"
+        if beside is None:
+            return ask(Statement(f"{text} ORDER BY plan", ()))
+        other = f"{text} AND plan <> {self._dialect.placeholder} ORDER BY plan"
+        return ask(Statement(other, (beside,)))
 
     def _end(self, ask: Ask, lease: Held, winner: str) -> None:
         lost = {"number": lease.number + 1, "held": False, "holder": winner}
@@ -359,8 +367,11 @@ class Leases(Protocol):
     def release(self, held_lease: HeldLease) -> None:
         """Give a lease back; somebody else's stays as it is."""
 
-    def held(self) -> Sequence[Held]:
-        """Return all leases that were not given back, in the order of their plans."""
+    def held(self, *, beside: str | None = None) -> Sequence[Held]:
+        """Return all leases that were not given back, in the order of their plans.
+
+        `beside` leaves out that of one plan.
+        """
 
     def revoke(self, plan: str, *, by: str) -> Held | None:
         """End the lease of a plan, as a person decided; return it as it was, None if nobody had it.

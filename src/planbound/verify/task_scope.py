@@ -200,6 +200,8 @@ class Mention(Struct, frozen=True):
 
 def mentions(text: str) -> Iterator[Mention]:
     """Yield every piece of a text that may be a path, or is a command."""
+    if _MENTION.search(text) is None:
+        return  # most titles, and many a task
     lead = ""
     for sentence in _sentences(text):
         is_item = _ITEM.match(sentence)

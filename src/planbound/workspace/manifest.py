@@ -136,6 +136,8 @@ class ScanRules(NamedTuple):
     """Paths that are no part of a manifest, whatever is there."""
     not_caches: frozenset[bytes] = frozenset()
     """Directories that are read even where they say that they are caches."""
+    without_own: bool = False
+    """Whether the harness's own files are left unread, and out of the manifest."""
     max_entries: int = 2_000_000
     max_bytes: int = 200 * 10**9
     """Of all contents together, as far as they are read."""
