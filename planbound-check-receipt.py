@@ -572,7 +572,7 @@ SHAPES = {
     "ItemBaseline": "verdict:str red:bool at:str seq:int?",
     "ItemTests": "passed:int failed:int skipped:int",
     "ItemMutated": "tests:int sensitive:int blind:[str]",
-    "ItemOutput": "bytes:int? stdout_sha256:str stderr_sha256:str end:str",
+    "ItemOutput": "bytes:int? stdout_sha256:str stderr_sha256:str begin:str? end:str",
     "RunCounts": (
         "items:int proved:int holds:int claimed:int attested:int waived:int skipped:int open:int"
     ),
@@ -606,13 +606,16 @@ DEVIATIONS = {
     "waived": "item:str by:str reason:str seq:int",
     "attested": "item:str by:str statement:str seq:int",
     "skipped": "item:str by:str? reason:str? seq:int?",
-    "claimed": "item:str seq:int?",
+    "claimed": "item:str evidence:str? seq:int?",
     "unsettled": "item:str result:str reason:str?",
+    "holds": "item:str reason:str?",
     "amended": "revision:int? by:str? reason:str? seq:int",
+    "edited": "seq:int",
     "without-approval": "",
     "approved-by-policy": "policy:str seq:int",
     "approved-in-spite": "warnings:[str] missing_tools:[str] seq:int",
-    "editable-judge": "item:str path:str",
+    "approved-with-changes": "changes:[str] seq:int",
+    "editable-judge": "item:str? path:str",
     "tampered": "item:str? files:[str] restored:bool seq:int",
     "out-of-scope": "item:str? files:[str] restored:bool seq:int",
     "bare-run": "item:str isolation:str",
@@ -620,9 +623,10 @@ DEVIATIONS = {
     "reused": "item:str of:int",
     "anyway": "what:str seq:int",
     "edited-meanwhile": "files:[str] seq:int",
-    "budget-raised": "by:str seq:int",
+    "budget-raised": "by:str tokens:int? dollars:str? seconds:number? seq:int",
     "unknown-cost": "attempts:int",
     "late": "item:str seq:int",
+    "earlier-plan": "events:int",
     "not-kept": "what:str",
 }
 """The same by the word that stands in `deviation`."""
@@ -914,8 +918,10 @@ _TELLS = {
     "skipped": ("TASK_SKIPPED",),
     "claimed": _SETTLES["claimed"],
     "amended": ("PLAN_AMENDED",),
+    "edited": ("PLAN_EDITED", "PLAN_REWRITTEN"),
     "approved-by-policy": ("GATE_APPROVED",),
     "approved-in-spite": ("GATE_APPROVED",),
+    "approved-with-changes": ("GATE_APPROVED",),
     "tampered": ("JUDGE_TAMPERED",),
     "out-of-scope": ("SCOPE_VIOLATED",),
     "anyway": ("EXECUTION_STARTED",),
@@ -1044,8 +1050,10 @@ def _deviation_faults(run: Mapping[str, Any], cited: Mapping[int, str]) -> Itera
     for mark in wanted:
         if mark not in told:
             yield f"`{mark[0]}` is left out{f' of {mark[1]}' if mark[1] else ''}"
-    named = {kind for kind, _ in wanted} | set(_MARKED)
+    named = ({kind for kind, _ in wanted} | set(_MARKED)) - set(_OF_AN_APPROVAL)
     for mark in told:
+        if mark == ("editable-judge", ""):
+            continue  # of which items is not known
         if mark[0] in named and mark not in wanted:
             yield f"`{mark[0]}` is told{f' of {mark[1]}' if mark[1] else ''}, and nothing shows it"
     for each in run["deviations"]:
@@ -1058,16 +1066,20 @@ def _deviation_faults(run: Mapping[str, Any], cited: Mapping[int, str]) -> Itera
 _MARKED = (
     *BY_WORD,
     *("unsettled", "editable-judge", "bare-run", "little-evidence", "reused", "unknown-cost"),
-    *("without-approval", "approved-by-policy"),
+    *("holds", "without-approval"),
 )
 """Deviations that the items, the approval or the agents show, too."""
+_OF_AN_APPROVAL = ("approved-by-policy", "approved-with-changes")
+"""Deviations that the approval shows; an earlier one, whose event is cited, may have them, too."""
 
 
 def _mark(deviation: Values) -> tuple[str, str]:
     """Return what has to be the same in a deviation and in what shows it."""
     kind = deviation["deviation"]
     if kind == "editable-judge":
-        return kind, f"{deviation['item']} {deviation['path']}"
+        return kind, f"{deviation['item']} {deviation['path']}" if deviation["item"] else ""
+    if kind in _OF_AN_APPROVAL:
+        return kind, f"event {deviation['seq']}"
     return kind, (deviation.get("item") or "") if kind in _MARKED else ""
 
 
@@ -1076,7 +1088,7 @@ def _of_items(items: Sequence[Values]) -> Iterator[tuple[str, str]]:
         name, result = item_name(item), item["result"]
         if result not in SETTLED:
             yield "unsettled", name
-        elif result in BY_WORD:
+        elif result != "proved":
             yield result, name
         for judge in item["judges"]:
             if judge["editable"]:
@@ -1092,14 +1104,20 @@ def _of_items(items: Sequence[Values]) -> Iterator[tuple[str, str]]:
 def _of_plan(run: Mapping[str, Any]) -> Iterator[tuple[str, str]]:
     if run["approval"] is None:
         yield "without-approval", ""
-    elif run["approval"]["method"] == "policy":
-        yield "approved-by-policy", ""
-    if any(agent["unknown"] for agent in run["agents"]):
+    else:
+        event = f"event {run['approval']['seq']}"
+        if run["approval"]["method"] == "policy":
+            yield "approved-by-policy", event
+        if run["approval"]["modifications"]:
+            yield "approved-with-changes", event
+    if any(agent["unknown"] for agent in run["agents"]) or (run["loop"] and not run["agents"]):
         yield "unknown-cost", ""
 
 
 _ALWAYS_TOLD = {
     "PLAN_AMENDED": "amended",
+    "PLAN_EDITED": "edited",
+    "PLAN_REWRITTEN": "edited",
     "JUDGE_TAMPERED": "tampered",
     "SCOPE_VIOLATED": "out-of-scope",
     "BUDGET_RAISED": "budget-raised",

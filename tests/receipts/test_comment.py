@@ -272,6 +272,8 @@ _FIELDS: dict[str, Any] = {
     "restored": st.booleans(), "files": st.lists(HOSTILE, max_size=5).map(tuple),
     "warnings": st.lists(HOSTILE, max_size=5).map(tuple),
     "missing_tools": st.lists(HOSTILE, max_size=2).map(tuple),
+    "changes": st.lists(HOSTILE, max_size=5).map(tuple), "events": st.integers(1, 9),
+    "tokens": st.none() | st.integers(0, 9_999), "seconds": st.none() | st.floats(0, 9_999),
 }  # fmt: skip
 DEVIATIONS: Any = st.one_of(
     *(

@@ -21,7 +21,9 @@ key: that is what tools of DSSE look for.
 - `git_tree.py`: the ids of git's objects, from contents, without git (pure)
 - `claims.py`: what follows from what, for who makes a receipt and for who checks one (pure)
 - `collect.py`: `collect(context, slug)` reads the journal once and returns what is to be said;
-  `items.py`, `deviations.py`, `trees.py` and `journal_proof.py` are its parts
+  `items.py`, `trees.py` and `journal_proof.py` are its parts
+- `deviations.py`: the one finder of what deviates, for receipts, comments and pages, and
+  `deviation_words.py`: what a comment and a page say of it (pure)
 - `keys.py`: the harness's key, in the state home, and people's own
 - `receipt.py`: `make_receipt(context, slug)` returns the lines of a receipt; whoever has written
   them calls `note()`
@@ -38,8 +40,8 @@ key: that is what tools of DSSE look for.
 Pages for people are made of the same journal, and are no receipts: nobody signs them.
 
 - `html.py`: elements, text and one style sheet; whatever is no element is text (pure)
-- `story.py`, `conversation.py`, `remarks.py`: what became of a plan, from its state and its
-  events; what people were asked; what deviates (pure). `tree_changes.py`: what each step changed
+- `story.py`, `conversation.py`: what became of a plan, from its state and its events; what people
+  were asked (pure). `tree_changes.py`: what each step changed
 - `pieces.py`, `fragments.py`, `chart.py`, `page*.py`: how that looks (pure)
 - `costs.py`: what attempts used, and how sure that is (pure)
 - `report.py`: `report_page(context, slugs)` and `receipt_page(context, slug)`

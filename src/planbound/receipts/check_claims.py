@@ -39,8 +39,10 @@ _TELLS = {
     "skipped": ("TASK_SKIPPED",),
     "claimed": _SETTLES["claimed"],
     "amended": ("PLAN_AMENDED",),
+    "edited": ("PLAN_EDITED", "PLAN_REWRITTEN"),
     "approved-by-policy": ("GATE_APPROVED",),
     "approved-in-spite": ("GATE_APPROVED",),
+    "approved-with-changes": ("GATE_APPROVED",),
     "tampered": ("JUDGE_TAMPERED",),
     "out-of-scope": ("SCOPE_VIOLATED",),
     "anyway": ("EXECUTION_STARTED",),
@@ -169,8 +171,10 @@ def _deviation_faults(run: Mapping[str, Any], cited: Mapping[int, str]) -> Itera
     for mark in wanted:
         if mark not in told:
             yield f"`{mark[0]}` is left out{f' of {mark[1]}' if mark[1] else ''}"
-    named = {kind for kind, _ in wanted} | set(_MARKED)
+    named = ({kind for kind, _ in wanted} | set(_MARKED)) - set(_OF_AN_APPROVAL)
     for mark in told:
+        if mark == ("editable-judge", ""):
+            continue  # of which items is not known
         if mark[0] in named and mark not in wanted:
             yield f"`{mark[0]}` is told{f' of {mark[1]}' if mark[1] else ''}, and nothing shows it"
     for each in run["deviations"]:
@@ -183,16 +187,20 @@ def _deviation_faults(run: Mapping[str, Any], cited: Mapping[int, str]) -> Itera
 _MARKED = (
     *BY_WORD,
     *("unsettled", "editable-judge", "bare-run", "little-evidence", "reused", "unknown-cost"),
-    *("without-approval", "approved-by-policy"),
+    *("holds", "without-approval"),
 )
 """Deviations that the items, the approval or the agents show, too."""
+_OF_AN_APPROVAL = ("approved-by-policy", "approved-with-changes")
+"""Deviations that the approval shows; an earlier one, whose event is cited, may have them, too."""
 
 
 def _mark(deviation: Values) -> tuple[str, str]:
     """Return what has to be the same in a deviation and in what shows it."""
     kind = deviation["deviation"]
     if kind == "editable-judge":
-        return kind, f"{deviation['item']} {deviation['path']}"
+        return kind, f"{deviation['item']} {deviation['path']}" if deviation["item"] else ""
+    if kind in _OF_AN_APPROVAL:
+        return kind, f"event {deviation['seq']}"
     return kind, (deviation.get("item") or "") if kind in _MARKED else ""
 
 
@@ -201,7 +209,7 @@ def _of_items(items: Sequence[Values]) -> Iterator[tuple[str, str]]:
         name, result = item_name(item), item["result"]
         if result not in SETTLED:
             yield "unsettled", name
-        elif result in BY_WORD:
+        elif result != "proved":
             yield result, name
         for judge in item["judges"]:
             if judge["editable"]:
@@ -217,14 +225,20 @@ def _of_items(items: Sequence[Values]) -> Iterator[tuple[str, str]]:
 def _of_plan(run: Mapping[str, Any]) -> Iterator[tuple[str, str]]:
     if run["approval"] is None:
         yield "without-approval", ""
-    elif run["approval"]["method"] == "policy":
-        yield "approved-by-policy", ""
-    if any(agent["unknown"] for agent in run["agents"]):
+    else:
+        event = f"event {run['approval']['seq']}"
+        if run["approval"]["method"] == "policy":
+            yield "approved-by-policy", event
+        if run["approval"]["modifications"]:
+            yield "approved-with-changes", event
+    if any(agent["unknown"] for agent in run["agents"]) or (run["loop"] and not run["agents"]):
         yield "unknown-cost", ""
 
 
 _ALWAYS_TOLD = {
     "PLAN_AMENDED": "amended",
+    "PLAN_EDITED": "edited",
+    "PLAN_REWRITTEN": "edited",
     "JUDGE_TAMPERED": "tampered",
     "SCOPE_VIOLATED": "out-of-scope",
     "BUDGET_RAISED": "budget-raised",

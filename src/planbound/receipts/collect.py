@@ -4,9 +4,8 @@ from __future__ import annotations
 
 import hashlib
 import platform
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from contextlib import suppress
-from functools import partial
 from typing import Any, NamedTuple
 
 import msgspec
@@ -17,20 +16,18 @@ from planbound.errors import JournalProblem, NoSuchPlan, PlanboundError, Refused
 from planbound.git.place import at_worktree
 from planbound.journal.event import EventKind, GateApproved, PlanCreated
 from planbound.journal.record import Provenance, Query, Record
-from planbound.judging.case import Case, Scope, cases, covers, judge_scope
-from planbound.judging.reference import judges_of, read_frozen
-from planbound.plan.digest import contract_digest, digest
+from planbound.judging.case import judge_scope
+from planbound.plan.digest import digest
 from planbound.plan.model import Plan
 from planbound.plan.parse import parse
-from planbound.receipts.claims import counts_of, item_name, outcome_of
-from planbound.receipts.deviations import agents_of, of_approval, of_cost, of_item, of_run
+from planbound.receipts.claims import counts_of, outcome_of
+from planbound.receipts.deviations import WholeRun, agents_of, approval_of, deviations_of
 from planbound.receipts.git_tree import blob_id
-from planbound.receipts.items import ItemPlace, StoryOfItems, name_of, places, run_item
+from planbound.receipts.items import FoundItem, ItemSource, contracts_of, found_items
 from planbound.receipts.journal_proof import JournalProof
 from planbound.receipts.predicate import (
     VERSION,
     Deviation,
-    ItemJudge,
     NotKept,
     PlanRun,
     RunApproval,
@@ -43,7 +40,14 @@ from planbound.receipts.predicate import (
     SigningKey,
 )
 from planbound.receipts.settings import run_settings
-from planbound.receipts.trees import GitIds, first_manifest, judged_files, touched_files
+from planbound.receipts.story import begun_anew
+from planbound.receipts.trees import (
+    GitIds,
+    first_manifest,
+    item_judges,
+    judged_files,
+    touched_files,
+)
 from planbound.state.plan import PlanState, plan_state
 from planbound.state.run import RunState, lay_out
 from planbound.workspace.context import Context
@@ -51,7 +55,6 @@ from planbound.workspace.locate import locate
 from planbound.workspace.manifest import Manifest
 from planbound.workspace.vault import Vault, open_vault
 
-_TAKES_THE_NAME = frozenset({EventKind.PLAN_STAGED, EventKind.PLAN_ACTIVATED})
 _ENDS = frozenset(
     {
         EventKind.GATE_APPROVED,
@@ -122,17 +125,14 @@ def _never_ran(slug: str) -> Refused:
 class Life:
     """The events of the plan that has this name now, and its state."""
 
-    def __init__(self, slug: str, records: Iterator[Record]) -> None:
+    def __init__(self, slug: str, records: Iterable[Record]) -> None:
         self.state = PlanState(slug)
-        self.records: list[Record] = []
-        for record in records:
-            if record.draft.provenance is not Provenance.LIVE:
-                continue
-            taken = self.state.archived and record.kind in _TAKES_THE_NAME
-            if record.kind is EventKind.PLAN_CREATED or taken:
-                self.records = []
+        live = [each for each in records if each.draft.provenance is Provenance.LIVE]
+        for record in live:
             self.state.apply(record)
-            self.records.append(record)
+        self.earlier = begun_anew(live)
+        """How many events are those of another plan that had the name before."""
+        self.records = live[self.earlier :]
 
     @property
     def loop(self) -> bool:
@@ -141,17 +141,8 @@ class Life:
 
     @property
     def approval(self) -> Record | None:
-        """Return the last approval, unless an agent in the loop had its plan changed since."""
-        found = None
-        for record in self.records:
-            if record.kind is EventKind.GATE_APPROVED:
-                found = record
-        session = self.state.session
-        if found is None or not self.loop or session.digest is None:
-            return found
-        event = found.event
-        same = isinstance(event, GateApproved) and event.digest == session.digest
-        return found if same else None
+        """Return the approval that the run rests on."""
+        return approval_of(self.records, self.state)
 
     @property
     def text(self) -> tuple[str | None, str | None]:
@@ -257,40 +248,12 @@ class _Collecting:
 
     # -- the items -------------------------------------------------------------------------------
 
-    def _items(self, base: Manifest | None) -> Iterator[tuple[RunItem, tuple[Deviation, ...]]]:
+    def _items(self, base: Manifest | None) -> list[FoundItem]:
         recorder = self.context.recorder(self.context.existing_journal())
         state = RunState(lay_out(self.plan, recorder.step_ids(self.plan)), self.life.state)
-        everything = tuple(cases(self.plan))
-        contracts = {}
-        for case in everything:
-            slot = state.layout.find(case.number) if case.id is not None else None
-            name = slot.id if slot is not None else f"{case.subject} {case.number}"
-            contracts[name] = contract_digest(case.contract) if case.contract else None
-        story = StoryOfItems(self.records, contracts)
-        self.places = tuple(places(everything, state, story, loop=self.life.loop))
-        scope = judge_scope(self.plan)
-        for place in self.places:
-            told = story.of(place.name)
-            item = run_item(place, told, self._judges(place.case, base, scope), self.clean)
-            yield item, tuple(of_item(item, place, told, self.clean))
-
-    def _judges(self, case: Case, base: Manifest | None, scope: Scope) -> tuple[ItemJudge, ...]:
-        if base is None:
-            return ()
-        read = partial(read_frozen, base, self.vault)
-        found = []
-        for path in sorted(judges_of((case,), base, read).files):
-            entry = base.entry(path)
-            if entry is not None:
-                found.append(
-                    ItemJudge(
-                        path=path,
-                        sha256=entry.content.hex(),
-                        git_blob=self.ids.blob(path, entry),
-                        editable=covers(scope, path),
-                    )
-                )
-        return tuple(found)
+        judges = item_judges(self.plan, base, self.vault, self.ids.blob)
+        source = ItemSource(state, self.records, contracts_of(state.layout), judges)
+        return found_items(source, self.clean)
 
     # -- all of it -------------------------------------------------------------------------------
 
@@ -300,19 +263,15 @@ class _Collecting:
         base = first_manifest(self.vault, self.records)
         if base is None:
             self._lacks("the files as they were before the work, and so which ones it changed")
-        found = list(self._items(base))
-        items = tuple(item for item, _ in found)
+        found = self._items(base)
+        items = tuple(each.item for each in found)
         plain = [msgspec.to_builtins(item) for item in items]
         subjects, tree = self._tree(base, items)
         agents = agents_of(self.records, self._kind_of)
         status = self.life.state.decided_status.value
-        deviations = (
-            *of_approval(self.life.approval, self.records, self.clean),
-            *(each for _, said in found for each in said),
-            *of_run(self.records, self._name_of),
-            *of_cost(agents),
-            *self.missing,
-        )
+        whole = WholeRun(found, self.records, judge_scope(self.plan), self.life.approval,
+                         agents, self.life.loop, self.life.earlier)  # fmt: skip
+        deviations = (*deviations_of(whole, self.clean), *self.missing)
         run = PlanRun(
             version=VERSION,
             made=self.context.now(),
@@ -381,13 +340,6 @@ class _Collecting:
             wanted |= {item["seq"], item["settled_by"], baseline.get("seq")}
         wanted |= {getattr(each, "seq", None) for each in deviations}
         return [each for each in self.records if each.seq in wanted]
-
-    def _name_of(self, record: Record) -> str | None:
-        name = name_of(record)
-        found: ItemPlace | None = next((each for each in self.places if each.name == name), None)
-        if found is None:
-            return None
-        return item_name({"kind": found.case.subject.value, "number": found.case.number})
 
     def _kind_of(self, agent: str) -> tuple[str | None, str | None]:
         rules = self.context.configuration.agents.get(agent)

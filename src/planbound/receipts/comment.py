@@ -9,29 +9,16 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Sequence
 from decimal import Decimal, InvalidOperation
-from typing import assert_never
 
+from planbound.receipts.deviation_words import Part, Quoted, Strong, result_word, words_of
 from planbound.receipts.predicate import (
-    AmendedPlan,
-    ApprovedInSpite,
     AttestedItem,
-    BareRun,
     ClaimedItem,
     Deviation,
-    EditableJudge,
-    EditedMeanwhile,
-    LateCondition,
-    LeftScope,
-    LittleEvidence,
-    NobodyLooked,
-    NotKept,
+    HeldItem,
     PlanRun,
-    RaisedBudget,
-    ReusedRuns,
-    RunAnyway,
     RunItem,
     SkippedItem,
-    TouchedJudge,
     UnknownCost,
     UnsettledItem,
     WaivedItem,
@@ -95,19 +82,9 @@ _VERDICTS = {
     "settled": "⚠️ **done, and not all of it proved**",
     "unfinished": "❌ **not done**",
 }
-_RESULTS = {
-    "proved": "proved",
-    "holds": "holds",
-    "claimed": "**claimed**",
-    "attested": "**attested**",
-    "waived": "**waived**",
-    "skipped": "**skipped**",
-    "pending": "**not done**",
-    "in-progress": "**in progress**",
-    "waiting": "**waits for a person**",
-    "failed": "**failed**",
-    "blocked": "**blocked**",
-}
+_NOT_PROVED = (WaivedItem, AttestedItem, SkippedItem, ClaimedItem, UnsettledItem)
+_TOLD_ABOVE = (*_NOT_PROVED, HeldItem, WithoutApproval, UnknownCost)
+"""What has a place of its own: under what is not proved, with the approval, with the cost."""
 _URGENCY = ("waived", "claimed", "skipped", "attested", "holds", "proved")
 """Which results are shown first, behind what is not settled at all."""
 _KINDS = {"step": "", "precondition": "precondition ", "postcondition": "postcondition "}
@@ -162,24 +139,24 @@ def _not_proved(run: PlanRun) -> list[str]:
 
 def _open_item(deviation: Deviation, items: Sequence[RunItem]) -> str | None:
     """Return what is said of something that nobody proved; None where that is not so."""
-    match deviation:
-        case WaivedItem():
-            by, why = code(deviation.by, _NAME), code(deviation.reason, _REASON)
-            return f"{_item(deviation.item, items)}: **waived** by {by}: {why}"
-        case AttestedItem():
-            by, what = code(deviation.by, _NAME), code(deviation.statement, _REASON)
-            return f"{_item(deviation.item, items)}: attested by {by}: {what}"
-        case SkippedItem():
-            by = f" by {code(deviation.by, _NAME)}" if deviation.by else ""
-            why = f": {code(deviation.reason, _REASON)}" if deviation.reason else ""
-            return f"{_item(deviation.item, items)}: **skipped**{by}{why}"
-        case ClaimedItem():
-            return f"{_item(deviation.item, items)}: **claimed** by the agent, judged by nobody"
-        case UnsettledItem():
-            why = f": {code(deviation.reason, _REASON)}" if deviation.reason else ""
-            return f"{_item(deviation.item, items)}: {_words(_RESULTS, deviation.result)}{why}"
-        case _:
-            return None
+    if not isinstance(deviation, _NOT_PROVED):
+        return None
+    told = words_of(deviation)
+    return f"{_item(deviation.item, items)}: {_parts((*told.kind, *told.said))}"
+
+
+def _parts(parts: Sequence[Part]) -> str:
+    return "".join(map(_part, parts))
+
+
+def _part(part: Part) -> str:
+    match part:
+        case Quoted(text=text, longest=longest):
+            return code(text, longest)
+        case Strong(text=text):
+            return f"**{text}**"
+        case str():
+            return part
 
 
 def _item(name: str, items: Sequence[RunItem]) -> str:
@@ -225,7 +202,7 @@ def _tally(items: Iterable[RunItem]) -> str:
     counts: dict[str, int] = {}
     for item in items:
         counts[item.result] = counts.get(item.result, 0) + 1
-    named = [f"{count} {_words(_RESULTS, result)}" for result, count in counts.items()]
+    named = [f"{count} {_part(result_word(result))}" for result, count in counts.items()]
     return ", ".join(named[:6])
 
 
@@ -251,7 +228,7 @@ def _contract(item: RunItem) -> str:
 
 
 def _verdict(item: RunItem) -> str:
-    said = _words(_RESULTS, item.result)
+    said = _part(result_word(item.result))
     # `waived` hides what the contract said last: a reader wants both.
     if item.verdict and item.verdict not in {"pass", item.result}:
         said += f" ({code(item.verdict, _NAME)})"
@@ -282,6 +259,8 @@ def _cost(run: PlanRun) -> str:
     attempts = sum(agent.attempts for agent in run.agents)
     unknown = sum(agent.unknown for agent in run.agents)
     unknown = max([unknown, *(d.attempts for d in run.deviations if isinstance(d, UnknownCost))])
+    if run.loop and not attempts:
+        return "- Cost: **unknown**: an agent worked by itself, and nobody says what it used"
     if not attempts and not unknown:
         return "- Cost: no attempt of an agent is on record"
     if unknown >= attempts:
@@ -327,53 +306,14 @@ def _remarks(run: PlanRun) -> list[str]:
     return lines
 
 
-def _remark(deviation: Deviation) -> tuple[str, str] | None:  # noqa: C901, PLR0911, PLR0912 - one case for each
+def _remark(deviation: Deviation) -> tuple[str, str] | None:
     """Return a kind of deviation in our words, and what it is about."""
-    match deviation:
-        case WaivedItem() | AttestedItem() | SkippedItem() | ClaimedItem() | UnsettledItem():
-            return None  # stands above, under what is not proved
-        case WithoutApproval() | UnknownCost():
-            return None  # stands with the approval, and with the cost
-        case AmendedPlan():
-            return "The approved plan was changed on the way", code(deviation.reason or "", _REASON)
-        case NobodyLooked():
-            return "**A rule approved it, and no person**", code(deviation.policy, _NAME)
-        case ApprovedInSpite():
-            said = (*deviation.warnings, *deviation.missing_tools)
-            return "Approved in spite of warnings", ", ".join(code(s, _NAME) for s in said[:3])
-        case EditableJudge():
-            about = f"{code(deviation.path, _COMMAND)} of {code(deviation.item, _NAME)}"
-            return "**The agent could edit a judge**", about
-        case TouchedJudge():
-            put = "put back" if deviation.restored else "**not put back**"
-            return "**A judge was changed under a step**", f"{_files(deviation.files)} ({put})"
-        case LeftScope():
-            put = "put back" if deviation.restored else "**not put back**"
-            return "Files out of scope were changed", f"{_files(deviation.files)} ({put})"
-        case BareRun():
-            return "**Not kept apart from the agent**", code(deviation.item, _NAME)
-        case LittleEvidence():
-            level = code(deviation.evidence, _NAME) if deviation.evidence else "without a level"
-            return "Evidence below E2", f"{code(deviation.item, _NAME)} {level}"
-        case ReusedRuns():
-            return "Not run again, earlier runs count", code(deviation.item, _NAME)
-        case RunAnyway():
-            return "Run although not all before it is proved", code(deviation.what, _REASON)
-        case EditedMeanwhile():
-            return "Files were edited between two parts of the run", _files(deviation.files)
-        case RaisedBudget():
-            return "The budget was raised", f"by {code(deviation.by, _NAME)}"
-        case LateCondition():
-            return "Seen to hold only when work had begun", code(deviation.item, _NAME)
-        case NotKept():
-            return "Not in this receipt", code(deviation.what, _REASON)
-        case _:
-            assert_never(deviation)
-
-
-def _files(files: Sequence[str]) -> str:
-    named = " ".join(code(path, _COMMAND) for path in files[:3])
-    return named + (f" and {len(files) - 3} more" if len(files) > 3 else "")
+    if isinstance(deviation, _TOLD_ABOVE):
+        return None
+    told = words_of(deviation)
+    said = _parts(told.said).removeprefix(": ").strip()
+    item = code(told.item, _NAME) if told.item else ""
+    return _parts(told.kind), f"{said} of {item}" if said and item else said or item
 
 
 # -- what came of a check --------------------------------------------------------------------------

@@ -109,9 +109,15 @@ def decision_words(event: Waived | Attested | BudgetRaised | TaskSkipped) -> str
         case TaskSkipped():
             return f"skipped{f': {event.reason}' if event.reason else ''}"
         case BudgetRaised():
-            more = (
-                f"{event.tokens:,} tokens" if event.tokens else "",
-                f"${event.dollars}" if event.dollars else "",
-                f"{event.seconds:g} s" if event.seconds else "",
-            )
-            return f"raised the budget by {', '.join(each for each in more if each)}"
+            more = raise_words(event.tokens, event.dollars, event.seconds)
+            return f"raised the budget by {more}"
+
+
+def raise_words(tokens: int | None, dollars: str | None, seconds: float | None) -> str:
+    """Return in words how much more may be spent."""
+    more = (
+        f"{tokens:,} tokens" if tokens else "",
+        f"${dollars}" if dollars else "",
+        f"{seconds:g} s" if seconds else "",
+    )
+    return ", ".join(each for each in more if each)

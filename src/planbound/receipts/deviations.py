@@ -1,37 +1,52 @@
-"""What is not as it should be: found in the events and in the items, and never left out."""
+"""What is not as it should be: found in the events and in the items, and never left out.
+
+Receipts, comments and pages go by this one list; `deviation_words.py` says it in words.
+"""
 
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Sequence
 from decimal import Decimal
+from typing import NamedTuple
 
 from planbound.cells.isolation import Isolation
 from planbound.journal.event import (
-    AttemptEnded,
     Attested,
     BudgetRaised,
     ContractEvaluated,
+    EventKind,
     ExecutionStarted,
     GateApproved,
     JudgeTampered,
     PlanAmended,
+    PlanEdited,
+    PlanRewritten,
+    PostconditionClaimed,
+    PreconditionClaimed,
     ScopeViolated,
+    TaskCompleted,
     TaskSkipped,
     Waived,
 )
 from planbound.journal.record import Record
 from planbound.journal.words import Method, SubjectKind
+from planbound.judging.case import Scope, covers
 from planbound.receipts.claims import GREEN, SETTLED
-from planbound.receipts.items import ItemEvents, ItemPlace
+from planbound.receipts.costs import AttemptCost, attempts
+from planbound.receipts.items import FoundItem, name_of
 from planbound.receipts.predicate import (
     AmendedPlan,
     ApprovedInSpite,
+    ApprovedWithChanges,
     AttestedItem,
     BareRun,
     ClaimedItem,
     Deviation,
+    EarlierPlan,
     EditableJudge,
     EditedMeanwhile,
+    EditedPlan,
+    HeldItem,
     LateCondition,
     LeftScope,
     LittleEvidence,
@@ -40,7 +55,6 @@ from planbound.receipts.predicate import (
     ReusedRuns,
     RunAgent,
     RunAnyway,
-    RunItem,
     SkippedItem,
     TouchedJudge,
     UnknownCost,
@@ -48,21 +62,68 @@ from planbound.receipts.predicate import (
     WaivedItem,
     WithoutApproval,
 )
-from planbound.state.step import dollars_of, tokens_of
+from planbound.state.approval import is_noticed
+from planbound.state.plan import PlanState
 
 Redact = Callable[[str], str]
 _LITTLE = (None, "E0", "E1")
 
 
-def of_item(
-    item: RunItem, place: ItemPlace, told: ItemEvents, clean: Redact
-) -> Iterator[Deviation]:
-    """Yield what is to be said of one item."""
-    name = f"{item.kind} {item.number}"
+class WholeRun(NamedTuple):
+    """What there is to know of a plan's run, of which the deviations are found."""
+
+    items: Sequence[FoundItem]
+    records: Sequence[Record]
+    """In their order, those of this plan only."""
+    scope: Scope
+    """What the plan lets its steps change of its judges."""
+    approval: Record | None
+    """The one that the run rests on."""
+    agents: Sequence[RunAgent]
+    loop: bool
+    """Whether an agent works on it by itself."""
+    earlier: int
+    """How many events are those of another plan that had the name before."""
+
+
+def deviations_of(run: WholeRun, clean: Redact) -> tuple[Deviation, ...]:
+    """Return all of them: what is not done, words for passes, then what happened."""
+    by_item = [each for found in run.items for each in _of_item(found, clean)]
+    open_items = [each for each in by_item if isinstance(each, UnsettledItem)]
+    others = [each for each in by_item if not isinstance(each, UnsettledItem)]
+    return (
+        *open_items,
+        *others,
+        *(() if run.approval is not None else (WithoutApproval(),)),
+        *_of_life(run, clean),
+        *_of_unknown_judges(run),
+        *_of_cost(run),
+        *((EarlierPlan(events=run.earlier),) if run.earlier else ()),
+    )
+
+
+def approval_of(records: Sequence[Record], state: PlanState) -> Record | None:
+    """Return the last approval, unless an agent in the loop had its plan changed since."""
+    given = [each for each in records if each.kind is EventKind.GATE_APPROVED]
+    last = given[-1] if given else None
+    if last is None or state.run.run is not None or state.session.digest is None:
+        return last
+    event = last.event
+    same = isinstance(event, GateApproved) and event.digest == state.session.digest
+    return last if same else None
+
+
+# -- items -----------------------------------------------------------------------------------------
+
+
+def _of_item(found: FoundItem, clean: Redact) -> Iterator[Deviation]:
+    item, told, name = found.item, found.told, found.name
     if item.result not in SETTLED:
         yield UnsettledItem(item=name, result=item.result, reason=item.reason)
+    elif item.result == "holds":
+        yield HeldItem(item=name, reason=item.reason)
     elif item.result not in GREEN:
-        yield _by_word(item.result, name, told, clean)
+        yield _by_word(found, clean)
     yield from (
         EditableJudge(item=name, path=judge.path) for judge in item.judges if judge.editable
     )
@@ -73,105 +134,126 @@ def of_item(
     if item.reused is not None:
         yield ReusedRuns(item=name, of=item.reused)
     last = told.evaluated
-    if place.case.subject is SubjectKind.PRECONDITION and last is not None:
+    if found.place.case.subject is SubjectKind.PRECONDITION and last is not None:
         event = last.event
         if isinstance(event, ContractEvaluated) and event.late:
             yield LateCondition(item=name, seq=last.seq)
 
 
-def _by_word(result: str, name: str, told: ItemEvents, clean: Redact) -> Deviation:
-    record = told.settled
+def _by_word(found: FoundItem, clean: Redact) -> Deviation:
+    name, result, record = found.name, found.item.result, found.told.settled
     event = record.event if record is not None else None
     seq = record.seq if record is not None else None
     match event:
         case Waived() if result == "waived" and seq is not None:
             return WaivedItem(item=name, by=event.by, reason=clean(event.reason), seq=seq)
         case Attested() if result == "attested" and seq is not None:
-            said = clean(event.statement)
-            return AttestedItem(item=name, by=event.by, statement=said, seq=seq)
+            statement = clean(event.statement)
+            return AttestedItem(item=name, by=event.by, statement=statement, seq=seq)
         case TaskSkipped() if result == "skipped":
             why = clean(event.reason) if event.reason else None
             return SkippedItem(item=name, by=event.by, reason=why, seq=seq)
     if result == "skipped":
         return SkippedItem(item=name, by=None, reason=None, seq=None)
-    return ClaimedItem(item=name, seq=seq)
+    claims = PreconditionClaimed | PostconditionClaimed | TaskCompleted
+    said = event.evidence if isinstance(event, claims) else None
+    return ClaimedItem(item=name, evidence=clean(said) if said else None, seq=seq)
 
 
-def of_approval(
-    approval: Record | None, life: Sequence[Record], clean: Redact
-) -> Iterator[Deviation]:
-    """Yield what is to be said of the approval, and of how the plan changed."""
-    event = approval.event if approval is not None else None
-    if approval is None or not isinstance(event, GateApproved):
-        yield WithoutApproval()
-    else:
-        if event.method is Method.POLICY:
-            yield NobodyLooked(policy=event.policy or event.by or "", seq=approval.seq)
-        if event.seen or event.missing_tools:
-            yield ApprovedInSpite(
-                warnings=event.seen or (),
-                missing_tools=event.missing_tools or (),
-                seq=approval.seq,
-            )
-    for record in life:
-        if isinstance(record.event, PlanAmended):
-            amended = record.event
-            why = clean(amended.reason) if amended.reason else None
-            yield AmendedPlan(revision=amended.revision, by=amended.by, reason=why, seq=record.seq)
+# -- what happened ---------------------------------------------------------------------------------
 
 
-def of_run(life: Sequence[Record], names: Callable[[Record], str | None]) -> Iterator[Deviation]:
-    """Yield what happened on the way; `names` says how the item of an event is called."""
-    for record in life:
+def _of_life(run: WholeRun, clean: Redact) -> Iterator[Deviation]:
+    names = {found.place.name: found.name for found in run.items}
+    for record in run.records:
+        seq, item = record.seq, names.get(name_of(record))
         match record.event:
+            case GateApproved() as event:
+                yield from _of_approval(event, seq, clean)
+            case PlanAmended() as event:
+                why = clean(event.reason) if event.reason else None
+                yield AmendedPlan(revision=event.revision, by=event.by, reason=why, seq=seq)
+            case PlanEdited():
+                yield EditedPlan(seq=seq)
+            case PlanRewritten() as event if is_noticed(event):
+                yield EditedPlan(seq=seq)
             case JudgeTampered(files=files, restored=restored):
-                yield TouchedJudge(
-                    item=names(record), files=files, restored=bool(restored), seq=record.seq
-                )
+                yield TouchedJudge(item=item, files=files, restored=bool(restored), seq=seq)
             case ScopeViolated(files=files, restored=restored):
-                yield LeftScope(
-                    item=names(record), files=files, restored=bool(restored), seq=record.seq
-                )
+                yield LeftScope(item=item, files=files, restored=bool(restored), seq=seq)
             case ExecutionStarted(anyway=anyway, edited=edited):
                 if anyway:
-                    yield RunAnyway(what=anyway, seq=record.seq)
+                    yield RunAnyway(what=anyway, seq=seq)
                 if edited:
-                    yield EditedMeanwhile(files=edited, seq=record.seq)
-            case BudgetRaised(by=by):
-                yield RaisedBudget(by=by, seq=record.seq)
+                    yield EditedMeanwhile(files=edited, seq=seq)
+            case BudgetRaised() as event:
+                seconds = float(event.seconds) if event.seconds is not None else None
+                yield RaisedBudget(
+                    by=event.by, tokens=event.tokens, dollars=event.dollars,
+                    seconds=seconds, seq=seq,
+                )  # fmt: skip
+
+
+def _of_approval(event: GateApproved, seq: int, clean: Redact) -> Iterator[Deviation]:
+    if event.method is Method.POLICY:
+        yield NobodyLooked(policy=event.policy or event.by or "", seq=seq)
+    if event.seen or event.missing_tools:
+        yield ApprovedInSpite(
+            warnings=event.seen or (), missing_tools=event.missing_tools or (), seq=seq
+        )
+    if event.modifications:
+        yield ApprovedWithChanges(changes=tuple(map(clean, event.modifications)), seq=seq)
+
+
+def _of_unknown_judges(run: WholeRun) -> Iterator[Deviation]:
+    """Yield judges that steps may change, where nobody knows any more which items they judge."""
+    event = run.approval.event if run.approval is not None else None
+    if not isinstance(event, GateApproved) or any(found.item.judges for found in run.items):
+        return
+    yield from (
+        EditableJudge(item=None, path=path)
+        for path in event.judges or ()
+        if covers(run.scope, path)
+    )
 
 
 # -- who worked, by their own word -----------------------------------------------------------------
 
 
 def agents_of(
-    life: Sequence[Record], kinds: Callable[[str], tuple[str | None, str | None]]
+    records: Sequence[Record],
+    configured: Callable[[str], tuple[str | None, str | None]] = lambda _: (None, None),
 ) -> tuple[RunAgent, ...]:
-    """Return the agents of all attempts; `kinds` says what an agent is configured as."""
-    found: dict[str, list[AttemptEnded]] = {}
-    for record in life:
-        if isinstance(record.event, AttemptEnded):
-            found.setdefault(record.event.agent or "", []).append(record.event)
-    return tuple(_agent(name, found[name], kinds(name)) for name in sorted(found))
+    """Return the agents of all attempts; `configured` has the kind and model of each by now.
+
+    That is what is told of attempts which an older version noted, without either.
+    """
+    found: dict[tuple[str, str | None, str | None], list[AttemptCost]] = {}
+    for each in attempts(records):
+        name = each.agent or ""
+        known = each.kind is not None or each.model is not None
+        kind, model = (each.kind, each.model) if known else configured(name)
+        found.setdefault((name, kind, model), []).append(each)
+    ordered = sorted(found, key=lambda key: tuple(part or "" for part in key))
+    return tuple(_agent(key, found[key]) for key in ordered)
 
 
-def _agent(
-    name: str, ended: Sequence[AttemptEnded], kind: tuple[str | None, str | None]
-) -> RunAgent:
-    dollars = sum((dollars_of(each) or Decimal(0) for each in ended), Decimal(0))
+def _agent(key: tuple[str, str | None, str | None], tried: Sequence[AttemptCost]) -> RunAgent:
+    name, kind, model = key
+    dollars = sum((each.dollars or Decimal(0) for each in tried), Decimal(0))
     return RunAgent(
         name=name,
-        kind=kind[0],
-        model=kind[1],
-        attempts=len(ended),
-        unknown=sum(tokens_of(each) is None or dollars_of(each) is None for each in ended),
-        tokens=sum(tokens_of(each) or 0 for each in ended),
+        kind=kind,
+        model=model,
+        attempts=len(tried),
+        unknown=sum(each.tokens is None or each.dollars is None for each in tried),
+        tokens=sum(each.tokens or 0 for each in tried),
         dollars=f"{dollars:f}",
     )
 
 
-def of_cost(agents: Sequence[RunAgent]) -> Iterator[Deviation]:
+def _of_cost(run: WholeRun) -> Iterator[Deviation]:
     """Yield that nobody knows what all of it cost."""
-    unknown = sum(agent.unknown for agent in agents)
-    if unknown:
+    unknown = sum(agent.unknown for agent in run.agents)
+    if unknown or (run.loop and not run.agents):
         yield UnknownCost(attempts=unknown)

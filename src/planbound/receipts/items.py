@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from typing import NamedTuple, assert_never
 
 from planbound.journal.event import (
@@ -21,7 +21,7 @@ from planbound.journal.event import (
 from planbound.journal.fields import ProbeCall
 from planbound.journal.record import Record, details_text
 from planbound.journal.words import BaselineMoment, SubjectKind
-from planbound.judging.case import Case
+from planbound.judging.case import Case, cases
 from planbound.plan.digest import contract_digest
 from planbound.plan.model import (
     Attest,
@@ -37,6 +37,7 @@ from planbound.plan.model import (
     OutputIs,
     StepStatus,
 )
+from planbound.receipts.claims import item_name
 from planbound.receipts.predicate import (
     ItemBaseline,
     ItemJudge,
@@ -46,8 +47,10 @@ from planbound.receipts.predicate import (
     RunItem,
 )
 from planbound.state.plan import PlanState
-from planbound.state.run import RunState
+from planbound.state.run import Layout, RunState, Slot
 from planbound.state.step import Look, StepState
+
+Redact = Callable[[str], str]
 
 # -- what the journal says about each item, in one pass -------------------------------------------
 
@@ -68,7 +71,7 @@ class ItemEvents(NamedTuple):
 class StoryOfItems:
     """By item what was told about it."""
 
-    def __init__(self, records: Sequence[Record], contracts: Mapping[str, str | None]) -> None:
+    def __init__(self, records: Iterable[Record], contracts: Mapping[str, str | None]) -> None:
         """Read the events; of another contract than the text's nothing counts."""
         self._told: dict[str, ItemEvents] = {}
         self._contracts = contracts
@@ -132,15 +135,73 @@ class ItemPlace(NamedTuple):
     probe: ProbeCall | None = None
     """What the harness looks at where there is no contract."""
 
+    @property
+    def called(self) -> str:
+        """How it is called in a receipt: `step 2`."""
+        return item_name({"kind": self.case.subject.value, "number": self.case.number})
+
+
+class FoundItem(NamedTuple):
+    """An item, where it is, and what was told about it."""
+
+    item: RunItem
+    place: ItemPlace
+    told: ItemEvents
+
+    @property
+    def name(self) -> str:
+        """How it is called in a receipt: `step 2`."""
+        return self.place.called
+
+
+class ItemSource(NamedTuple):
+    """What the items of a run are made of."""
+
+    state: RunState
+    records: Sequence[Record]
+    contracts: Mapping[str, str | None]
+    """By the journal's name the digest of each contract, as the plan has it."""
+    judges: Sequence[tuple[ItemJudge, ...]]
+    """Of each item, in the order of the plan; empty where nobody knows them."""
+
+    @property
+    def loop(self) -> bool:
+        """Whether an agent works on the plan by itself, and no run."""
+        return self.state.plan.run.run is None
+
+
+def found_items(source: ItemSource, clean: Redact) -> list[FoundItem]:
+    """Return every item of a plan."""
+    state, story = source.state, StoryOfItems(source.records, source.contracts)
+    everything = tuple(cases(state.layout.plan))
+    found = []
+    for index, place in enumerate(places(everything, state, story, loop=source.loop)):
+        told = story.of(place.name)
+        judges = source.judges[index] if source.judges else ()
+        found.append(FoundItem(run_item(place, told, judges, clean), place, told))
+    return found
+
+
+def contracts_of(layout: Layout) -> dict[str, str | None]:
+    """Return by the journal's name of each item the digest of its contract."""
+    slots = iter(layout.slots)
+    return {
+        next(slots).id if case.subject is SubjectKind.STEP else f"{case.subject} {case.number}": (
+            contract_digest(case.contract) if case.contract else None
+        )
+        for case in cases(layout.plan)
+    }
+
 
 def places(
     cases: Sequence[Case], state: RunState, story: StoryOfItems, *, loop: bool
 ) -> Iterator[ItemPlace]:
     """Yield every item with where it is; `loop`: an agent works by itself, and no run."""
     probes = state.plan.session.probes if loop else {}
+    slots = iter(state.layout.slots)
     for case in cases:
         if case.subject is SubjectKind.STEP:
-            place = _step_place(case, state, loop=loop)
+            place = _step_place(case, next(slots), state, loop=loop)
         elif loop:
             place = _loop_place(case, state.plan)
         else:
@@ -149,9 +210,7 @@ def places(
         yield place._replace(probe=probe)
 
 
-def _step_place(case: Case, state: RunState, *, loop: bool) -> ItemPlace:
-    slot = state.layout.find(case.number)
-    assert slot is not None
+def _step_place(case: Case, slot: Slot, state: RunState, *, loop: bool) -> ItemPlace:
     if loop:
         item = state.plan.session.steps.get(slot.id)
         if item is not None:
@@ -196,9 +255,6 @@ def _condition_status(verdict: VerdictKind | None, result: Result | None) -> Ste
             return StepStatus.ATTESTED
         case _:
             return StepStatus.FAILED
-
-
-Redact = Callable[[str], str]
 
 
 def run_item(
@@ -314,14 +370,23 @@ def _output(seen: ContractEvaluated | None, clean: Redact) -> ItemOutput | None:
     if seen is None or seen.output_digest is None:
         return None
     out, _, error = seen.output_digest.partition(" ")
-    end = (seen.output_tail or "")[-_END:]
+    head, tail = clean(seen.output_head or ""), clean(seen.output_tail or "")
+    # An older version kept the end only, and may have cut it.
+    size = len((seen.output_tail or "").encode("utf-8", "surrogatepass"))
+    whole = seen.output_size is not None and size >= seen.output_size
+    begin, end = both_ends(head + tail) if head or whole else (None, tail[-_END:])
     return ItemOutput(
-        bytes=seen.output_size, stdout_sha256=out, stderr_sha256=error, end=clean(end)
+        bytes=seen.output_size, stdout_sha256=out, stderr_sha256=error, begin=begin, end=end
     )
 
 
 _END = 600
 """Characters of an output: enough for its summary, and no transcript."""
+
+
+def both_ends(text: str) -> tuple[str | None, str]:
+    """Return the beginning of an output, None where its end is all of it, and the end."""
+    return text[: len(text) - _END][:_END] if len(text) > _END else None, text[-_END:]
 
 
 # -- contracts as the plan writes them ------------------------------------------------------------

@@ -11,6 +11,7 @@ from planbound.journal.record import Record
 from planbound.plan.limits import format_budget
 from planbound.receipts.conversation import about_words
 from planbound.receipts.costs import AttemptCost, total
+from planbound.receipts.deviation_words import Part, words_of
 from planbound.receipts.fragments import ItemBeside, item, room_for
 from planbound.receipts.html import Content, Html, document, element, identity, join, text
 from planbound.receipts.page_costs import spending, spent_words
@@ -29,7 +30,7 @@ from planbound.receipts.pieces import (
     table,
     word,
 )
-from planbound.receipts.remarks import DeviationLine, name_of, remarks
+from planbound.receipts.predicate import Deviation, HeldItem, UnsettledItem
 from planbound.receipts.story import ItemStory, PlanStory
 from planbound.receipts.tree_changes import TreeDiff
 from planbound.workspace.progress import ProgressLines
@@ -233,10 +234,11 @@ def _contents(story: PlanStory) -> Html | None:
 
 def deviations(story: PlanStory, level: int, *, linked: bool = True) -> Html:
     """Return what must not be overlooked, first of all what is not done."""
-    found = remarks(story)
+    found = story.deviations
     if not found:
         return element("p", "Nothing deviates: everything is proved, by passes of contracts.")
-    lines = [_remark(story, each, linked=linked) for each in found[:ROWS]]
+    items = {each.name: each for each in reversed(story.items)} if linked else {}
+    lines = [_deviation(story, each, items) for each in found[:ROWS]]
     more = len(found) - len(lines)
     place = _place(story, "deviations")
     return element(
@@ -251,14 +253,21 @@ def deviations(story: PlanStory, level: int, *, linked: bool = True) -> Html:
     )
 
 
-def _remark(story: PlanStory, each: DeviationLine, *, linked: bool) -> Html:
-    about: Html | str = each.about
-    if linked and each.item is not None:
-        about = element("a", each.about, href=f"#{item_place(story, each.item)}")
-    seq = element("span", f" event #{each.seq}", class_="dim") if each.seq is not None else None
-    colours = {"not done": "bad", "holds": colour_of("holds")}
-    kind = element("span", each.word, class_=f"word {colours.get(each.word, 'warn')}")
-    return join(kind, " ", about, ": ", said(each.said), seq)
+def _deviation(story: PlanStory, deviation: Deviation, items: Mapping[str, ItemStory]) -> Html:
+    told = words_of(deviation)
+    about: Html | str | None = told.item
+    if told.item is not None and told.item in items:
+        about = element("a", told.item, href=f"#{item_place(story, items[told.item])}")
+    seq = element("span", f" event #{told.seq}", class_="dim") if told.seq is not None else None
+    colour = {HeldItem: colour_of("holds"), UnsettledItem: "bad"}.get(type(deviation), "warn")
+    kind = element("span", _plain(told.kind), class_=f"word {colour}")
+    words = _plain(told.said).removeprefix(": ")
+    gap = ": " if words and not words.startswith(" ") else None
+    return join(kind, " " if about else None, about, gap, said(words), seq)
+
+
+def _plain(parts: Sequence[Part]) -> str:
+    return "".join(part if isinstance(part, str) else part.text for part in parts)
 
 
 def items_table(story: PlanStory) -> Html:
@@ -266,7 +275,7 @@ def items_table(story: PlanStory) -> Html:
     rows = [
         element(
             "tr",
-            element("th", f"{name_of(each)} ", said(each.title, 200), scope="row"),
+            element("th", f"{each.name} ", said(each.title, 200), scope="row"),
             element("td", word(each.word)),
             element("td", _verdict_words(each)),
         )

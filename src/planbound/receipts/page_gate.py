@@ -23,7 +23,6 @@ from planbound.receipts.pieces import (
     table,
     word,
 )
-from planbound.receipts.remarks import name_of
 from planbound.receipts.story import PlanStory
 from planbound.receipts.tree_changes import TreeDiff
 
@@ -123,7 +122,7 @@ def _first_looks(story: PlanStory) -> Html | None:
             rows.append(
                 element(
                     "tr",
-                    element("th", name_of(each), scope="row"),
+                    element("th", each.name, scope="row"),
                     element("td", word(event.verdict.value), f" {green}"),
                     element("td", said(event.reason or "", 300)),
                     element("td", text(controls) if controls else "none"),

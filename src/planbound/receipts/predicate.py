@@ -172,6 +172,8 @@ class ItemOutput(_Part, frozen=True, kw_only=True):
     """How much; null where an older version did not note it."""
     stdout_sha256: str
     stderr_sha256: str
+    begin: str | None
+    """The beginning of it, redacted; null where `end` has all of it, or it was not kept."""
     end: str
     """The end of it, redacted."""
 
@@ -282,6 +284,8 @@ class ClaimedItem(_Deviation, frozen=True, kw_only=True, tag="claimed"):
     """The agent says so; nobody judged it."""
 
     item: str
+    evidence: str | None = None
+    """What it says."""
     seq: int | None
 
 
@@ -293,12 +297,25 @@ class UnsettledItem(_Deviation, frozen=True, kw_only=True, tag="unsettled"):
     reason: str | None
 
 
+class HeldItem(_Deviation, frozen=True, kw_only=True, tag="holds"):
+    """It is green, and nobody saw it red before the work."""
+
+    item: str
+    reason: str | None
+
+
 class AmendedPlan(_Deviation, frozen=True, kw_only=True, tag="amended"):
     """The approved plan was changed while it was under way, and approved again."""
 
     revision: int | None
     by: str | None
     reason: str | None
+    seq: int
+
+
+class EditedPlan(_Deviation, frozen=True, kw_only=True, tag="edited"):
+    """The meaning of the plan was changed in its file, by unknown hands."""
+
     seq: int
 
 
@@ -321,10 +338,20 @@ class ApprovedInSpite(_Deviation, frozen=True, kw_only=True, tag="approved-in-sp
     seq: int
 
 
-class EditableJudge(_Deviation, frozen=True, kw_only=True, tag="editable-judge"):
-    """The agent was allowed to change a file that judges it."""
+class ApprovedWithChanges(_Deviation, frozen=True, kw_only=True, tag="approved-with-changes"):
+    """What was approved is the plan with these changes."""
 
-    item: str
+    changes: tuple[str, ...]
+    seq: int
+
+
+class EditableJudge(_Deviation, frozen=True, kw_only=True, tag="editable-judge"):
+    """The agent was allowed to change a file that judges it.
+
+    `item` is null where nobody knows any more which items it judges.
+    """
+
+    item: str | None
     path: str
 
 
@@ -385,11 +412,14 @@ class RaisedBudget(_Deviation, frozen=True, kw_only=True, tag="budget-raised"):
     """A person allowed more to be spent."""
 
     by: str
+    tokens: int | None = None
+    dollars: str | None = None
+    seconds: float | None = None
     seq: int
 
 
 class UnknownCost(_Deviation, frozen=True, kw_only=True, tag="unknown-cost"):
-    """Attempts of which nobody knows what they used."""
+    """Attempts of which nobody knows what they used; 0: of an agent in the loop not even those."""
 
     attempts: int
 
@@ -399,6 +429,12 @@ class LateCondition(_Deviation, frozen=True, kw_only=True, tag="late"):
 
     item: str
     seq: int
+
+
+class EarlierPlan(_Deviation, frozen=True, kw_only=True, tag="earlier-plan"):
+    """Another plan had this name before: its events are in the journal, and not meant here."""
+
+    events: int
 
 
 class NotKept(_Deviation, frozen=True, kw_only=True, tag="not-kept"):
@@ -413,10 +449,13 @@ Deviation = (
     | SkippedItem
     | ClaimedItem
     | UnsettledItem
+    | HeldItem
     | AmendedPlan
+    | EditedPlan
     | WithoutApproval
     | NobodyLooked
     | ApprovedInSpite
+    | ApprovedWithChanges
     | EditableJudge
     | TouchedJudge
     | LeftScope
@@ -428,6 +467,7 @@ Deviation = (
     | RaisedBudget
     | UnknownCost
     | LateCondition
+    | EarlierPlan
     | NotKept
 )
 
@@ -440,8 +480,10 @@ class RunAgent(_Part, frozen=True, kw_only=True):
 
     name: str
     kind: str | None
-    """Such as `claude` or `command`, as it is configured now."""
+    """Such as `claude` or `command`, as it was then; as it is configured now where an older version
+    did not note it."""
     model: str | None
+    """The same of its model."""
     attempts: int
     unknown: int
     """How many attempts did not say what they used."""

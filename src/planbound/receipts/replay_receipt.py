@@ -14,6 +14,7 @@ from planbound.journal.redact import Redactor
 from planbound.judging.verdict import Verdict
 from planbound.receipts.collect import harness
 from planbound.receipts.envelope import Envelope, envelope_line, statement_json
+from planbound.receipts.items import both_ends
 from planbound.receipts.keys import Signer, signer_of
 from planbound.receipts.predicate import (
     VERSION,
@@ -40,8 +41,6 @@ from planbound.receipts.replayed import (
 from planbound.receipts.settings import run_settings
 from planbound.receipts.ssh_signature import fingerprint
 from planbound.workspace.context import Context
-
-_END = 600
 
 
 class OwnKey(NamedTuple):
@@ -188,9 +187,11 @@ def _output(verdict: Verdict | None, redactor: Redactor) -> ItemOutput | None:
         return None
     outcome = verdict.outcome
     text = outcome.stdout.text() + outcome.stderr.text()
+    begin, end = both_ends(redactor.redact(text).text)
     return ItemOutput(
         bytes=outcome.stdout.length + outcome.stderr.length,
         stdout_sha256=outcome.stdout.sha256,
         stderr_sha256=outcome.stderr.sha256,
-        end=redactor.redact(text).text[-_END:],
+        begin=begin,
+        end=end,
     )

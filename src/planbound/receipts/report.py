@@ -15,10 +15,13 @@ from planbound.plan.digest import digest
 from planbound.plan.model import Plan
 from planbound.plan.parse import parse
 from planbound.receipts.html import Html
+from planbound.receipts.items import contracts_of
 from planbound.receipts.page import Made, PageOf, report, summary_page
 from planbound.receipts.story import PlanText, begun_anew, story_of
 from planbound.receipts.tree_changes import Ration, TreeHistory
+from planbound.receipts.trees import first_manifest, item_judges
 from planbound.state.plan import fold, plan_states, plan_status
+from planbound.state.run import lay_out
 from planbound.workspace.context import Context
 from planbound.workspace.overview import overview
 from planbound.workspace.vault import open_vault
@@ -91,8 +94,12 @@ class ReportReader:
         binding = state.place.binding if state is not None else None
         root = binding.workspace if binding is not None else self._context.root
         trees = TreeHistory(self._vault, root, self._clean, self._ration)
+        # By the text as it is kept: one without its secrets has other digests and other judges.
+        contracts = contracts_of(lay_out(text.plan, ids))
+        judges = item_judges(text.plan, first_manifest(self._vault, own), self._vault)
+        told = PlanText(plan, text.words, status.value, ids, contracts, judges)
         return PageOf(
-            story=story_of(slug, PlanText(plan, text.words, status.value, ids), records),
+            story=story_of(slug, told, records),
             source=shown,
             diffs=trees.of_steps(plan, ids, own),
             judges=trees.of_judges(own),

@@ -32,16 +32,20 @@ from planbound.journal.event import (
     TaskCompleted,
     TaskSkipped,
     TaskStarted,
-    VerdictKind,
     Waived,
     number_of,
     subject_of,
 )
 from planbound.journal.record import Provenance, Record
 from planbound.journal.words import SubjectKind
-from planbound.plan.model import Condition, Plan, Step, StepStatus
+from planbound.judging.case import judge_scope
+from planbound.plan.model import Condition, Plan, Step
+from planbound.receipts.claims import GREEN, SETTLED
 from planbound.receipts.conversation import QuestionStory, questions_of
 from planbound.receipts.costs import AttemptCost, RunBudget, attempts, budgets
+from planbound.receipts.deviations import WholeRun, agents_of, approval_of, deviations_of
+from planbound.receipts.items import FoundItem, ItemSource, found_items
+from planbound.receipts.predicate import Deviation, ItemJudge
 from planbound.state.plan import PlanState, fold
 from planbound.state.run import RunState, Slot, lay_out
 from planbound.state.step import StepState, held
@@ -91,12 +95,17 @@ class ItemStory(Struct, frozen=True):
     @property
     def is_settled(self) -> bool:
         """Whether it needs nothing more, in whatever way."""
-        return self.word in _SETTLED
+        return self.word in SETTLED
 
     @property
     def is_pass(self) -> bool:
         """Whether the harness itself saw it hold."""
-        return self.word in {"proved", "holds"}
+        return self.word in GREEN
+
+    @property
+    def name(self) -> str:
+        """How it is called: `step 2`."""
+        return f"{self.subject.value} {self.number}"
 
     @property
     def verdict(self) -> TellingEvent | None:
@@ -105,9 +114,6 @@ class ItemStory(Struct, frozen=True):
         for attempt in self.attempts:
             found += [each for each in attempt.told if isinstance(each.event, ContractEvaluated)]
         return max(found, key=lambda each: each.seq, default=None)
-
-
-_SETTLED = frozenset("proved holds claimed attested waived skipped".split())
 
 
 class PlanStory(Struct, frozen=True):
@@ -128,8 +134,8 @@ class PlanStory(Struct, frozen=True):
     budget: RunBudget | None
     records: Sequence[Record]
     """In their order, those of this plan and of no other one that had its name before."""
-    earlier: int
-    """How many events are those of another plan that had the name before."""
+    deviations: tuple[Deviation, ...]
+    """What must not be overlooked."""
 
     @property
     def items(self) -> tuple[ItemStory, ...]:
@@ -144,6 +150,10 @@ class PlanText(NamedTuple):
     text_is: str
     status: str
     ids: Mapping[str, str]
+    contracts: Mapping[str, str | None] = {}
+    """By the journal's name of each item its contract's digest; of another nothing counts."""
+    judges: Sequence[tuple[ItemJudge, ...]] = ()
+    """By what each item is judged, in the order of the plan; empty where nobody knows."""
 
 
 def story_of(slug: str, text: PlanText, records: Iterable[Record]) -> PlanStory:
@@ -161,7 +171,13 @@ def story_of(slug: str, text: PlanText, records: Iterable[Record]) -> PlanStory:
             by_task.setdefault(record.draft.task_id, []).append(told)
         elif (about := _condition_of(event)) is not None:
             by_condition.setdefault(about, []).append(told)
-    conditions = _ConditionStories(state, by_condition)
+    source = ItemSource(run, own, text.contracts, text.judges)
+    found = found_items(source, str)
+    steps = [each for each in found if each.place.case.subject is SubjectKind.STEP]
+    conditions = _ConditionStories(found, by_condition)
+    loop = source.loop and state.session.session is not None
+    whole = WholeRun(found, own, judge_scope(text.plan), approval_of(own, state),
+                     agents_of(own), loop, begun)  # fmt: skip
     return PlanStory(
         slug=slug,
         plan=text.plan,
@@ -170,8 +186,8 @@ def story_of(slug: str, text: PlanText, records: Iterable[Record]) -> PlanStory:
         status=text.status,
         preconditions=conditions.stories(SubjectKind.PRECONDITION, text.plan.preconditions),
         steps=_told_apart(
-            _step_story(slot, step, by_task.get(slot.id, []))
-            for slot, step in zip(run.layout.slots, run.steps, strict=True)
+            _step_story(slot, step, each, by_task.get(slot.id, []))
+            for slot, step, each in zip(run.layout.slots, run.steps, steps, strict=True)
         ),
         postconditions=conditions.stories(SubjectKind.POSTCONDITION, text.plan.postconditions),
         gate=tuple(_at_gate(own)),
@@ -179,7 +195,7 @@ def story_of(slug: str, text: PlanText, records: Iterable[Record]) -> PlanStory:
         costs=tuple(attempts(own)),
         budget=budgets(own).get(slug),
         records=own,
-        earlier=begun,
+        deviations=deviations_of(whole, str),
     )
 
 
@@ -213,7 +229,9 @@ def begun_anew(records: Sequence[Record]) -> int:
 # -- steps ---------------------------------------------------------------------------------------
 
 
-def _step_story(slot: Slot, step: StepState, told: Sequence[TellingEvent]) -> ItemStory:
+def _step_story(
+    slot: Slot, step: StepState, found: FoundItem, told: Sequence[TellingEvent]
+) -> ItemStory:
     looks: list[TellingEvent] = []
     tries: list[AttemptStory] = []
     later: list[TellingEvent] = []
@@ -242,16 +260,12 @@ def _step_story(slot: Slot, step: StepState, told: Sequence[TellingEvent]) -> It
         id=slot.id,
         title=slot.title,
         item=slot.step,
-        word=_word(step.status),
+        word=found.item.result,
         reason=_why(step),
         looks=tuple(looks),
         attempts=tuple(tries),
         later=tuple(later),
     )
-
-
-def _word(status: StepStatus) -> str:
-    return "proved" if status is StepStatus.DONE else status.value
 
 
 def _why(step: StepState) -> str:
@@ -282,45 +296,31 @@ _CONDITIONS = frozenset({SubjectKind.PRECONDITION.value, SubjectKind.POSTCONDITI
 
 
 class _ConditionStories(NamedTuple):
-    state: PlanState
+    found: Sequence[FoundItem]
     told: Mapping[tuple[SubjectKind, str], Sequence[TellingEvent]]
 
     def stories(
         self, subject: SubjectKind, conditions: Iterable[Condition]
     ) -> tuple[ItemStory, ...]:
-        return _told_apart(self._story(subject, each) for each in conditions)
+        found = (each for each in self.found if each.place.case.subject is subject)
+        return _told_apart(
+            self._story(subject, each, of) for each, of in zip(conditions, found, strict=True)
+        )
 
-    def _story(self, subject: SubjectKind, condition: Condition) -> ItemStory:
+    def _story(self, subject: SubjectKind, condition: Condition, found: FoundItem) -> ItemStory:
         number = str(condition.number)
         told = self.told.get((subject, number), ())
-        word, reason = self._where(subject, number)
         return ItemStory(
             subject=subject,
             number=number,
             id=number,
             title=condition.statement,
             item=condition,
-            word=word,
-            reason=reason,
+            word=found.item.result,
+            reason=found.place.reason or "",
             looks=tuple(each for each in told if isinstance(each.event, BaselineObserved)),
             later=tuple(each for each in told if not isinstance(each.event, BaselineObserved)),
         )
-
-    def _where(self, subject: SubjectKind, number: str) -> tuple[str, str]:
-        """Return where a condition is, by the fold of a run or of an agent in the loop."""
-        facts, loop = self.state.run, self.state.session
-        is_last = subject is SubjectKind.POSTCONDITION
-        if facts.run is None:
-            item = (loop.conditions if is_last else loop.preconditions).get(number)
-            return ("pending", "") if item is None else (_word(item.status), item.reason)
-        answered = facts.answered.get(f"{subject.value} {number}")
-        found = answered or (facts.conditions if is_last else facts.preconditions).get(number)
-        if found is None:
-            return "pending", ""
-        if found is not VerdictKind.PASS:
-            return found.value, ""
-        result = facts.condition_results.get(number) if is_last else Result.HOLDS
-        return (result or Result.HOLDS).value, ""
 
 
 # -- the gate, and what people were asked --------------------------------------------------------

@@ -4,12 +4,17 @@ from __future__ import annotations
 
 import hashlib
 import os
-from collections.abc import Iterable, Mapping
+from collections.abc import Callable, Iterable, Mapping
+from functools import partial
 from typing import NamedTuple
 
 from planbound.git.repository import head_commit, object_form, tracked_files, would_ignore
 from planbound.journal.record import Record
+from planbound.judging.case import cases, covers, judge_scope
+from planbound.judging.reference import judges_of, read_frozen
+from planbound.plan.model import Plan
 from planbound.receipts.git_tree import FILE, LINK, PROGRAM, blob_id, tree_id
+from planbound.receipts.predicate import ItemJudge
 from planbound.state.plan import PlanState
 from planbound.workspace.context import Context
 from planbound.workspace.manifest import Entry, EntryType, Manifest, changes, path_text
@@ -54,6 +59,37 @@ def first_manifest(vault: Vault, records: Iterable[Record]) -> Manifest | None:
         if isinstance(key, str) and (kept := kept_manifest(vault, key)) is not None:
             return kept
     return None
+
+
+def item_judges(
+    plan: Plan,
+    base: Manifest | None,
+    vault: Vault,
+    blob: Callable[[str, Entry], str | None] = lambda _path, _entry: None,
+) -> tuple[tuple[ItemJudge, ...], ...]:
+    """Return by what each item is judged, in the order of the plan; nothing where no tree is kept.
+
+    `blob` says what git calls a file.
+    """
+    if base is None:
+        return ()
+    scope, read = judge_scope(plan), partial(read_frozen, base, vault)
+    found = []
+    for case in cases(plan):
+        known = ((path, base.entry(path)) for path in sorted(judges_of((case,), base, read).files))
+        found.append(
+            tuple(
+                ItemJudge(
+                    path=path,
+                    sha256=entry.content.hex(),
+                    git_blob=blob(path, entry),
+                    editable=covers(scope, path),
+                )
+                for path, entry in known
+                if entry is not None
+            )
+        )
+    return tuple(found)
 
 
 # -- git's ids ------------------------------------------------------------------------------------
