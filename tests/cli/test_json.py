@@ -343,6 +343,7 @@ SCENES: dict[tuple[str, str], Callable[[Bench], Outcome]] = {
     ("agents", ""): _words("agents"),
     ("agents", "--probe"): _words("agents", "--probe"),
     ("control", ""): _with_defects,
+    ("costs", ""): _done("costs", "--by", "step"),
     ("publish", ""): _in_a_repository(
         ("spawn", "one"),
         ("run", "one"),

@@ -62,11 +62,15 @@ def configure_receipt(parser: argparse.ArgumentParser) -> None:
     parser.add_argument(
         "-o", "--output", metavar="FILE", help="write it to a file, whole or not at all"
     )
-    parser.add_argument(
+    form = parser.add_mutually_exclusive_group()
+    form.add_argument(
         "--markdown", action="store_true", help="write the comment of a pull request instead"
     )
-    parser.add_argument("--unsigned", action="store_true", help="leave the signature out")
-    parser.add_argument(
+    form.add_argument("--unsigned", action="store_true", help="leave the signature out")
+    form.add_argument(
+        "--html", action="store_true", help="write a page for people instead, which nobody signs"
+    )
+    form.add_argument(
         "--kept",
         metavar="REV",
         nargs="?",
@@ -80,6 +84,8 @@ def configure_receipt(parser: argparse.ArgumentParser) -> None:
 
 def run_receipt(arguments: argparse.Namespace, terminal: Terminal) -> ExitCode:
     """Write the receipt of a plan: to standard output, or to a file."""
+    if arguments.html:
+        return _write_html(arguments, terminal)
     if arguments.kept is not None:
         return _show_kept(arguments, terminal)
     if arguments.json and arguments.output is None:
@@ -107,6 +113,19 @@ def run_receipt(arguments: argparse.Namespace, terminal: Terminal) -> ExitCode:
     return ExitCode.DONE
 
 
+def _write_html(arguments: argparse.Namespace, terminal: Terminal) -> ExitCode:
+    from planbound.cli.report import refuse_terminal, write_page  # noqa: PLC0415 - only for a page
+    from planbound.receipts.report import receipt_page  # noqa: PLC0415 - the same
+
+    if arguments.json:
+        raise UsageError("`--html` is a page for people, and has no `--json`")
+    refuse_terminal(arguments.output)
+    context, slug = which_plan(
+        Context(workspace=arguments.workspace, state=arguments.state), arguments.plan
+    )
+    return write_page(receipt_page(context, slug), arguments.output, terminal)
+
+
 def _write_markdown(
     context: Context, slug: str, arguments: argparse.Namespace, terminal: Terminal
 ) -> ExitCode:
@@ -130,7 +149,7 @@ def _write_markdown(
 
 def _show_kept(arguments: argparse.Namespace, terminal: Terminal) -> ExitCode:
     """List receipts that are kept; write the only one to a file, where one is named."""
-    if arguments.plan is not None or arguments.unsigned:
+    if arguments.plan is not None:
         raise UsageError("`--kept` lists receipts that are there: no plan goes with it")
     context = Context(workspace=arguments.workspace, state=arguments.state)
     found = find_kept(context, arguments.kept or None)

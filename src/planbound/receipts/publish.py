@@ -8,7 +8,7 @@ from typing import NamedTuple
 
 import msgspec
 
-from planbound.cells.cell import refuse_in_cell
+from planbound.cells.isolation import refuse_in_cell
 from planbound.disk.decoders import json_decoder
 from planbound.errors import ExitCode, Refused, UsageError
 from planbound.git.github import GitHub, HostedRepository, hosted_at, hosted_by_name
