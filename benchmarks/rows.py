@@ -60,7 +60,8 @@ def _command_rows(found: Measured) -> list[Row]:
             ratio(verify, floor, f"`{FLOOR}`"),
             of_floor(
                 start.GOALS[start.VERIFY],
-                "a third of it is loading libraries, above all msgspec and the Markdown parser",
+                "a third of it is loading libraries, above all msgspec, and typing_extensions"
+                " with it, because the Markdown parser demands that",
             ),
             held=verify / floor,
             short="`planbound verify`, a plan of 10 steps",
@@ -76,8 +77,8 @@ def _hook_rows(found: Measured) -> list[Row]:
     floor = found[FLOOR]
     reasons = {
         hook.NO_PLAN: "the rest is loading the few modules that find out that there is no plan",
-        hook.JUDGED: "two thirds of it are loading the journal's events, the state, the plan"
-        " language and the runners of tests",
+        hook.JUDGED: "it ends the plan, and so loads msgspec, the journal's events, the state and"
+        " the plan language; msgspec and SQLite alone use up the goal",
     }
     shown = {
         hook.JUDGED: ("`planbound hook stop`, a judged tree", False),
@@ -360,7 +361,10 @@ def _peer_rows(found: Measured) -> list[Row]:
 
 def _engine_rows(found: Measured) -> list[Row]:
     own = "the engine's own part of a step, plan of"
-    spread = "what is left is spread over judging, drafts of events and the agent's request"
+    spread = (
+        "nearly half of it is judging: looks at machine and tree before and after the contract;"
+        " the rest is spread over four events in two commits, and the agent's request"
+    )
     growing = "marking the plan's file and choosing the next step take longer in a longer plan"
     first, *_, longest = lengths = run.FULL.lengths[1:]
     rows = [
@@ -385,8 +389,8 @@ def _engine_rows(found: Measured) -> list[Row]:
             ratio(found["resume"], found["resume floor"], f"`{FLOOR}`", 0),
             in_ms(
                 run.RESUME_GOAL,
-                "the whole plan is read and its digest reckoned anew, and the event of each"
-                " settled step is looked up, so that no snapshot has to be believed",
+                "a quarter of it is starting and loading the program; the plan's digest is reckoned"
+                " anew and its settled steps are asked for, so that no snapshot has to be believed",
             ),
             short=resume,
         ),

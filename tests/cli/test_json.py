@@ -345,6 +345,12 @@ SCENES: dict[tuple[str, str], Callable[[Bench], Outcome]] = {
     ("agents", ""): _words("agents"),
     ("agents", "--probe"): _words("agents", "--probe"),
     ("control", ""): _with_defects,
+    ("costs", ""): _done("costs", "--by", "step"),
+    ("publish", ""): _in_a_repository(
+        ("spawn", "one"),
+        ("run", "one"),
+        ("publish", "one", "--github", "--repository", "octo/lending", "--dry-run"),
+    ),
     ("receipt", "--kept"): _of_a_receipt("receipt", "--kept"),
     ("replay", ""): _of_a_receipt("replay", "one.jsonl", "--tree", "HEAD"),
     ("selftest", ""): _words("selftest"),

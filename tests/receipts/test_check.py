@@ -4,6 +4,8 @@ from __future__ import annotations
 
 import base64
 import json
+from collections.abc import Iterator
+from contextlib import suppress
 from typing import Any
 
 import pytest
@@ -26,6 +28,7 @@ from tests.receipts.scene import (
     run_of,
     unsigned,
 )
+from tests.tables import first_always
 
 pytestmark = pytest.mark.requirement("command.check-receipt")
 Statements = list[dict[str, Any]]
@@ -292,6 +295,39 @@ def test_what_has_not_the_shape_of_a_receipt_is_unreadable(
     with pytest.raises(ReceiptError) as refused:
         checked(unsigned(signed, lambda all_: change(all_[0]["predicate"])))
     assert said in str(refused.value)
+
+
+ODD: tuple[Any, ...] = (
+    *("", "\0", "\ud800", "\udc80", "-f", "../..", "E9", "\x1b[2J", '{"a":' * 3000),
+    *(-1, 0, 2**70, 1e308, True, None, [], {}, [None], {"a": "b"}),
+)
+
+
+def leaves(value: Any, path: tuple[Any, ...] = ()) -> Iterator[tuple[Any, ...]]:
+    """Yield the way to every value that holds no others."""
+    inner = value.items() if isinstance(value, dict) else enumerate(value)
+    for key, each in inner if isinstance(value, dict | list) else ():
+        if isinstance(each, dict | list) and each:
+            yield from leaves(each, (*path, key))
+        else:
+            yield (*path, key)
+
+
+@pytest.mark.parametrize("part", first_always(range(12)))
+def test_whatever_stands_at_a_place_a_check_comes_to_its_end(signed: bytes, part: int) -> None:
+    ways = list(leaves(run_of(unsigned(signed))))
+    assert len(ways) > 200
+    odd = [(way, value) for way in ways for value in ODD][part::12]
+    for way, value in odd:
+
+        def change(statements: Statements, way: Any = way, value: Any = value) -> None:
+            place = statements[0]["predicate"]
+            for key in way[:-1]:
+                place = place[key]
+            place[way[-1]] = value
+
+        with suppress(ReceiptError):
+            assert checked(unsigned(signed, change))
 
 
 def test_another_version_and_something_else_are_named(signed: bytes) -> None:

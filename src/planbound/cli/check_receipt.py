@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import argparse
 import os
+import shlex
 from collections.abc import Mapping
 from typing import Any
 
@@ -11,6 +12,7 @@ from planbound.cli.shape import JsonObject, Shapes
 from planbound.cli.terminal import Terminal
 from planbound.errors import ExitCode, UsageError
 from planbound.receipts.check import (
+    CheckLine,
     CheckRules,
     check,
     holds,
@@ -66,11 +68,16 @@ def configure_check_receipt(parser: argparse.ArgumentParser) -> None:
         default="",
         help="what it must come to, such as `E3,I2,signed,proof,no-waiver,proved`",
     )
+    parser.add_argument(
+        "--markdown", action="store_true", help="show what it says, and each check, as Markdown"
+    )
     parser.add_argument("--json", action="store_true", help="for programs")
 
 
 def run_check_receipt(arguments: argparse.Namespace, terminal: Terminal) -> ExitCode:
     """Check a receipt by what is in it; no journal, no state home and no configuration is read."""
+    if arguments.json and arguments.markdown:
+        raise UsageError("`--json` and `--markdown` do not go together")
     data = read_receipt_file(arguments.file)
     previous = read_receipt_file(arguments.previous) if arguments.previous else None
     try:
@@ -100,10 +107,28 @@ def run_check_receipt(arguments: argparse.Namespace, terminal: Terminal) -> Exit
                 checks=[ReceiptCheck(*line) for line in lines],
             )
         )
+    elif arguments.markdown:
+        shown = _said(arguments, data) if "plan" in run else ""  # a replay has no comment
+        terminal.raw(shown + _checks(lines))
     else:
         for line in lines:
             terminal.out(shown_line(line))
     return ExitCode.DONE if holds(lines) else ExitCode.FAILED
+
+
+def _said(arguments: argparse.Namespace, data: bytes) -> str:
+    from planbound.receipts.comment import receipt_comment  # noqa: PLC0415 - only for Markdown
+    from planbound.receipts.publish import read_run  # noqa: PLC0415 - the same
+
+    where = f" --tree {shlex.quote(arguments.tree)}" if arguments.tree else ""
+    check = f"planbound check-receipt {shlex.quote(arguments.file)}{where}"
+    return f"{receipt_comment(read_run(data), commit=None, check=check)}\n"
+
+
+def _checks(lines: list[CheckLine]) -> str:
+    from planbound.receipts.comment import checks_table  # noqa: PLC0415 - only for Markdown
+
+    return checks_table(lines, hold=holds(lines))
 
 
 def _outcome(replay: Mapping[str, Any]) -> str:

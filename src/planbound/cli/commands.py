@@ -38,9 +38,7 @@ FIRST_HOUR = ("init", "new", "verify", "approve", "run", "status")
 
 COMMANDS = {
     "init": CommandRow(
-        "plans",
-        "cli.init",
-        "find out how the project is tested, and make `.harness/` with a first plan",
+        "plans", "cli.init", "find out how the project is tested; make `.harness/` and a plan"
     ),
     "new": CommandRow("plans", "cli.plans", "begin a new named plan"),
     "draft": CommandRow(
@@ -183,6 +181,15 @@ COMMANDS = {
         "trust", "cli.replay", "judge again what a receipt claims, in the cells of this machine"
     ),
     "keys": CommandRow("trust", "cli.receipts", "show, make, change and hand out the signing key"),
+    "report": CommandRow(
+        "trust", "cli.report", "write plans with all of their evidence as one page of HTML"
+    ),
+    "costs": CommandRow(
+        "trust", "cli.costs", "say what agents used, on what, and how sure that is"
+    ),
+    "publish": CommandRow(
+        "trust", "cli.publish", "put proved work and its receipt into a pull request"
+    ),
     "selftest": CommandRow("trust", "cli.trust", "try to break out of the cells of this machine"),
     "gc": CommandRow(
         "trust", "cli.trust", "remove from the state home what no run and no approval needs"

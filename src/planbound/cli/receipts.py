@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import argparse
+import shlex
 import sys
 
 from planbound.cli.progress import waiting
@@ -10,7 +11,7 @@ from planbound.cli.shape import JsonObject, Shapes
 from planbound.cli.terminal import Terminal
 from planbound.disk.files import write_whole
 from planbound.errors import ExitCode, UsageError
-from planbound.receipts.collect import which_plan
+from planbound.receipts.collect import collect, which_plan
 from planbound.receipts.keep import find_kept, kept_content
 from planbound.receipts.keys import HARNESS, KeyFolder, KnownKey, signer_of
 from planbound.receipts.receipt import MadeReceipt, make_receipt
@@ -61,8 +62,15 @@ def configure_receipt(parser: argparse.ArgumentParser) -> None:
     parser.add_argument(
         "-o", "--output", metavar="FILE", help="write it to a file, whole or not at all"
     )
-    parser.add_argument("--unsigned", action="store_true", help="leave the signature out")
-    parser.add_argument(
+    form = parser.add_mutually_exclusive_group()
+    form.add_argument(
+        "--markdown", action="store_true", help="write the comment of a pull request instead"
+    )
+    form.add_argument("--unsigned", action="store_true", help="leave the signature out")
+    form.add_argument(
+        "--html", action="store_true", help="write a page for people instead, which nobody signs"
+    )
+    form.add_argument(
         "--kept",
         metavar="REV",
         nargs="?",
@@ -76,6 +84,8 @@ def configure_receipt(parser: argparse.ArgumentParser) -> None:
 
 def run_receipt(arguments: argparse.Namespace, terminal: Terminal) -> ExitCode:
     """Write the receipt of a plan: to standard output, or to a file."""
+    if arguments.html:
+        return _write_html(arguments, terminal)
     if arguments.kept is not None:
         return _show_kept(arguments, terminal)
     if arguments.json and arguments.output is None:
@@ -84,6 +94,8 @@ def run_receipt(arguments: argparse.Namespace, terminal: Terminal) -> ExitCode:
         )
     given = Context(workspace=arguments.workspace, state=arguments.state)
     context, slug = which_plan(given, arguments.plan)
+    if arguments.markdown:
+        return _write_markdown(context, slug, arguments, terminal)
     with waiting("collecting", f"what happened to `{slug}`", quiet=arguments.json):
         made = make_receipt(context, slug, unsigned=arguments.unsigned)
     if arguments.output is None:
@@ -101,9 +113,43 @@ def run_receipt(arguments: argparse.Namespace, terminal: Terminal) -> ExitCode:
     return ExitCode.DONE
 
 
+def _write_html(arguments: argparse.Namespace, terminal: Terminal) -> ExitCode:
+    from planbound.cli.report import refuse_terminal, write_page  # noqa: PLC0415 - only for a page
+    from planbound.receipts.report import receipt_page  # noqa: PLC0415 - the same
+
+    if arguments.json:
+        raise UsageError("`--html` is a page for people, and has no `--json`")
+    refuse_terminal(arguments.output)
+    context, slug = which_plan(
+        Context(workspace=arguments.workspace, state=arguments.state), arguments.plan
+    )
+    return write_page(receipt_page(context, slug), arguments.output, terminal)
+
+
+def _write_markdown(
+    context: Context, slug: str, arguments: argparse.Namespace, terminal: Terminal
+) -> ExitCode:
+    from planbound.receipts.comment import receipt_comment  # noqa: PLC0415 - only for a comment
+    from planbound.receipts.publish import find_work  # noqa: PLC0415 - the same
+
+    if arguments.json:
+        raise UsageError("`--markdown` is a comment for people, and has no `--json`")
+    run = collect(context, slug).run
+    file = shlex.quote(f"{slug}.receipt.jsonl")
+    work = find_work(context, run)
+    commit = work.commit if work is not None else None
+    where = f" --tree {commit[:12]}" if commit else ""
+    text = receipt_comment(run, commit=commit, check=f"planbound check-receipt {file}{where}")
+    if arguments.output is None:
+        terminal.raw(text)
+    else:
+        write_whole(arguments.output, text.encode())
+    return ExitCode.DONE
+
+
 def _show_kept(arguments: argparse.Namespace, terminal: Terminal) -> ExitCode:
     """List receipts that are kept; write the only one to a file, where one is named."""
-    if arguments.plan is not None or arguments.unsigned:
+    if arguments.plan is not None:
         raise UsageError("`--kept` lists receipts that are there: no plan goes with it")
     context = Context(workspace=arguments.workspace, state=arguments.state)
     found = find_kept(context, arguments.kept or None)

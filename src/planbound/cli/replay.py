@@ -6,8 +6,7 @@ import argparse
 import os
 from collections.abc import Iterator, Sequence
 
-from planbound.cells.cell import refuse_in_cell
-from planbound.cells.isolation import Isolation
+from planbound.cells.isolation import Isolation, refuse_in_cell
 from planbound.cli.check_receipt import ReceiptCheck, list_of_keys
 from planbound.cli.progress import live_line
 from planbound.cli.shape import JsonObject, Shapes

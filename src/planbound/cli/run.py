@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import argparse
 import contextlib
+import gc
 import os
 import shlex
 import signal
@@ -17,7 +18,7 @@ from msgspec.structs import asdict
 
 from planbound import __version__
 from planbound.approval.remind import Reminder
-from planbound.cells.cell import refuse_in_cell
+from planbound.cells.isolation import refuse_in_cell
 from planbound.cells.processes import StartedApart
 from planbound.cli.asking import ask_one
 from planbound.cli.named_plans import excuse, read_bound_plan, read_plan
@@ -180,6 +181,9 @@ class Face(RunWatcher):
 
     def started(self, run: StartedRun) -> None:
         """Say that it began, or goes on."""
+        # It lives for hours, and what it has read so far stays until its end.
+        gc.freeze()
+        gc.enable()
         self.session = run.session
         run.session.listeners.append(self._noted)
         self.report.know(run.session.layout.plan)

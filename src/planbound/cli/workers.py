@@ -15,7 +15,7 @@ from typing import TYPE_CHECKING
 from msgspec import UNSET, UnsetType, to_builtins
 
 from planbound.approval.remind import Reminder
-from planbound.cells.cell import refuse_in_cell
+from planbound.cells.isolation import refuse_in_cell
 from planbound.cli.log import EventLine
 from planbound.cli.named_plans import read_bound_plan, read_own_plan
 from planbound.cli.person import configure_person, the_person

@@ -8,7 +8,7 @@ import re
 import shutil
 import subprocess
 import time
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from functools import cached_property, partial
 from typing import NamedTuple
 
@@ -139,14 +139,38 @@ class Repository:
         """
         # By an index of our own: in the worktree's one files may be marked as unchanged.
         with self._index(path, commit) as more:
-            said = self._git.within(
-                path,
-                self._folder_of(path),
-                *("status", "--porcelain=v1", "-z", "--no-renames"),
-                f"--untracked-files={'normal' if fold else 'all'}",
-                *("--ignored=traditional", "--ignore-submodules=none"),
-                more=more,
-            )
+            return self._compared(path, more, fold=fold)
+
+    def renew(self, path: str, commit: str) -> bool:
+        """Let a worktree without a branch show a commit as if that had just been checked out.
+
+        Say whether it holds that commit, and nothing else. What it showed is read again, whatever
+        its index says of it.
+        """
+        folder = self._folder_of(path)
+        shown = self._head(path)
+        with open(os.path.join(folder, "gitdir"), encoding="utf-8", errors="surrogateescape") as at:
+            whose = at.read().strip()
+        if shown is None or whose != os.path.join(path, ".git") or self.branch(path) is not None:
+            return False
+        self.take_as_it_is(path, shown)
+        if self.check_out(path, shown, commit, refresh=False) is not None:
+            return False
+        self.detach(path, shown, commit)
+        return not any(self._compared(path))
+
+    def _compared(
+        self, path: str, more: Mapping[str, str] | None = None, *, fold: bool = False
+    ) -> Leftovers:
+        """Return how a worktree differs from its index, or from the one in `more`."""
+        said = self._git.within(
+            path,
+            self._folder_of(path),
+            *("status", "--porcelain=v1", "-z", "--no-renames"),
+            f"--untracked-files={'normal' if fold else 'all'}",
+            *("--ignored=traditional", "--ignore-submodules=none"),
+            more=more,
+        )
         changed: list[str] = []
         untracked: list[str] = []
         ignored: list[str] = []
@@ -321,15 +345,17 @@ class Repository:
         )
 
     def check_out(
-        self, path: str, before: str, after: str, *, try_only: bool = False
+        self, path: str, before: str, after: str, *, try_only: bool = False, refresh: bool = True
     ) -> str | None:
         """Turn the files of a worktree from one commit or tree into another.
 
         Changes that do not meet stay. Return what is in the way, with nothing changed; None where
-        nothing is. `try_only` only looks. HEAD stays what it is.
+        nothing is. `try_only` only looks. HEAD stays what it is. `refresh`: files may have
+        other times than when they were checked out.
         """
         folder = self._folder_of(path)
-        self._git.within(path, folder, "update-index", "-q", "--refresh")
+        if refresh:
+            self._git.within(path, folder, "update-index", "-q", "--refresh")
         words = ["read-tree", "-m", *(["-n"] if try_only else []), "-u", before, after]
         said = self._git.within(path, folder, *words)
         if said.code == 0:

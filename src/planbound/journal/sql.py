@@ -1,7 +1,5 @@
 """The schema's history: one `.sql` file for each step, applied in the order of their numbers."""
 
-from __future__ import annotations
-
 import functools
 import os
 from collections.abc import Callable, Collection, Iterator, Sequence
@@ -212,7 +210,7 @@ class Range(NamedTuple):
     after: int
     upto: int
 
-    def beyond(self, seq: int) -> Range:
+    def beyond(self, seq: int) -> "Range":
         """Return what is left of it."""
         return Range(max(self.after, seq), self.upto)
 
@@ -222,7 +220,7 @@ class _Conditions(Struct, frozen=True):
     """The first one is what an index is for."""
     values: tuple[object, ...]
 
-    def and_also(self, *others: _Conditions) -> _Conditions:
+    def and_also(self, *others: "_Conditions") -> "_Conditions":
         parts = (self, *others)
         return _Conditions(
             tuple(condition for part in parts for condition in part.conditions),

@@ -341,6 +341,8 @@ def _known(
     if doors.keygen is None:
         return OPEN, "there is no ssh-keygen, which reads lists of signers"
     space, who = wanted
+    if who is not None and "\0" in who:
+        return FAILS, "nobody has such a name"
     signers = str(rules.signers)
     moment = "".join(re.findall(r"\d", when[:19]))
     at = (f"-Overify-time={moment}",)
@@ -390,7 +392,7 @@ def _approval(run: Mapping[str, Any], doors: Doors, rules: CheckRules) -> Iterat
     if wrong is not None:
         yield CheckLine("approval", FAILS, f"what was signed has another `{wrong}`")
         return
-    message = given["statement"].encode("utf-8")
+    message = given["statement"].encode("utf-8", "surrogateescape")
     try:
         blob = dearmored(given["signature"])
         yield CheckLine("approval", *_ssh(blob, message, doors, APPROVAL_NAMESPACE))
@@ -406,7 +408,7 @@ def _misstated(given: Mapping[str, Any], slug: str) -> str | None:
     """Return what a signed statement says otherwise than the receipt; None: nothing."""
     try:
         said = json.loads(given["statement"])
-    except ValueError:
+    except (ValueError, RecursionError):
         return "form"
     judges = json.dumps(given["judges"], sort_keys=True).encode("ascii")
     wanted = {
@@ -429,7 +431,7 @@ def _plan(run: Mapping[str, Any], doors: Doors) -> Iterator[CheckLine]:
         why = "secrets were taken out of it" if plan["redacted"] else "it is not there"
         yield CheckLine("plan", OPEN, f"its text cannot be compared: {why}")
         return
-    text = plan["text"].encode("utf-8", "surrogatepass")
+    text = plan["text"].encode("utf-8", "surrogateescape")
     form = "sha256" if plan["git_blob"] and len(plan["git_blob"]) == 64 else "sha1"
     same = hashlib.sha256(text).hexdigest() == plan["sha256"]
     same = same and plan["git_blob"] in (None, blob_id(text, form))

@@ -47,7 +47,7 @@ def _keygen(words: Sequence[str], message: bytes, signature: str) -> tuple[int, 
 
 def plan_meaning(text: str) -> PlanMeaning:
     """Return what the text of a plan means."""
-    plan = parse(text, path="the plan")
+    plan = parse(text.encode("utf-8", "surrogateescape"), path="the plan")
     contracts = {
         item_name({"kind": case.subject.value, "number": case.number}): (
             contract_digest(case.contract) if case.contract is not None else None

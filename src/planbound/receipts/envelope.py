@@ -160,6 +160,11 @@ def read_json(data: bytes, where: str) -> Any:
     except ValueError as error:
         raise ReceiptError(f"{where}: it is not JSON: {error}") from error
     _refuse_deep(found, where)
+    try:
+        # Names of files may have bytes that are no text; half of a character is nothing.
+        json.dumps(found, ensure_ascii=False, allow_nan=False).encode("utf-8", "surrogateescape")
+    except ValueError as error:
+        raise ReceiptError(f"{where}: it holds what is no text or no number") from error
     return found
 
 

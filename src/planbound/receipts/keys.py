@@ -6,7 +6,7 @@ import os
 from datetime import datetime, timedelta
 from typing import NamedTuple
 
-from planbound.cells.cell import refuse_in_cell
+from planbound.cells.isolation import refuse_in_cell
 from planbound.cells.signatures import has_keygen, make_key, ssh_keygen
 from planbound.disk.files import remove, write_whole
 from planbound.errors import FileProblem, NothingToDo, Refused

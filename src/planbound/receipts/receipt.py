@@ -8,7 +8,7 @@ from typing import NamedTuple
 
 import msgspec
 
-from planbound.cells.cell import refuse_in_cell
+from planbound.cells.isolation import refuse_in_cell
 from planbound.cells.signatures import sign
 from planbound.errors import Refused
 from planbound.receipts.claims import is_tested, test_result

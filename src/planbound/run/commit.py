@@ -6,8 +6,10 @@ import os.path
 import re
 import shlex
 from collections.abc import Callable
+from functools import cached_property
 from typing import NamedTuple
 
+from planbound.cells.cell import Cell
 from planbound.disk.files import PlanFile
 from planbound.errors import FileProblem, Refused
 from planbound.git.place import git_place, make_repository, mismatch
@@ -15,7 +17,7 @@ from planbound.git.repository import Repository
 from planbound.journal.event import AttemptEnded, EventKind, WorkCommitted
 from planbound.journal.record import Query
 from planbound.judging.case import Scope, covers, plan_scope
-from planbound.judging.context import judging_context
+from planbound.judging.context import JudgingContext, judging_context, strongest_cell
 from planbound.plan.glob import parse_glob
 from planbound.plan.parse import parse
 from planbound.state.place import HARNESS_OWN, Binding, Proof, TeamState
@@ -39,6 +41,12 @@ class Commits:
         self.rules: WorktreeRules = context.configuration.worktrees
         self.inside = git_place(context).inside
         """The workspace as seen from a worktree's top."""
+        self._judged: dict[str, JudgingContext] = {}
+
+    @cached_property
+    def cell(self) -> Cell:
+        """The strongest cell, tried once for all workspaces."""
+        return strongest_cell(self._context)
 
     def trailers(self, plan: str, digest: str | None, receipt: str | None) -> str:
         """Return what the end of a commit's message says about its plan."""
@@ -67,7 +75,10 @@ class Commits:
 
     def tree_of(self, workspace: str) -> str:
         """Return what a workspace holds, as verdicts name it."""
-        judging = judging_context(self._context.at(workspace))
+        judging = self._judged.get(workspace)
+        if judging is None:
+            judging = judging_context(self._context.at(workspace), self.cell)
+            self._judged[workspace] = judging
         return ScreenedTree(judging.tree).manifest(judging.rules).digest
 
     def scope(self, slug: str) -> Scope:

@@ -346,7 +346,9 @@ class _MergeAttempt:
         author = merger.commits.rules.author
         commit = repository.commit(merged.tree, [target, self.tip], self.message, author)
         merger.scratch.show(commit)
-        judged = judge_merge(merger.scratch.judging(), self.contracts, merger.control)
+        judged = judge_merge(
+            merger.scratch.judging(merger.commits.cell), self.contracts, merger.control
+        )
         if judged is None or merger.control.reason is not None:
             return None
         stopped = self._stopped_by(judged, target)

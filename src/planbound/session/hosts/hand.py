@@ -11,7 +11,7 @@ import pwd
 from collections.abc import Iterable, Iterator, Mapping
 from typing import NamedTuple
 
-from planbound.cells.cell import AGENT_MARK, KEEPER_MARK
+from planbound.cells.isolation import AGENT_MARK, KEEPER_MARK
 from planbound.cells.signatures import COMMON_SIGNERS, SIGNERS, allowed_signers
 from planbound.errors import Refused
 from planbound.session.hosts.host import AgentHost
