@@ -15,7 +15,7 @@ from planbound.errors import CellProblem
 from planbound.journal.event import BaselineObserved, EventKind, Result, VerdictKind, replaced
 from planbound.journal.record import Journal, Query
 from planbound.journal.words import SubjectKind
-from planbound.judging.beside import found_together, jobs, judged_together
+from planbound.judging.beside import StoppableCell, found_together, jobs, judged_together
 from planbound.judging.case import Case, Scope, covers, demands_red
 from planbound.judging.context import JudgingContext
 from planbound.judging.contract import JudgedContract, Setting, started_text
@@ -245,6 +245,9 @@ class _Judgement:
         """Return a verdict that says what it is founded on; keep that, if nothing changed since."""
         if self.recalling is None:
             return verdict
+        cell = self.contract.judging.cell
+        if isinstance(cell, StoppableCell) and cell.could_meet:
+            is_same = False  # it is judged again alone, and may end otherwise there
         return self.recalling.noted_in(verdict, self.support, self.counted, is_same=is_same)
 
     def verdict(self) -> Verdict:

@@ -101,10 +101,10 @@ class ContractRuns:
             if not self._kept_to_its_limits():
                 found = None
             if found is not None and beside.has_begun:
-                could_meet = any(outcome.could_meet for outcome in self._ends)
-                if found[1].kind is not VerdictKind.PASS:
-                    found = None if could_meet else found  # perhaps at a lock of its companions
-                elif not could_meet and beside.kept_apart():
+                is_pass = found[1].kind is VerdictKind.PASS
+                if self._could_meet() or (is_pass and not beside.kept_apart()):
+                    found = None
+                elif is_pass:
                     self.support = self._supported(found[2], ahead)
         return self._runs() if found is None else found
 
@@ -116,6 +116,13 @@ class ContractRuns:
             or (outcome.ending is CommandEnding.EXITED and outcome.duration <= seconds)
             for outcome in self._ends
         )
+
+    def _could_meet(self) -> bool:
+        """Say whether it could find out that it had neighbours, or failed for a lock of theirs.
+
+        A pass says as little as a fail then: alone it may end otherwise.
+        """
+        return any(outcome.could_meet for outcome in self._ends)
 
     def _may_have_companions(self) -> bool:
         contract = self.contract

@@ -286,7 +286,7 @@ class Keeper:
             try:
                 door = seccomp.install_telling()
             except OSError as error:
-                os.write(complaints, _REFUSED + f"{error}\n".encode("utf-8", "replace"))
+                os.write(complaints, _REFUSED + f"{error.strerror}\n".encode("utf-8", "replace"))
             else:
                 os.write(complaints, _DOOR + b"%d\n" % door)
                 os.read(waiting, 1)  # until it is heard
