@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import fcntl
 import re
+import tempfile
 import threading
 import time
 from collections.abc import Callable, Iterator, Mapping
@@ -238,10 +240,10 @@ def test_in_javascript_too(tmp_path: Path, product: str, kind: VerdictKind) -> N
 # What a product can ask the kernel to know which of its runs came first: `first` says so. Each of
 # them waits a moment, so that the others come while it holds what it took.
 ASKS = {
-    "flock": "fcntl.flock(os.open('/usr/bin/env', os.O_RDONLY), fcntl.LOCK_EX | fcntl.LOCK_NB)",
+    "flock": "fcntl.flock(os.open('/usr/bin/join', os.O_RDONLY), fcntl.LOCK_EX | fcntl.LOCK_NB)",
     "flock on a device": "fcntl.flock(os.open('/dev/null', 0), fcntl.LOCK_EX | fcntl.LOCK_NB)",
-    "lock": "fcntl.lockf(os.open('/dev/null', os.O_RDWR), fcntl.LOCK_EX | fcntl.LOCK_NB)",
-    "lock of a description": "fcntl.fcntl(os.open('/dev/null', os.O_RDWR), 37,"
+    "lock": "fcntl.lockf(os.open('/dev/zero', os.O_RDWR), fcntl.LOCK_EX | fcntl.LOCK_NB)",
+    "lock of a description": "fcntl.fcntl(os.open('/dev/full', os.O_RDWR), 37,"
     " struct.pack('hhqqi', fcntl.F_WRLCK, 0, 0, 0, 0))",
 }
 ASKING = """\
@@ -276,8 +278,16 @@ def indented(text: str) -> str:
     )
 
 
+@pytest.fixture
+def by_itself() -> Iterator[None]:
+    """Wait until no other test of this machine holds what these products take."""
+    with open(Path(tempfile.gettempdir()) / "planbound-test-beside.lock", "w") as lock:
+        fcntl.flock(lock, fcntl.LOCK_EX)
+        yield
+
+
 @pytest.mark.requirement("judging.beside")
-@pytest.mark.usefixtures("at_once")
+@pytest.mark.usefixtures("at_once", "by_itself")
 @pytest.mark.parametrize("name", first_always([*ASKS, "watch"]))
 def test_a_product_that_asks_whether_it_came_first_gains_nothing(
     tmp_path: Path, name: str, monkeypatch: pytest.MonkeyPatch

@@ -7,8 +7,7 @@ import os
 import resource
 import time
 
-from planbound.cells.inside import kernel, landlock, seccomp, tree
-from planbound.cells.inside.listener import Listener
+from planbound.cells.inside import kernel, landlock, listener, seccomp, tree
 from planbound.cells.inside.order import ROOMS, Order, Report
 
 # -- the processes of a cell: counted, measured, ended -------------------------------------------
@@ -125,8 +124,6 @@ def _usage(member: int) -> tuple[int, int, int]:
 # -- starts the command of a cell, watches it, ends everything that it started, and reports ------
 
 
-_DOOR, _REFUSED = b"\0", b"\1"
-"""How a line to the keeper begins: with the descriptor of a listener, or why there is none."""
 _TICK = 0.05
 _WEIGH_EVERY = 0.5
 _DEVICES = (
@@ -161,7 +158,7 @@ class Keeper:
         self.weight = (0, 0)
         self.listens = order.level in {"I2", "inner"} and not order.writable
         """Whether calls by which cells can meet are heard of: those of contracts, not of agents."""
-        self.listener: Listener | None = None
+        self.listener: listener.Listener | None = None
         self.refused = ""
 
     def run(self) -> Report:
@@ -201,15 +198,15 @@ class Keeper:
         os.close(waiting)
         with open(reading, "rb") as pipe, open(go, "wb"):
             said = pipe.readline() if self.listens else b""
-            if said.startswith(_DOOR):
+            if said.startswith(listener.DOOR):
                 try:
-                    self.listener = Listener.of(child, int(said[1:]))
+                    self.listener = listener.Listener.of(child, said)
                 except OSError as error:
-                    self.refused = error.strerror or "a descriptor"
+                    self.refused = error.strerror or "its descriptor"
                     return self._start_again(child)
                 os.write(go, b"x")
                 said = b""
-            elif said.startswith(_REFUSED):
+            elif said.startswith(listener.REFUSED):
                 self.refused, said = said[1:].decode("utf-8", "replace").strip(), b""
             return child, said + pipe.read()
 
@@ -282,15 +279,8 @@ class Keeper:
             seccomp.install(sockets=order.network)
             return
         landlock.scope()
-        if self.listens:
-            try:
-                door = seccomp.install_telling()
-            except OSError as error:
-                os.write(complaints, _REFUSED + f"{error.strerror}\n".encode("utf-8", "replace"))
-            else:
-                os.write(complaints, _DOOR + b"%d\n" % door)
-                os.read(waiting, 1)  # until it is heard
-                return
+        if self.listens and listener.is_offered(complaints, waiting):
+            return
         seccomp.install(sockets=True)
 
     # -- the parent ----------------------------------------------------------------------------

@@ -14,8 +14,10 @@ import os
 import struct
 import time
 
-from planbound.cells.inside import kernel
+from planbound.cells.inside import kernel, seccomp
 
+DOOR, REFUSED = b"\0", b"\1"
+"""How a line to the keeper begins: with the descriptor of a listener, or why there is none."""
 _CALL = 80
 """How long the kernel's description of a call is; the requests below contain it."""
 _RECEIVE = 0xC0502100
@@ -28,6 +30,21 @@ _SAME_CORE = 1
 _PATIENCE = 0.01
 
 
+def is_offered(keeper: int, waiting: int) -> bool:
+    """Put the filter over this process, and wait until the keeper listens; False: there is none.
+
+    The descriptor is not sent as such: that would be a call that waits for its own listener.
+    """
+    try:
+        door = seccomp.install_telling()
+    except OSError as error:
+        os.write(keeper, REFUSED + f"{error.strerror}\n".encode("utf-8", "replace"))
+        return False
+    os.write(keeper, DOOR + b"%d\n" % door)
+    os.read(waiting, 1)
+    return True
+
+
 class Listener:
     """A thread that waits in the kernel until the command makes such a call."""
 
@@ -37,11 +54,11 @@ class Listener:
         """Whether there was one. It is set before the call goes on."""
 
     @classmethod
-    def of(cls, process: int, descriptor: int) -> Listener:
-        """Return the one of a process that waits, whose descriptor it is; raise OSError."""
+    def of(cls, process: int, line: bytes) -> Listener:
+        """Return the one of a process that waits, which has sent the line; raise OSError."""
         handle = os.pidfd_open(process)
         try:
-            listener = cls(kernel.descriptor_of(handle, descriptor))
+            listener = cls(kernel.descriptor_of(handle, int(line[1:])))
         finally:
             os.close(handle)
         listener.begin()
