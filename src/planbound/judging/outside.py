@@ -6,27 +6,31 @@ contract may see something that is not looked at, there is no look, and everythi
 
 from __future__ import annotations
 
-import contextlib
 import hashlib
 import os
 import resource
-import stat
+import struct
 import sys
 from collections.abc import Iterable, Iterator
 from functools import cache
-from glob import glob
 from typing import TYPE_CHECKING
 
 import planbound
 from planbound.cells.orders import is_below
 from planbound.judging.case import names_git
 from planbound.judging.context import JudgingContext, git_folders
+from planbound.judging.machine import (
+    OF_PACKAGES,
+    MachineLook,
+    UnsureError,
+    is_answering,
+    machine_of,
+)
 from planbound.judging.named import called_places, is_outside, mentioned_places
 from planbound.plan.model import Command
 from planbound.script import Call, Script
 from planbound.script.project import ProjectTree
 from planbound.script.walk import Ran, walk
-from planbound.workspace.environment import linked_places
 from planbound.workspace.manifest import EntryType, Manifest
 from planbound.workspace.measured import progress_files
 from planbound.workspace.root import HARNESS
@@ -37,36 +41,9 @@ if TYPE_CHECKING:
 
 MOST = 50_000
 """So many files outside of the tree are looked at; where there are more, nothing is taken over."""
-_MOST_PROGRAMS = 2_000
-_SYSTEM = (
-    "/bin",
-    "/etc",
-    "/opt",
-    "/sbin",
-    "/usr",
-    "/usr/bin",
-    "/usr/lib",
-    "/usr/local/bin",
-    "/usr/local/lib",
-    "/usr/sbin",
-    "/usr/share",
-    "/var/lib/dpkg/status",
-    "/var/lib/rpm",
-    "/lib/apk/db/installed",
-    "/var/lib/pacman/local",
-    "/etc/alternatives",
-    "/etc/ld.so.cache",
-    "/etc/localtime",
-    "/etc/hosts",
-    "/etc/passwd",
-    "/etc/group",
-)
-"""What changes where programs, packages or settings of the machine come, go or are replaced."""
-_OF_PACKAGES = ("/bin", "/sbin", "/usr/bin", "/usr/sbin")
-"""Programs that come with packages: those that a contract calls are looked at singly."""
-_BINS = frozenset({"bin", "shims"})
 _BY_LOOK = frozenset({"objects", "lfs", "annex"})
 """What git keeps there is called by its content: it is enough to see that nobody wrote to it."""
+_LOOK = struct.Struct("=2sQQIQqq")
 _LARGEST = 64 << 20
 _LARGEST_TEXT = 1 << 20
 """What is larger is data, and names no places."""
@@ -76,10 +53,6 @@ _OWN_LOOK = frozenset("PATH HOME PWD TMPDIR".split())
 _OF_JVM = frozenset("mvn mvnw mvnd gradle gradlew sbt lein clj clojure mill ant".split())
 _BUILT_BY_JVM = (".m2/", ".gradle/", ".ivy2/")
 """Caches into which people put what they build, under names that stay the same."""
-
-
-class _UnsureError(Exception):
-    """There is more in sight than can be looked at."""
 
 
 def surroundings(contract: JudgedContract) -> str | None:
@@ -95,7 +68,7 @@ def surroundings(contract: JudgedContract) -> str | None:
         for folder in _git_folders(judging.tree.root, judging.git_folders, manifest):
             for line in _of_git(folder):
                 looks.update(line)
-    except _UnsureError:
+    except UnsureError:
         return None
     return looks.hexdigest()
 
@@ -130,7 +103,7 @@ def known_to_git(root: str, manifest: Manifest) -> str:
         for folder in _git_folders(root, tuple(git_folders(root)), manifest):
             for line in _of_git(folder):
                 found.update(line)
-    except _UnsureError:
+    except UnsureError:
         return ANYTHING
     return found.hexdigest()
 
@@ -173,21 +146,23 @@ def _lines(contract: JudgedContract) -> Iterator[bytes]:
     if any(HARNESS in text for text in texts):
         yield from _of_harness(root)
     folders = _folders(judging)
-    outside = [path for path in folders if not is_below(path, root)]
     home = judging.view.home
-    tools = _tops(judging.view.tools, home)
+    machine = machine_of(tuple(folders), root, tuple(judging.view.tools), home).look()
+    yield machine.digest
     whole = {*_shown(judging, root), *called_places(calls, root, home), *_linked(manifest, root)}
-    whole.update(_links(folders, root), _built_elsewhere(calls, judging.view.caches, home))
+    whole.update(_links(machine, root), _built_elsewhere(calls, judging.view.caches, home))
     passed = [value for name, value in judging.environment.items() if name not in _OWN_LOOK]
     named = set(mentioned_places((*texts, *passed), root, home))
     if len(named) > _MOST_NAMED:
-        raise _UnsureError
+        raise UnsureError
     # A folder of the system, or one around a home, is too much to have been meant.
-    visible = [os.path.realpath(path) for path in (*judging.exposed, *_of_view(judging))]
-    meant = {path for path in named if _is_below_any(os.path.realpath(path), visible)}
+    folders_named = {path for path in named if os.path.isdir(path)}  # of a file one look is all
+    visible = (*judging.exposed, *_of_view(judging)) if folders_named else ()
+    places = [os.path.realpath(path) for path in visible]
+    meant = {path for path in folders_named if _is_below_any(os.path.realpath(path), places)}
     whole.update(meant)
-    singly = [*_SYSTEM, *outside, *_programs(calls, outside), *_packages(outside), *tools]
-    for path in dict.fromkeys([*singly, *sorted(named - meant)]):
+    outside = [path for path in folders if not is_below(path, root)]
+    for path in dict.fromkeys([*_programs(calls, outside), *sorted(named - meant)]):
         yield look_at(path)
     left = MOST
     seen: set[str] = set()
@@ -195,7 +170,7 @@ def _lines(contract: JudgedContract) -> Iterator[bytes]:
         for look in _all_of(path, seen):
             left -= 1
             if left < 0:
-                raise _UnsureError
+                raise UnsureError
             yield look
 
 
@@ -245,15 +220,37 @@ def look_at(path: str) -> bytes:
     try:
         found = os.stat(path)
     except OSError:
-        return os.fsencode(path) + b"\0-\n"
-    if stat.S_ISSOCK(found.st_mode) or stat.S_ISFIFO(found.st_mode):
-        raise _UnsureError
-    facts = (found.st_dev, found.st_ino, found.st_mode, found.st_size)
-    return os.fsencode(path) + repr((*facts, found.st_mtime_ns, found.st_ctime_ns)).encode() + b"\n"
+        return os.fsencode(path) + b"\0-"
+    if is_answering(found.st_mode):
+        raise UnsureError
+    return os.fsencode(path) + _LOOK.pack(
+        b"\0+",
+        found.st_dev,
+        found.st_ino,
+        found.st_mode,
+        found.st_size,
+        found.st_mtime_ns,
+        found.st_ctime_ns,
+    )
+
+
+def _listed(folder: str, most: int) -> list[os.DirEntry[str]]:
+    try:
+        with os.scandir(folder) as listed:
+            found = sorted(listed, key=_name)
+    except OSError:
+        return []
+    if len(found) > most:
+        raise UnsureError
+    return found
+
+
+def _name(each: os.DirEntry[str]) -> str:
+    return each.name
 
 
 def _programs(calls: Iterable[Call], folders: Iterable[str]) -> Iterator[str]:
-    """Yield the programs that can be called, and of those of packages the ones that are called."""
+    """Yield the programs that are called, where others come with packages, too."""
     names = {
         word.value
         for call in calls
@@ -261,55 +258,16 @@ def _programs(calls: Iterable[Call], folders: Iterable[str]) -> Iterator[str]:
         if word is not None and word.value and "/" not in word.value
     }
     for folder in folders:
-        if folder in _OF_PACKAGES:
+        if folder in OF_PACKAGES:
             yield from (os.path.join(folder, name) for name in sorted({"bash", *names}))
-            continue
-        try:
-            found = sorted(os.listdir(folder))
-        except OSError:
-            continue
-        if len(found) > _MOST_PROGRAMS:
-            raise _UnsureError
-        yield from (os.path.join(folder, name) for name in found)
 
 
-def _prefixes(folders: Iterable[str]) -> Iterator[str]:
-    """Yield what folders of programs belong to."""
-    yield from dict.fromkeys(os.path.dirname(path.rstrip("/")) for path in folders)
-
-
-def _packages(folders: Iterable[str]) -> Iterator[str]:
-    """Yield what stands in the folders of packages: what comes, goes or is replaced shows.
-
-    What is in a package is not looked at: who edits what is installed knows it.
-    """
-    for prefix in _prefixes(folders):
-        for kind in ("site-packages", "dist-packages"):
-            for folder in sorted(glob(os.path.join(prefix, "lib", "python*", kind))):
-                yield from (os.path.join(folder, name) for name in sorted(os.listdir(folder)))
-        modules = os.path.join(prefix, "lib", "node_modules")
-        with contextlib.suppress(OSError):
-            yield from (os.path.join(modules, name) for name in sorted(os.listdir(modules)))
-
-
-def _tops(tools: Iterable[str], home: str | None) -> Iterator[str]:
-    """Yield what lies at the top of a home's toolchains: settings, and which version is chosen."""
-    for tool in tools:
-        # A folder of programs is looked at where it is on the path of a contract.
-        if home is None or not is_below(tool, home) or os.path.basename(tool) in _BINS:
-            continue
-        yield tool
-        with contextlib.suppress(OSError):
-            yield from (os.path.join(tool, name) for name in sorted(os.listdir(tool)))
-
-
-def _links(folders: Iterable[str], root: str) -> Iterator[str]:
+def _links(machine: MachineLook, root: str) -> Iterator[str]:
     """Yield the places outside of the tree of packages that are only linked in an environment."""
-    for prefix in _prefixes(folders):
-        for path in linked_places(prefix):
-            place = os.path.realpath(path)
-            if os.path.exists(place) and not is_below(place, root):
-                yield place
+    for path in machine.linked:
+        place = os.path.realpath(path)
+        if os.path.exists(place) and not is_below(place, root):
+            yield place
 
 
 def _linked(manifest: Manifest, root: str) -> Iterator[str]:
@@ -388,18 +346,18 @@ def _git_folders(root: str, around: Iterable[str], manifest: Manifest) -> Iterat
 def _of_git(folder: str) -> Iterator[bytes]:
     """Yield what is in a folder of git's: of objects which there are, and how they look."""
     left = MOST
-    for parent, folders, files in os.walk(folder):
-        folders.sort()
-        left -= len(folders) + len(files)
-        if left < 0:
-            raise _UnsureError
+    waiting = [(folder, False)]
+    while waiting:
+        parent, is_called = waiting.pop()
+        found = _listed(parent, left)
+        left -= len(found)
         yield os.fsencode(parent) + b"\n"  # git asks whether a folder is there, too
-        is_called = _BY_LOOK.intersection(os.path.relpath(parent, folder).split(os.sep))
-        of_file = look_at if is_called else _content_of
         is_of_hooks = parent == os.path.join(folder, "hooks")  # a branch may be called so, too
-        for name in sorted(files):
-            if not (is_of_hooks and name.endswith(".sample")):
-                yield of_file(os.path.join(parent, name))
+        for each in found:
+            if each.is_dir(follow_symlinks=False):
+                waiting.append((each.path, is_called or each.name in _BY_LOOK))
+            elif not (is_of_hooks and each.name.endswith(".sample")):
+                yield look_at(each.path) if is_called else _content_of(each.path)
 
 
 def _content_of(path: str) -> bytes:
@@ -410,7 +368,7 @@ def _content_of(path: str) -> bytes:
     except OSError:
         return look_at(path)
     if len(data) > _LARGEST:
-        raise _UnsureError
+        raise UnsureError
     return os.fsencode(path) + b"\0" + hashlib.sha256(data).digest()
 
 

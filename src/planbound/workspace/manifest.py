@@ -1,7 +1,5 @@
 """What a tree holds, as a value: every entry with its type, mode and content."""
 
-from __future__ import annotations
-
 import enum
 import hashlib
 import re
@@ -12,7 +10,6 @@ from functools import cached_property
 from itertools import islice
 from typing import NamedTuple
 
-from planbound.script.runners import RUNNERS
 from planbound.source import lazy_pattern
 
 
@@ -109,7 +106,7 @@ class _Entries(dict[bytes, Entry]):
         plain = {EntryType.FILE, EntryType.DIRECTORY}
         return tuple([path for path, entry in self.items() if entry[0] not in plain])
 
-    def share(self, before: _Entries) -> None:
+    def share(self, before: "_Entries") -> None:
         """Take over what entries with the same paths were asked, if it is true of these, too."""
         kinds = [entry[0] for entry in self.values()]
         if kinds == [entry[0] for entry in before.values()]:
@@ -121,8 +118,9 @@ CACHE_TAG = b"CACHEDIR.TAG"
 SUMMARISED = frozenset({b".git", b".venv", b"venv", b"node_modules"})
 CACHES = frozenset(
     b"__pycache__ .mypy_cache .ruff_cache .hypothesis .import_linter_cache .nyc_output .tox .nox "
-    b".gradle".split()
-) | frozenset(name.encode() for runner in RUNNERS for name in runner.caches)
+    b".gradle "
+    b".pytest_cache .jest-cache".split()  # of `RUNNERS`, which a look at a tree does without
+)
 """Directories that are caches wherever they are."""
 
 
@@ -138,6 +136,8 @@ class ScanRules(NamedTuple):
     """Paths that are no part of a manifest, whatever is there."""
     not_caches: frozenset[bytes] = frozenset()
     """Directories that are read even where they say that they are caches."""
+    without_own: bool = False
+    """Whether the harness's own files are left unread, and out of the manifest."""
     max_entries: int = 2_000_000
     max_bytes: int = 200 * 10**9
     """Of all contents together, as far as they are read."""
@@ -352,7 +352,7 @@ def decode(data: bytes) -> Manifest:
     return manifest
 
 
-def _decoded(reader: _Reader) -> Manifest:
+def _decoded(reader: "_Reader") -> Manifest:
     digest = reader.take(32).hex()
     truncated = [text.decode() for text in reader.texts()]
     tagged = frozenset(reader.texts())

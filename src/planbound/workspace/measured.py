@@ -127,5 +127,6 @@ class ScreenedTree:
         self._last: Manifest | None = None
 
     def manifest(self, rules: ScanRules) -> Manifest:
-        self._last = screened(self._tree.manifest(rules), self._last)
+        found = self._tree.manifest(rules._replace(without_own=True))
+        self._last = screened(found, self._last)
         return self._last
