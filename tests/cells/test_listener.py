@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import ctypes
 import os
 import struct
 from pathlib import Path
@@ -116,7 +117,7 @@ def _listened_to() -> None:
     buffer, header = seccomp._laid(code)
     kernel.gain_no_privileges()
     number = seccomp._SECCOMP[kernel.MACHINE]
-    kernel.syscall(number, 1, 8, seccomp.ctypes.addressof(header))
+    kernel.syscall(number, 1, 8, ctypes.addressof(header))
     del buffer
 
 
