@@ -15,7 +15,7 @@ from planbound.errors import CellProblem
 from planbound.journal.event import BaselineObserved, EventKind, Result, VerdictKind, replaced
 from planbound.journal.record import Journal, Query
 from planbound.journal.words import SubjectKind
-from planbound.judging.beside import found_together, jobs, judged_together
+from planbound.judging.beside import StoppableCell, found_together, jobs, judged_together
 from planbound.judging.case import Case, Scope, covers, demands_red
 from planbound.judging.context import JudgingContext
 from planbound.judging.contract import JudgedContract, Setting, started_text
@@ -102,7 +102,7 @@ def judge_together(
     Behind walls no contract can write to the tree, so one look at it stands for several of them.
     Where that finds another tree nobody knows which of them it is about: each is judged again by
     itself, between two looks of its own. So is whatever did not pass: its neighbours may be the
-    reason, by the time and the memory that they took, or by a lock that they held.
+    reason, by the time and the memory that they took. So is what could have met its neighbours.
     """
     if len(cases) < 2 or jobs(judging) < 2:
         yield from judge(judging, cases, setting, seen)
@@ -113,8 +113,9 @@ def judge_together(
         found = _side_by_side(judging, cases, done, setting, before)
         after = judging.tree.manifest(judging.rules)
         is_same = (after.digest, after.looks) == (before.digest, before.looks)
-        for case, (judgement, verdict) in zip(cases[done:], found, strict=False):
-            if judgement.is_recalled or (is_same and verdict.kind is VerdictKind.PASS):
+        for case, (judgement, verdict, could_meet) in zip(cases[done:], found, strict=False):
+            stands = is_same and not could_meet and verdict.kind is VerdictKind.PASS
+            if judgement.is_recalled or stands:
                 yield judgement.noted(verdict)
             else:
                 yield _alone(judging, case, setting, verdict)
@@ -136,8 +137,10 @@ def _alone(judging: JudgingContext, case: Case, setting: Setting, beside: Verdic
 
 def _side_by_side(
     judging: JudgingContext, cases: Sequence[Case], first: int, setting: Setting, before: Manifest
-) -> list[tuple[_Judgement, Verdict]]:
+) -> list[tuple[_Judgement, Verdict, bool]]:
     """Return what contracts come to on one tree, from one of them on: of as many as time allows.
+
+    And of each whether its runs could have met those of another one.
 
     What stands there twice waits until its first is told: then it need not be run.
     """
@@ -158,11 +161,11 @@ def _side_by_side(
         judgement = _Judgement(contract)
         return judgement, judgement.verdict()
 
-    told: list[tuple[_Judgement, Verdict]] = []
-    for one in found_together(judging, range(first, first + len(chosen)), find):
+    told: list[tuple[_Judgement, Verdict, bool]] = []
+    for one, could_meet in found_together(judging, range(first, first + len(chosen)), find):
         if one is None:
             break
-        told.append(one)
+        told.append((*one, could_meet))
     return told
 
 
@@ -242,6 +245,9 @@ class _Judgement:
         """Return a verdict that says what it is founded on; keep that, if nothing changed since."""
         if self.recalling is None:
             return verdict
+        cell = self.contract.judging.cell
+        if isinstance(cell, StoppableCell) and cell.could_meet:
+            is_same = False  # it is judged again alone, and may end otherwise there
         return self.recalling.noted_in(verdict, self.support, self.counted, is_same=is_same)
 
     def verdict(self) -> Verdict:

@@ -29,6 +29,7 @@ _ATTR_NOSUID = 0x2
 _ATTR_NODEV = 0x4
 # The same number on every machine that is younger than these calls.
 _SYS_MOUNT_SETATTR = 442
+_SYS_PIDFD_GETFD = 438
 _SYS_PIVOT_ROOT = {"x86_64": 155, "aarch64": 41}
 
 _PR_SET_PDEATHSIG = 1
@@ -124,6 +125,11 @@ def hide_memory() -> None:
 def show_memory() -> None:
     """Undo `hide_memory`: files of a hidden process in /proc belong to root."""
     prctl(_PR_SET_DUMPABLE, 1)
+
+
+def descriptor_of(process: int, number: int) -> int:
+    """Return a copy of what a process has open, by a descriptor of that process."""
+    return syscall(_SYS_PIDFD_GETFD, process, number, 0)
 
 
 def adopt_orphans() -> None:
