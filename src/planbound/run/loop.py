@@ -38,6 +38,7 @@ from planbound.run.session import RunSession
 from planbound.state.run import Slot
 from planbound.workspace.context import Context
 from planbound.workspace.manifest import Manifest
+from planbound.workspace.measured import is_screened
 
 if TYPE_CHECKING:
     from planbound.run.dbos import DbosDatabase, DbosHost
@@ -349,7 +350,7 @@ class RunLoop:
         seen, self._left = self._left, None
         is_inside = seen is not None
         # Before the tree is looked at: a mark that is written later would be a change.
-        if self.projection.show(working=slot):
+        if self.projection.show(working=slot) and not self._hides_marks():
             seen = None
         if not is_inside and not self._enter():
             return
@@ -376,6 +377,10 @@ class RunLoop:
         if alone:
             self._alone.add(slot.place)
         threading.Thread(target=self._perform, args=(order,), daemon=True).start()
+
+    def _hides_marks(self) -> bool:
+        """Say whether the plan lies where the tree is not looked at: there a mark is no change."""
+        return is_screened(self.session.judging.tree.root, self.session.context.file.path)
 
     def _enter(self) -> bool:
         """Take the workspace; another plan may be in it, and this run be told to stop meanwhile."""

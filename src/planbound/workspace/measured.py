@@ -111,6 +111,14 @@ def screened(manifest: Manifest, last: Manifest | None = None) -> Manifest:
     )._replace(looks=manifest.looks)
 
 
+def is_screened(root: str, path: str) -> bool:
+    """Say whether writing a file changes nothing in a tree without what the harness writes."""
+    folder, name = os.path.split(path)
+    places = (os.path.join(os.path.realpath(folder), name), os.path.realpath(path))
+    inside = (os.path.relpath(place, root) for place in places)
+    return all(each.startswith("../") or _is_own(os.fsencode(each)) for each in inside)
+
+
 def _is_own(path: bytes) -> bool:
     return path.startswith(_OWN) and not (path == _TOPICS or path.startswith(_TOPICS + b"/"))
 
