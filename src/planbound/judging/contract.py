@@ -100,16 +100,23 @@ def _not_in_manifest(root: str, manifest: Manifest) -> tuple[str, ...]:
     Caches, of which a contract makes its own, what is in git's folder without being git's, and
     the files in which people read what happens: the harness adds to them while it judges.
     """
-    caches = (path for path in manifest.entries if is_cache_file(path.rpartition(b"/")[2]))
-    found = {path_text(path) for path in (*manifest.left_out, *caches)}
+    found = {path_text(path) for path in (*manifest.left_out, *manifest.named(_is_cache))}
     found.update(progress_files(root))
     folder = os.path.join(root, _GIT)
     if os.path.isdir(folder) and not os.path.islink(folder):
         top = f"{_GIT}/".encode()
-        inside = (path for path in manifest.entries if path.startswith(top))
+        inside = manifest.named(_is_in_git)
         known = {path_text(path[len(top) :]) for path in inside if not is_housekeeping(path)}
         found.update(f"{_GIT}/{name}" for name in foreign_files(folder, known))
     return tuple(sorted(found))
+
+
+def _is_cache(path: bytes) -> bool:
+    return is_cache_file(path.rpartition(b"/")[2])
+
+
+def _is_in_git(path: bytes) -> bool:
+    return path.startswith(b".git/")
 
 
 def _of_programs(judging: JudgingContext, command: Judged) -> Iterator[str]:

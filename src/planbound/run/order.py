@@ -501,7 +501,7 @@ def _nested(manifest: Manifest) -> list[str]:
     """Return the folders of a workspace that are repositories of their own."""
     return [
         path_text(path.removesuffix(b"/.git"))
-        for path, entry in manifest.entries.items()
+        for path, entry in manifest.others()
         if entry.type is EntryType.SUMMARY and path.endswith(b"/.git")
     ]
 

@@ -15,14 +15,14 @@ import contextlib
 import hashlib
 import os
 import struct
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Iterable, Mapping
 from typing import NamedTuple
 
 import msgspec
 
 from planbound.disk.decoders import msgpack_decoder
 from planbound.workspace import stamps
-from planbound.workspace.manifest import Entry, EntryType, Manifest
+from planbound.workspace.manifest import Entry, EntryType, Manifest, manifest_of, with_changes
 from planbound.workspace.stamps import SET_BACK, WINDOW, Clocks, moment
 
 _LOOK = struct.Struct("=IQQQqq")
@@ -103,6 +103,30 @@ class _Ground(NamedTuple):
     inode: int
 
 
+class LastReading(NamedTuple):
+    """What a scan found, and of what that is put together."""
+
+    manifest: Manifest
+    folders: Mapping[bytes, KnownFolder]
+    """What is in each folder but for the folders in it."""
+    rest: Mapping[bytes, Entry]
+    """Everything else."""
+
+    def changed_by(
+        self, folders: Mapping[bytes, KnownFolder], rest: Mapping[bytes, Entry]
+    ) -> dict[bytes, Entry | None]:
+        """Return what is to be changed in its manifest, so that it is of this instead."""
+        changed: dict[bytes, Entry | None] = dict.fromkeys(self.rest)
+        for path, folder in self.folders.items():
+            if folders.get(path) is not folder:
+                changed.update(dict.fromkeys(folder.paths))
+        for path, folder in folders.items():
+            if self.folders.get(path) is not folder:
+                changed.update(zip(folder.paths, folder.entries, strict=True))
+        changed.update(rest)
+        return changed
+
+
 class KnownFiles:
     """What is known of the files below one folder."""
 
@@ -117,8 +141,8 @@ class KnownFiles:
         self.readings = 0
         """How often the whole tree was read here."""
         self.folders: dict[bytes, KnownFolder] = {}
-        self.last: Manifest | None = None
-        """The manifest of the last scan."""
+        self.last: LastReading | None = None
+        """What the last scan found."""
 
     def reading(self, root: int) -> TreeReading:
         """Begin to read the tree at an open folder."""
@@ -139,14 +163,14 @@ class KnownFiles:
             self._is_sure = self._is_sure and stamps.notes_every_change(root)
         return self._is_sure
 
-    def take(self, folders: dict[bytes, KnownFolder], read: int, manifest: Manifest) -> None:
+    def take(self, folders: dict[bytes, KnownFolder], read: int, last: LastReading) -> None:
         """Take over what a whole tree looked like."""
         if self._now().offset < self._highest - SET_BACK:
             return  # set back while it was read
-        self.folders, self.last = folders, manifest
+        self.folders, self.last = folders, last
         self.readings += 1
         self._unsaved += read
-        is_worth_it = self._unsaved * _WORTH > len(manifest.entries) > _FEW
+        is_worth_it = self._unsaved * _WORTH > len(last.manifest.entries) > _FEW
         if self.file is not None and self._is_sure and is_worth_it:
             # Whoever cannot keep it reads everything again.
             with contextlib.suppress(OSError):
@@ -202,11 +226,8 @@ class TreeReading:
         self._few = 0 if known.folders or known.readings >= _OFTEN else _FEW
         self._read = 0
         self._folders: dict[bytes, KnownFolder] = {}
-
-    @property
-    def last(self) -> Manifest | None:
-        """The manifest of the reading before."""
-        return self._known.last
+        self._found: dict[bytes, KnownFolder] = {}
+        self._rest: Mapping[bytes, Entry] = {}
 
     def folder(self, path: bytes) -> KnownFolder | None:
         """Return what is known of a folder."""
@@ -214,6 +235,7 @@ class TreeReading:
 
     def note(self, path: bytes, folder: KnownFolder) -> None:
         """Take in what a folder looks like now."""
+        self._found[path] = folder
         if folder.looks.strip(b"\0"):
             self._folders[path] = folder
 
@@ -235,10 +257,21 @@ class TreeReading:
             found.st_ctime_ns,
         )
 
+    def manifest(self, rest: Mapping[bytes, Entry], truncated: str | None) -> Manifest:
+        """Return all that was noted, and the rest: made from the last one, where there is one."""
+        self._rest, last = rest, self._known.last
+        if last is not None and truncated is None:
+            return with_changes(last.manifest, last.changed_by(self._found, rest))
+        entries = dict(rest)
+        for folder in self._found.values():
+            entries.update(zip(folder.paths, folder.entries, strict=True))
+        return manifest_of(entries, truncated=truncated)
+
     def end(self, manifest: Manifest) -> None:
         """Keep what was found out; half a tree is forgotten."""
         if manifest.truncated is None:
-            self._known.take(self._folders, self._read, manifest)
+            last = LastReading(manifest, self._found, self._rest)
+            self._known.take(self._folders, self._read, last)
 
 
 # -- as bytes ------------------------------------------------------------------------------------

@@ -270,16 +270,18 @@ def scan(
         truncated = str(enough)
     finally:
         walk.close()
-    found = manifest_of(
-        walk.result(),
-        truncated=truncated,
-        tagged=walk.tagged,
-        left_out=walk.left_out | walk.tagged,
-        held=walk.held(),
-        last=None if reading is None else reading.last,
-    )._replace(looks=walk.looks())
-    if reading is not None:
-        reading.end(found)
+    held, left_out = walk.held(), walk.left_out | walk.tagged
+    if reading is None:
+        return manifest_of(
+            walk.result(), truncated=truncated, tagged=walk.tagged, left_out=left_out, held=held
+        )
+    found = reading.manifest(walk.result(), truncated)._replace(
+        tagged=frozenset(walk.tagged),
+        left_out=frozenset(left_out),
+        held=held,
+        looks=walk.looks(),
+    )
+    reading.end(found)
     return found
 
 
@@ -336,7 +338,7 @@ class _Walk:
         self._first_open = 1
 
     def result(self) -> dict[bytes, Entry]:
-        """Return all entries found so far."""
+        """Return all entries found so far, but for those that a reading has noted."""
         return self._entries | {each.path: each.entry() for each in self._summaries}
 
     def looks(self) -> str | None:
@@ -543,7 +545,6 @@ class _Walk:
         else:
             known = self._read_unknown(folder, leaves, known.by_name() if known else {}, looks)
         reading.note(folder.path, known)
-        self._entries.update(zip(known.paths, known.entries, strict=True))
         if len(leaves) < len(found):
             names = [each.name for each in found]
             folders = (each.name for each in found if each.is_dir(follow_symlinks=False))
