@@ -10,10 +10,10 @@ import contextlib
 import hashlib
 import os
 import resource
+import struct
 import sys
 from collections.abc import Iterable, Iterator
 from functools import cache
-from glob import glob
 from typing import TYPE_CHECKING
 
 import planbound
@@ -62,6 +62,7 @@ _OF_PACKAGES = ("/bin", "/sbin", "/usr/bin", "/usr/sbin")
 _BINS = frozenset({"bin", "shims"})
 _BY_LOOK = frozenset({"objects", "lfs", "annex"})
 """What git keeps there is called by its content: it is enough to see that nobody wrote to it."""
+_LOOK = struct.Struct("=2sQQIQqq")
 _LARGEST = 64 << 20
 _LARGEST_TEXT = 1 << 20
 """What is larger is data, and names no places."""
@@ -138,8 +139,9 @@ def _lines(contract: JudgedContract) -> Iterator[bytes]:
     visible = [os.path.realpath(path) for path in (*judging.exposed, *_of_view(judging))]
     meant = {path for path in named if _is_below_any(os.path.realpath(path), visible)}
     whole.update(meant)
-    singly = [*_SYSTEM, *outside, *_programs(calls, outside), *_packages(outside), *tools]
-    for path in dict.fromkeys([*singly, *sorted(named - meant)]):
+    yield from _programs(calls, outside)
+    yield from _packages(outside)
+    for path in dict.fromkeys([*_SYSTEM, *outside, *tools, *sorted(named - meant)]):
         yield look_at(path)
     left = MOST
     seen: set[str] = set()
@@ -192,15 +194,49 @@ def _folders(judging: JudgingContext) -> list[str]:
 def look_at(path: str) -> bytes:
     """Return what a file or folder looks like, links followed, without its content."""
     try:
-        found = os.stat(path)
+        return _look(path, os.stat(path))
     except OSError:
-        return os.fsencode(path) + b"\0-\n"
-    facts = (found.st_dev, found.st_ino, found.st_mode, found.st_size)
-    return os.fsencode(path) + repr((*facts, found.st_mtime_ns, found.st_ctime_ns)).encode() + b"\n"
+        return os.fsencode(path) + b"\0-"
 
 
-def _programs(calls: Iterable[Call], folders: Iterable[str]) -> Iterator[str]:
-    """Yield the programs that can be called, and of those of packages the ones that are called."""
+def _look(path: str, found: os.stat_result) -> bytes:
+    return os.fsencode(path) + _LOOK.pack(
+        b"\0+",
+        found.st_dev,
+        found.st_ino,
+        found.st_mode,
+        found.st_size,
+        found.st_mtime_ns,
+        found.st_ctime_ns,
+    )
+
+
+def _look_in(folder: str, most: int = MOST) -> Iterator[bytes]:
+    """Yield what everything at the top of a folder looks like, links followed."""
+    for each in _listed(folder, most):
+        try:
+            yield _look(each.path, each.stat())
+        except OSError:
+            yield os.fsencode(each.path) + b"\0-"
+
+
+def _listed(folder: str, most: int) -> list[os.DirEntry[str]]:
+    try:
+        with os.scandir(folder) as listed:
+            found = sorted(listed, key=_name)
+    except OSError:
+        return []
+    if len(found) > most:
+        raise _UnsureError
+    return found
+
+
+def _name(each: os.DirEntry[str]) -> str:
+    return each.name
+
+
+def _programs(calls: Iterable[Call], folders: Iterable[str]) -> Iterator[bytes]:
+    """Yield how the programs look that can be called, and of packages those that are called."""
     names = {
         word.value
         for call in calls
@@ -209,15 +245,9 @@ def _programs(calls: Iterable[Call], folders: Iterable[str]) -> Iterator[str]:
     }
     for folder in folders:
         if folder in _OF_PACKAGES:
-            yield from (os.path.join(folder, name) for name in sorted({"bash", *names}))
-            continue
-        try:
-            found = sorted(os.listdir(folder))
-        except OSError:
-            continue
-        if len(found) > _MOST_PROGRAMS:
-            raise _UnsureError
-        yield from (os.path.join(folder, name) for name in found)
+            yield from (look_at(f"{folder}/{name}") for name in sorted({"bash", *names}))
+        else:
+            yield from _look_in(folder, _MOST_PROGRAMS)
 
 
 def _prefixes(folders: Iterable[str]) -> Iterator[str]:
@@ -225,18 +255,18 @@ def _prefixes(folders: Iterable[str]) -> Iterator[str]:
     yield from dict.fromkeys(os.path.dirname(path.rstrip("/")) for path in folders)
 
 
-def _packages(folders: Iterable[str]) -> Iterator[str]:
-    """Yield what stands in the folders of packages: what comes, goes or is replaced shows.
+def _packages(folders: Iterable[str]) -> Iterator[bytes]:
+    """Yield what the folders of packages look like: what comes, goes or is replaced shows.
 
     What is in a package is not looked at: who edits what is installed knows it.
     """
     for prefix in _prefixes(folders):
-        for kind in ("site-packages", "dist-packages"):
-            for folder in sorted(glob(os.path.join(prefix, "lib", "python*", kind))):
-                yield from (os.path.join(folder, name) for name in sorted(os.listdir(folder)))
-        modules = os.path.join(prefix, "lib", "node_modules")
-        with contextlib.suppress(OSError):
-            yield from (os.path.join(modules, name) for name in sorted(os.listdir(modules)))
+        library = os.path.join(prefix, "lib")
+        for version in _listed(library, MOST):
+            if version.name.startswith("python"):
+                yield from _look_in(os.path.join(version.path, "site-packages"))
+                yield from _look_in(os.path.join(version.path, "dist-packages"))
+        yield from _look_in(os.path.join(library, "node_modules"))
 
 
 def _tops(tools: Iterable[str], home: str | None) -> Iterator[str]:
@@ -322,17 +352,17 @@ def _git_folders(judging: JudgingContext, manifest: Manifest) -> Iterator[str]:
 def _of_git(folder: str) -> Iterator[bytes]:
     """Yield what is in a folder of git's: of objects which there are, and how they look."""
     left = MOST
-    for parent, folders, files in os.walk(folder):
-        folders.sort()
-        left -= len(folders) + len(files)
-        if left < 0:
-            raise _UnsureError
+    waiting = [(folder, False)]
+    while waiting:
+        parent, is_called = waiting.pop()
+        found = _listed(parent, left)
+        left -= len(found)
         yield os.fsencode(parent) + b"\n"  # git asks whether a folder is there, too
-        is_called = _BY_LOOK.intersection(os.path.relpath(parent, folder).split(os.sep))
-        of_file = look_at if is_called else _content_of
-        for name in sorted(files):
-            if not name.endswith(".sample"):
-                yield of_file(os.path.join(parent, name))
+        for each in found:
+            if each.is_dir(follow_symlinks=False):
+                waiting.append((each.path, is_called or each.name in _BY_LOOK))
+            elif not each.name.endswith(".sample"):
+                yield look_at(each.path) if is_called else _content_of(each.path)
 
 
 def _content_of(path: str) -> bytes:
