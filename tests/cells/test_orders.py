@@ -6,7 +6,8 @@ import itertools
 import os
 from pathlib import Path
 
-from planbound.cells.orders import ROOMS, _outermost, _resolved, in_walls
+from planbound.cells.inside.order import ROOMS
+from planbound.cells.orders import _outermost, _resolved, in_walls
 
 
 def places(top: Path) -> list[str]:
