@@ -14,7 +14,6 @@ from __future__ import annotations
 import contextlib
 import hashlib
 import os
-import struct
 from collections.abc import Callable, Iterable, Mapping
 from typing import NamedTuple
 
@@ -22,40 +21,18 @@ import msgspec
 
 from planbound.disk.decoders import msgpack_decoder
 from planbound.workspace import stamps
+from planbound.workspace.looks import UNKNOWN, columns, facts, look_of, rows
 from planbound.workspace.manifest import Entry, EntryType, Manifest, manifest_of, with_changes
 from planbound.workspace.stamps import SET_BACK, WINDOW, Clocks, moment
 
-_LOOK = struct.Struct("=IQQQqq")
-UNKNOWN = bytes(_LOOK.size)
-"""The look of what is read again in any case: nothing looks like that."""
 _FEW = 256
 """So many files are read sooner than it is found out whether they need not be, once or twice."""
 _OFTEN = 2
 """Who has read a tree so often reads it again: a run does, at every step."""
 _WORTH = 50
 """One in so many files has to be new for what is known to be written anew."""
-_MAGIC = b"pbkn\x01"
+_MAGIC = b"pbkn\x02"
 _START = len(_MAGIC) + 32
-
-
-def looks_of(files: Iterable[os.DirEntry[str]]) -> list[bytes]:
-    """Return what each looks like: all that changes with its content. Nothing if one is gone."""
-    pack = _LOOK.pack
-    try:
-        return [
-            pack(
-                found.st_mode,
-                found.st_dev,
-                found.st_ino,
-                found.st_size,
-                found.st_mtime_ns,
-                found.st_ctime_ns,
-            )
-            for each in files
-            for found in (each.stat(follow_symlinks=False),)
-        ]
-    except OSError:
-        return []
 
 
 class KnownFile(NamedTuple):
@@ -72,7 +49,7 @@ class KnownFolder(NamedTuple):
     names: str
     """With `/` between them."""
     looks: bytes
-    """One after the other."""
+    """Column by column (`looks.py`)."""
     paths: tuple[bytes, ...]
     entries: tuple[Entry, ...]
     length: int
@@ -82,9 +59,7 @@ class KnownFolder(NamedTuple):
         """Return what was found by its name."""
         if not self.paths:
             return {}
-        size, looks = _LOOK.size, self.looks
-        each = (looks[start : start + size] for start in range(0, len(looks), size))
-        found = map(KnownFile, self.paths, self.entries, each)
+        found = map(KnownFile, self.paths, self.entries, rows(self.looks))
         return dict(zip(self.names.split("/"), found, strict=True))
 
 
@@ -92,7 +67,8 @@ def known_folder(names: Iterable[str], found: Iterable[KnownFile]) -> KnownFolde
     """Return a folder as it was just read."""
     each = tuple(zip(*found, strict=True)) or ((), (), ())
     paths, entries, looks = each
-    return KnownFolder("/".join(names), b"".join(looks), paths, entries, sum(map(len, paths)))
+    length = sum(map(len, paths))
+    return KnownFolder("/".join(names), columns(b"".join(looks)), paths, entries, length)
 
 
 class _Ground(NamedTuple):
@@ -248,14 +224,7 @@ class TreeReading:
             return UNKNOWN
         if not self._known.is_sure(self._root) or stamps.has_writer(descriptor):
             return UNKNOWN
-        return _LOOK.pack(
-            found.st_mode,
-            found.st_dev,
-            found.st_ino,
-            found.st_size,
-            found.st_mtime_ns,
-            found.st_ctime_ns,
-        )
+        return look_of(found)
 
     def manifest(self, rest: Mapping[bytes, Entry], truncated: str | None) -> Manifest:
         """Return all that was noted, and the rest: made from the last one, where there is one."""
@@ -300,18 +269,16 @@ def _packed(path: bytes, folder: KnownFolder) -> _PackedFolder:
 def _unpacked(path: bytes, joined: bytes, looks: bytes, digests: bytes) -> KnownFolder:
     prefix = path + b"/" if path else b""
     paths = tuple([prefix + name for name in joined.split(b"/")]) if joined else ()
-    facts = list(_LOOK.iter_unpack(looks))
-    if len(facts) != len(paths) or len(digests) != 32 * len(paths):
+    known = facts(looks)
+    if len(known) != len(paths) or len(digests) != 32 * len(paths):
         raise ValueError("not as many looks or digests as names")
     entries = tuple(
         [
             Entry(EntryType.FILE, _MODES[mode & 0o7777], size, digests[start : start + 32])
-            for (mode, _, _, size, _, _), start in zip(
-                facts, range(0, len(digests), 32), strict=True
-            )
+            for (mode, size), start in zip(known, range(0, len(digests), 32), strict=True)
         ]
     )
-    return KnownFolder(os.fsdecode(joined), looks, paths, entries, sum(map(len, paths)))
+    return KnownFolder(os.fsdecode(joined), columns(looks), paths, entries, sum(map(len, paths)))
 
 
 _MODES = tuple(range(0o10000))

@@ -15,20 +15,19 @@ import re
 import stat
 import struct
 import time
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from itertools import zip_longest
 from typing import TypeAlias
 
 from planbound.errors import FileProblem
 from planbound.workspace.known import (
-    UNKNOWN,
     KnownFile,
     KnownFiles,
     KnownFolder,
     TreeReading,
     known_folder,
-    looks_of,
 )
+from planbound.workspace.looks import UNKNOWN, Looker, rows
 from planbound.workspace.manifest import (
     CACHE_TAG,
     Entry,
@@ -331,6 +330,7 @@ class _Walk:
         self._bytes = 0
         self._modes: dict[int, int] = {}  # one number for all that are equal
         self._looks = hashlib.sha256()
+        self._looker = Looker()
         self._root = _Folder(b"", root, 0, None)
         # From the root down, without those that have nothing left to be read. The first one is
         # always open, those before `_first_open` are not.
@@ -535,33 +535,53 @@ class _Walk:
         if folder.path in self._with_cache_paths:
             gone = {each for each in found if self._is_cache_path(folder.path, each)}
             found = [each for each in found if each not in gone]
-        leaves = [each for each in found if not each.is_dir(follow_symlinks=False)]
-        names = [each.name for each in leaves]
+        names = [each.name for each in found]
         known = reading.folder(folder.path)
-        looks = looks_of(leaves)
-        self._note_looks(folder, names, looks)
-        if known is not None and known.names == "/".join(names) and known.looks == b"".join(looks):
-            self._count_all(len(names), known.length)
-        else:
-            known = self._read_unknown(folder, leaves, known.by_name() if known else {}, looks)
-        reading.note(folder.path, known)
-        if len(leaves) < len(found):
-            names = [each.name for each in found]
-            folders = (each.name for each in found if each.is_dir(follow_symlinks=False))
-            below = (name for name in folders if name not in self._cache_names)
-            folder.below.extend((os.fsencode(name), False) for name in below)
+        if known is not None and known.names == "/".join(names):
+            looks = self._looker.looks_in(folder.descriptor, known.names, found)
+            if looks == known.looks:  # of files, then: what else stands there looks different
+                self._note_looks(folder, known.names, len(names), looks)
+                self._count_all(len(names), known.length)
+                reading.note(folder.path, known)
+                self._leave_out(folder, names)
+                return
+        self._list_changed(folder, reading, found)
+        self._leave_out(folder, names)
+
+    def _leave_out(self, folder: _Folder, names: Iterable[str]) -> None:
         for name in self._cache_names.intersection(names):
             self.left_out.add(_joined(folder.path, os.fsencode(name)))
 
-    def _note_looks(self, folder: _Folder, names: list[str], looks: list[bytes]) -> None:
+    def _list_changed(
+        self, folder: _Folder, reading: TreeReading, found: list[os.DirEntry[str]]
+    ) -> None:
+        """List a folder that has others in it, or in which something is new."""
+        leaves = [each for each in found if not each.is_dir(follow_symlinks=False)]
+        names = [each.name for each in leaves]
+        known = reading.folder(folder.path)
+        joined = "/".join(names)
+        looks = self._looker.looks_in(folder.descriptor, joined, leaves)
+        self._note_looks(folder, joined, len(names), looks)
+        if known is not None and known.names == joined and known.looks == looks:
+            self._count_all(len(names), known.length)
+        else:
+            single = [] if looks is None else rows(looks)
+            known = self._read_unknown(folder, leaves, known.by_name() if known else {}, single)
+        reading.note(folder.path, known)
+        if len(leaves) < len(found):
+            folders = (each.name for each in found if each.is_dir(follow_symlinks=False))
+            below = (name for name in folders if name not in self._cache_names)
+            folder.below.extend((os.fsencode(name), False) for name in below)
+
+    def _note_looks(self, folder: _Folder, names: str, count: int, looks: bytes | None) -> None:
         """Note what programs can ask of a folder and its files, but for their contents."""
         if folder.path == HARNESS or folder.path.startswith(HARNESS + b"/"):
             return  # the harness writes there, and nobody else without changing a content
         own = os.fstat(folder.descriptor)
-        said = (folder.path, own.st_mtime_ns, own.st_uid, own.st_gid, len(names))
-        self._looks.update(repr(said).encode() + os.fsencode("/".join(names)))
+        said = (folder.path, own.st_mtime_ns, own.st_uid, own.st_gid, count)
+        self._looks.update(repr(said).encode() + os.fsencode(names))
         # Of what was gone when it was looked at nobody knows anything.
-        self._looks.update(b"".join(looks) if len(looks) == len(names) else os.urandom(32))
+        self._looks.update(os.urandom(32) if looks is None else looks)
 
     def _is_cache_path(self, folder: bytes, each: os.DirEntry[str]) -> bool:
         path = _joined(folder, os.fsencode(each.name))
