@@ -262,6 +262,10 @@ class JudgedContract:
         """The files as the command sees them: with what is laid over the tree."""
         return as_laid(self.request, self.manifest.files(), self.read_now)
 
+    def let_go(self) -> None:
+        """Forget what leads back here: nobody collects what holds itself, and it holds a tree."""
+        vars(self).pop("laid", None)
+
     def failing_test(
         self, runner: str, nonce: str, said: str | None, *, anywhere: bool
     ) -> Canary | None:

@@ -303,9 +303,11 @@ class _Judgement:
 
     def noted(self, verdict: Verdict, *, is_same: bool = True) -> Verdict:
         """Return a verdict that says what it is founded on; keep that, if nothing changed since."""
-        if self.recalling is None:
-            return verdict
-        return self.recalling.noted_in(verdict, self.support, self.counted, is_same=is_same)
+        if self.recalling is not None:
+            given = (verdict, self.support, self.counted)
+            verdict = self.recalling.noted_in(*given, is_same=is_same)
+        self.contract.let_go()
+        return verdict
 
     def verdict(self) -> Verdict:
         self.contract.judging.on_stage(self.contract.stage)

@@ -119,6 +119,8 @@ class Entries(dict[bytes, Entry]):
         if all(was is now for was, now in kinds):
             known = vars(before)
             vars(self).update({name: known[name] for name in _BY_KIND if name in known})
+        elif "files" in vars(before):
+            self.files = self._files_as(before)
         gone = {path for path, entry in changed.items() if entry is None}
         new = [path for path in changed if path not in gone and path not in before]
         for asks, found in list(before._asked.items()):
@@ -127,6 +129,19 @@ class Entries(dict[bytes, Entry]):
         pieces = before.pieces.with_changes(changed, self)
         if pieces is not None:
             self.pieces = pieces
+
+    def _files_as(self, before: Entries) -> tuple[str, ...]:
+        """Return the paths of files; those that were there before are the same texts."""
+        files = EntryType.FILE
+        paths = (path for path, entry in before.items() if entry[0] is files)
+        known = dict(zip(paths, before.files, strict=True))
+        return tuple(
+            [
+                known.get(path) or path_text(path)
+                for path, entry in self.items()
+                if entry[0] is files
+            ]
+        )
 
     def digest(self, truncated: str | None) -> str:
         """Return the SHA-256 of all of them."""
