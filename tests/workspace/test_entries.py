@@ -90,6 +90,10 @@ def test_what_is_related_to_another_tree_stays_what_it_is(
 ) -> None:
     one = manifest_of(first)
     other = whole(with_changes(one, edit))
+    read = decode(encode(other), like=one)
+    assert read == other
+    assert list(read.entries) == list(other.entries)
+    assert differing(one.entries, read.entries) is not None
     found = related(other, one)
     assert found == other
     assert list(found.entries) == list(other.entries)

@@ -63,14 +63,18 @@ class Frozen(NamedTuple):
 
 
 def approved_tree(
-    journal: Journal | None, vault: Vault, slug: str, now: Manifest | None = None
+    journal: Journal | None,
+    vault: Vault,
+    slug: str,
+    now: Manifest | None = None,
+    like: Manifest | None = None,
 ) -> Frozen | None:
     """Return the tree of a plan's newest baseline; None where none was taken.
 
     It may have been approved in the main worktree, before the plan got its own: `now` is given
-    where this may be another worktree than that.
+    where this may be another worktree than that. With `like` it shares what is the same in both.
     """
-    frozen = _last_baseline(journal, vault, slug) if journal is not None else None
+    frozen = _last_baseline(journal, vault, slug, like) if journal is not None else None
     return frozen if frozen is None or now is None else _relocated(frozen, now)
 
 
@@ -280,7 +284,9 @@ def _literal(text: str) -> tuple[str, ...]:
 # -- a tree that was frozen is read --------------------------------------------------------------
 
 
-def _last_baseline(journal: Journal, vault: Vault, slug: str) -> Frozen | None:
+def _last_baseline(
+    journal: Journal, vault: Vault, slug: str, like: Manifest | None
+) -> Frozen | None:
     """Return the newest baseline of a plan; None where none was taken."""
     kinds = (EventKind.BASELINE_OBSERVED, EventKind.PLAN_CREATED)
     found: BaselineObserved | None = None
@@ -300,17 +306,17 @@ def _last_baseline(journal: Journal, vault: Vault, slug: str) -> Frozen | None:
         return None
     return Frozen(
         id=str(found.baseline),
-        manifest=_manifest(vault, str(found.manifest)),
+        manifest=_manifest(vault, str(found.manifest), like),
         plan=str(found.plan_digest),
         configuration=str(found.configuration),
         verdicts=verdicts,
     )
 
 
-def _manifest(vault: Vault, key: str) -> Manifest:
+def _manifest(vault: Vault, key: str, like: Manifest | None) -> Manifest:
     reason = "its tree is not in the vault"
     try:
-        manifest = vault.manifest(key)
+        manifest = vault.manifest(key, like)
         if manifest is not None:
             return manifest
     except (ValueError, FileProblem) as error:

@@ -125,8 +125,8 @@ def make_ready(session: RunSession, *, anyway: bool = False) -> Ready:
         whole = freeze_for(context.judging, plan).manifest
     manifest = screened(whole)
     now = whole if context.place.is_linked else None
-    approved = approved_tree(context.journal, context.judging.vault, context.slug, now)
-    if approved is not None:
+    approved = approved_tree(context.journal, context.judging.vault, context.slug, now, whole)
+    if approved is not None and now is not None:
         approved = approved._replace(manifest=related(approved.manifest, whole))
     session.approve_tree(approved)
     edited = _edited(session, manifest) if resumed else ()

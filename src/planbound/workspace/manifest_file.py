@@ -76,10 +76,15 @@ def _items(items: Iterable[tuple[bytes, Entry | None]]) -> bytes:
     )
 
 
-def decode(data: bytes, kept: Callable[[bytes], bytes | None] = lambda _: None) -> Manifest:
+def decode(
+    data: bytes,
+    kept: Callable[[bytes], bytes | None] = lambda _: None,
+    like: Manifest | None = None,
+) -> Manifest:
     """Return the manifest; raise ValueError where a single bit is not as it was written.
 
-    `kept` returns the bytes of the one that it differs from, by their SHA-256.
+    `kept` returns the bytes of the one that it differs from, by their SHA-256. It shares with
+    `like` what is the same in both.
     """
     if not data.startswith((_FULL, _CHANGES)):
         raise ValueError("this is no manifest of a known version")
@@ -87,7 +92,10 @@ def decode(data: bytes, kept: Callable[[bytes], bytes | None] = lambda _: None) 
     if hashlib.sha256(body).digest() != data[len(_FULL) : _START]:
         raise ValueError("the manifest is damaged")
     try:
-        manifest = _in_full(body) if data.startswith(_FULL) else _from_changes(body, kept)
+        if data.startswith(_FULL):
+            manifest = _in_full(body, like)
+        else:
+            manifest = _from_changes(body, kept, like)
     except (struct.error, zlib.error, KeyError, UnicodeDecodeError) as error:
         raise ValueError(f"the manifest is damaged: {error}") from error
     if digest_of(manifest.entries, manifest.truncated) != manifest.digest:
@@ -95,24 +103,47 @@ def decode(data: bytes, kept: Callable[[bytes], bytes | None] = lambda _: None) 
     return manifest
 
 
-def _in_full(body: memoryview) -> Manifest:
+def _in_full(body: memoryview, like: Manifest | None) -> Manifest:
     (size,) = _SIZE.unpack_from(body)
     reader = _Reader(zlib.decompressobj().decompress(body[_SIZE.size :], size))
     manifest = reader.facts()
-    entries = Entries()
-    for path, entry in reader.items():
-        if entry is not None:
-            entries[path] = entry
+    if like is not None and isinstance(like.entries, Entries):
+        entries = _made_from(like.entries, reader.items())
+    else:
+        entries = Entries((path, entry) for path, entry in reader.items() if entry is not None)
     reader.end()
     return manifest._replace(entries=entries)
 
 
-def _from_changes(body: memoryview, kept: Callable[[bytes], bytes | None]) -> Manifest:
+def _made_from(like: Entries, items: Iterable[tuple[bytes, Entry | None]]) -> Entries:
+    """Return entries as others with changes; both come in the order of their paths."""
+    changed: dict[bytes, Entry | None] = {}
+    known = iter(like.items())
+    at = next(known, None)
+    for path, entry in items:
+        while at is not None and at[0] < path:
+            changed[at[0]] = None
+            at = next(known, None)
+        if at is None or at[0] != path:
+            changed[path] = entry
+            continue
+        if at[1] != entry:
+            changed[path] = entry
+        at = next(known, None)
+    while at is not None:
+        changed[at[0]] = None
+        at = next(known, None)
+    return like.with_changes(changed)
+
+
+def _from_changes(
+    body: memoryview, kept: Callable[[bytes], bytes | None], like: Manifest | None
+) -> Manifest:
     reader = _Reader(bytes(body))
     data = kept(reader.take(32))
     if data is None or not data.startswith(_FULL):
         raise ValueError("the manifest from which it differs is not kept")
-    base = decode(data)
+    base = decode(data, like=like)
     manifest = reader.facts()
     entries = with_changes(base, dict(reader.items())).entries
     reader.end()

@@ -152,12 +152,15 @@ class Vault:
         }
         return encode_changes(manifest, digest, changed)
 
-    def manifest(self, key: str) -> Manifest | None:
-        """Return a manifest by its key; None where it is not here; raises ValueError if damaged."""
+    def manifest(self, key: str, like: Manifest | None = None) -> Manifest | None:
+        """Return a manifest by its key; None where it is not here; raises ValueError if damaged.
+
+        With another one that it resembles it shares what is the same in both.
+        """
         from planbound.workspace.manifest_file import decode  # noqa: PLC0415 - start-up
 
         data = self.content(bytes.fromhex(key))
-        return None if data is None else decode(data, self.content)
+        return None if data is None else decode(data, self.content, like)
 
     def lacks(self, manifest: Manifest) -> set[bytes]:
         """Return the contents of a tree's files that are not here."""
