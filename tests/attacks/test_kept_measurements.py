@@ -10,6 +10,7 @@ from __future__ import annotations
 import contextlib
 import os
 import shutil
+import socket
 import subprocess
 import sys
 import threading
@@ -76,6 +77,13 @@ LIES = [
         "test $(git rev-parse lfs/main) = $(git rev-parse HEAD)",
         lambda root, _: shutil.copy(
             root / ".git/refs/heads/other", root / ".git/refs/heads/lfs/main"
+        ),
+    ),
+    Lie(
+        "a branch is moved that is called as a sample of a hook",
+        "test $(git rev-parse v1.sample) = $(git rev-parse HEAD)",
+        lambda root, _: shutil.copy(
+            root / ".git/refs/heads/other", root / ".git/refs/heads/v1.sample"
         ),
     ),
     Lie(
@@ -221,6 +229,7 @@ def laid(project: Project, contract: str) -> Path:
         git(project.workspace, "commit", "-q", "--allow-empty", "-m", name)
     git(project.workspace, "tag", "v1")
     git(project.workspace, "branch", "lfs/main")
+    git(project.workspace, "branch", "v1.sample")
     git(project.workspace, "branch", "other", "HEAD~1")
     project.judge()  # the first look at a plan writes into its file
     return aside
@@ -305,6 +314,47 @@ def test_every_folder_that_a_variable_leads_to_is_looked_at(project: Project) ->
     assert project.first(PYTHONPATH=where)["reused"] is not None
     (aside.parent / "second/it.py").write_text("RIGHT = 0\n")
     found = project.first(PYTHONPATH=where)
+    assert (found["verdict"], found["reused"]) == ("fail", None)
+
+
+ASKS = """
+import socket
+import sys
+
+with socket.socket(socket.AF_UNIX) as asked:
+    asked.connect(sys.argv[1])
+    raise SystemExit(asked.recv(9) != b"right")
+"""
+
+
+@pytest.mark.requirement("judging.reuse")
+def test_what_a_service_answers_is_never_taken_over(
+    project: Project, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    laid(project, "python3 src/asks.py ../aside/socket")
+    project.write("src/asks.py", ASKS)
+    monkeypatch.chdir(project.workspace)
+    said = [b"right"]
+
+    def serve() -> None:
+        with contextlib.suppress(OSError):
+            while True:
+                with server.accept()[0] as one:
+                    one.sendall(said[0])
+
+    with socket.socket(socket.AF_UNIX) as server:
+        server.bind("../aside/socket")
+        server.listen()
+        thread = threading.Thread(target=serve)
+        thread.start()
+        try:
+            twins = [project.first()["verdict"] for _ in range(2)]
+            said[0] = b"wrong"
+            found = project.first()
+        finally:
+            server.shutdown(socket.SHUT_RDWR)
+            thread.join()
+    assert twins == ["pass", "pass"]
     assert (found["verdict"], found["reused"]) == ("fail", None)
 
 

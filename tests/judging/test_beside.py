@@ -709,6 +709,33 @@ def test_a_contract_that_ran_out_of_time_beside_others_is_judged_again_alone(
     assert sorted(ran).count("test -e a") == 2
 
 
+@pytest.mark.parametrize(
+    ("alone", "kind", "times"),
+    [
+        ((), VerdictKind.PASS, 4),
+        (("first",), VerdictKind.FAIL, 2),
+        (("third",), VerdictKind.FLAKY, 4),
+    ],
+    ids=["for its neighbours", "anyway", "now and then"],
+)
+def test_a_contract_that_failed_beside_others_is_judged_again_alone(
+    tmp_path: Path, alone: tuple[str, ...], kind: VerdictKind, times: int
+) -> None:
+    ran: list[str] = []
+
+    def answer(command: str, _overseer: Overseer | None) -> Outcome:
+        ran.append(command)
+        number = ran.count(command)
+        fails = number == 1 or ("beside", "first", "second", "third")[min(number, 4) - 1] in alone
+        if command == "test -e a" and fails:
+            return FAILED
+        return Outcome(CommandEnding.EXITED, exit_code=0)
+
+    first, second = at_the_end(tmp_path, answer, "test -e a", "test -e b")
+    assert (first.kind, second.kind) == (kind, VerdictKind.PASS)
+    assert ran.count("test -e a") == times
+
+
 # -- reading Python in several threads -----------------------------------------------------------
 
 

@@ -310,11 +310,11 @@ def test_a_program_of_plain_assertions_is_one_test(
 @pytest.mark.requirement("judging.mutated")
 def test_modulo_numbers_are_told_from_objects_that_are_equal_to_everything(tmp_path: Path) -> None:
     product = (
-        "class Hour:\n    def __init__(self, value):\n        self.value = value % 2\n\n"
-        "    def __eq__(self, other):\n        return self.value == int(other) % 2\n\n\n"
-        "def add(a, b):\n    return Hour(a + b)\n"
+        "class Size:\n    def __init__(self, value):\n        self.value = value // 10**6\n\n"
+        "    def __eq__(self, other):\n        return self.value == int(other) // 10**6\n\n\n"
+        "def add(a, b):\n    return Size(a + b)\n"
     )
-    tests = "from calc import add\n\n\ndef test_hour():\n    assert add(1, 2) == 3\n"
+    tests = "from calc import add\n\n\ndef test_size():\n    assert add(1, 2) == 3\n"
     found = mutated(tmp_path, "python -m pytest -q tests", product, tests)
     assert not found.blind
 
@@ -445,16 +445,25 @@ def test_answers_that_follow_the_text_of_a_test_are_seen(
 @pytest.mark.requirement("judging.mutated")
 def test_what_is_equal_to_both_values_is_not_read_from_the_test(tmp_path: Path) -> None:
     product = (
-        "class Hour:\n    def __init__(self, value):\n        self.value = value % 2\n\n"
-        "    def __eq__(self, other):\n        return self.value == int(other) % 2\n\n\n"
-        "def add(a, b):\n    return Hour(a + b)\n"
+        "class Size:\n    def __init__(self, value):\n        self.value = value // 10**6\n\n"
+        "    def __eq__(self, other):\n        return self.value == int(other) // 10**6\n\n\n"
+        "def add(a, b):\n    return Size(a + b)\n"
     )
-    tests = "from calc import add\n\n\ndef test_hour():\n    assert add(1, 2) == 3\n"
+    tests = "from calc import add\n\n\ndef test_size():\n    assert add(1, 2) == 3\n"
     for seed in range(2):
         told = retell(tests.encode(), random.Random(seed))
         assert told is not None
         notes, run, _code = ran(tmp_path, "python -m pytest -q tests", product, tests, told)
         assert not read_answered(notes, run.notes)
+
+
+@pytest.mark.requirement("judging.mutated")
+def test_no_cycle_of_numbers_takes_another_value_for_the_same() -> None:
+    for seed in range(300):
+        told = retell(b"def test_add():\n    assert add(1, 2) == 3\n", random.Random(seed))
+        assert told is not None
+        changed = int(told.text.rpartition(b"== ")[2])
+        assert all((changed - 3) % length for length in (2, 7, 12, 24, 60, 360, 365, 1000))
 
 
 LOOKING = {

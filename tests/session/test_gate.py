@@ -494,9 +494,10 @@ def test_a_verifier_passes_and_fails_as_a_contract(bench: Scratch) -> None:
 
 
 @pytest.mark.requirement("loop.holes")
-def test_what_asks_git_is_judged_again_on_the_same_files(bench: Scratch) -> None:
+@pytest.mark.parametrize("contract", ["git ls-files --error-unmatch src/a", "bash check.sh"])
+def test_what_asks_git_is_judged_again_on_the_same_files(bench: Scratch, contract: str) -> None:
+    bench.write("check.sh", "git ls-files --error-unmatch src/a\n")
     loop = bench.loop()
-    contract = "git ls-files --error-unmatch src/a"
     loop.plan_create("Make it", [{"title": "Stage a", "contract": contract, "touches": ["src/a"]}])
     bench.right("a")
     sh(bench.workspace, "git add src/a")
@@ -507,6 +508,21 @@ def test_what_asks_git_is_judged_again_on_the_same_files(bench: Scratch) -> None
     assert "was green, and a later edit broke it" in found.missing[0]
     sh(bench.workspace, "git add src/a")
     assert isinstance(loop.check("all done"), Accept)
+
+
+@pytest.mark.requirement("loop.holes")
+def test_what_asks_git_in_a_script_is_judged_once_where_git_knows_nothing_else(
+    bench: Scratch,
+) -> None:
+    bench.write("check.sh", "git ls-files --error-unmatch src/a\n")
+    loop = bench.loop()
+    step: Given = {"title": "Stage a", "contract": "bash check.sh", "touches": ["src/a"]}
+    loop.plan_create("Make it", [step])
+    bench.right("a")
+    sh(bench.workspace, "git add src/a")
+    assert loop.step_update(1, "done", evidence=SHOWN).ok
+    assert isinstance(loop.check("all done"), Accept)
+    assert len(bench.log().of("CONTRACT_EVALUATED")) == 1
 
 
 def test_git_committed_is_about_the_files_as_they_are(bench: Scratch) -> None:

@@ -264,6 +264,10 @@ class ContractEvaluated(Event, frozen=True, kw_only=True, tag="CONTRACT_EVALUATE
         tuple[str, ...] | None,
         Free("what the contract did not see: git ignores it, and `touches` does not name it"),
     ] = None
+    beyond: Annotated[
+        str | None,
+        Exact("of what asks git a digest of what git knew; `any`: it may be another at any time"),
+    ] = None
 
 
 class TaskCompleted(Event, frozen=True, kw_only=True, tag="TASK_COMPLETED"):

@@ -228,7 +228,12 @@ def asks_git(contract: Contract | None) -> bool:
 
     By its text: who reads `git` there for nothing lets a contract be run once more.
     """
-    return isinstance(contract, Command) and _GIT.search(contract.text) is not None
+    return isinstance(contract, Command) and names_git(contract.text)
+
+
+def names_git(text: str) -> bool:
+    """Say whether the word stands in a text."""
+    return _GIT.search(text) is not None
 
 
 def _step(step: Step) -> Case:

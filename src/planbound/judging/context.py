@@ -389,8 +389,13 @@ def _git_of(root: str) -> GitPlace | None:
         return None
 
 
+def git_folders(root: str) -> Iterator[str]:
+    """Yield where git keeps what it knows of a workspace, as far as that is not in it."""
+    yield from _git_folders(_git_of(root), root)
+
+
 def _git_folders(git: GitPlace | None, root: str) -> Iterator[str]:
-    """Yield where git keeps what it knows of the workspace, as far as that is not in it."""
+    """Yield the same, where its place is known."""
     if git is None:
         return
     objects = os.path.join(git.common, "objects")

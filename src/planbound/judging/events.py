@@ -99,6 +99,7 @@ def evaluated(verdict: Verdict, redactor: Redactor) -> ContractEvaluated:
         mutated=_mutated(verdict),
         measured=verdict.measured,
         reused=verdict.reused,
+        beyond=verdict.beyond,
     )
 
 

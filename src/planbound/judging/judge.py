@@ -22,7 +22,6 @@ from planbound.judging.beside import (
     StoppableCell,
     found_together,
     in_turn,
-    is_starved,
     jobs,
     judged_together,
 )
@@ -33,6 +32,7 @@ from planbound.judging.corroborate import CURE, Corroboration, fewest
 from planbound.judging.events import note_verdict, observed
 from planbound.judging.meaning import is_skipping
 from planbound.judging.measurement import Recalling
+from planbound.judging.outside import ANYTHING, beyond_files
 from planbound.judging.reference import FrozenTree, as_it_is
 from planbound.judging.runs import ContractRuns
 from planbound.judging.unrunnable import may_use_python
@@ -112,7 +112,8 @@ def judge_together(
 
     Behind walls no contract can write to the tree, so one look at it stands for several of them.
     Where that finds another tree nobody knows which of them it is about: each is judged again by
-    itself, between two looks of its own. So is one that may have lacked time or memory.
+    itself, between two looks of its own. So is whatever did not pass: its neighbours may be the
+    reason, by the time and the memory that they took, or by a lock that they held.
     """
     if len(cases) < 2 or jobs(judging) < 2:
         yield from judge(judging, cases, setting, seen)
@@ -124,13 +125,24 @@ def judge_together(
         after = judging.tree.manifest(judging.rules)
         is_same = (after.digest, after.looks) == (before.digest, before.looks)
         for case, (judgement, verdict) in zip(cases[done:], found, strict=False):
-            if judgement.is_recalled or (is_same and not is_starved(verdict)):
+            if judgement.is_recalled or (is_same and verdict.kind is VerdictKind.PASS):
                 yield judgement.noted(verdict)
             else:
-                yield next(judge(judging, [case], setting))
+                yield _alone(judging, case, setting, verdict)
                 is_same = False  # time went by since the look
         before = after if is_same else judging.tree.manifest(judging.rules)
         done += len(found)
+
+
+def _alone(judging: JudgingContext, case: Case, setting: Setting, beside: Verdict) -> Verdict:
+    """Return what a contract comes to by itself, of which nobody knows it beside others.
+
+    Where it failed there one pass is not enough: the reason may as well be its own.
+    """
+    verdict = next(judge(judging, [case], setting))
+    if beside.kind is VerdictKind.FAIL and verdict.kind is VerdictKind.PASS:
+        return next(judge(judging, [case._replace(repeat=max(2, case.repeat))], setting))
+    return verdict
 
 
 def _side_by_side(
@@ -183,17 +195,19 @@ def judge_with_next(
         return next(judge(judging, [case], setting, before)), None
     over = threading.Event()
     look = Companion(partial(_looked_at, judging, upcoming, before, over))
+    judgement = _judgement_of(judging, case, setting, before)
     look.begin()
     try:
-        judgement = _judgement_of(judging, case, setting, before)
         verdict = judgement.verdict()
         if verdict.kind is VerdictKind.PASS:
             look.wait(_MOMENT)
     finally:
         over.set()
         found = look.found()
-    if is_starved(verdict):
-        return next(judge(judging, [case], setting)), None
+        for each in (judgement, *(looked for looked, _ in found or ())):
+            each.contract.let_go()
+    if verdict.kind is not VerdictKind.PASS:
+        return _alone(judging, case, setting, verdict), None
     if found is None and judgement.is_recalled:
         return judgement.noted(verdict), None
     after = judging.tree.manifest(judging.rules)
@@ -201,7 +215,7 @@ def judge_with_next(
     if after.digest != before.digest:
         verdict, found = _meanwhile(verdict, before, after), None
     verdict = judgement.noted(verdict, is_same=is_same)
-    if found is None or verdict.kind is not VerdictKind.PASS or not is_same:
+    if found is None or not is_same:
         return verdict, None
     ((looked, seen),) = found
     return verdict, looked.noted(seen) if _came_to_its_end(seen) else None
@@ -295,6 +309,8 @@ class _Judgement:
         self.recalling: Recalling | None = None
         self.counted: int | None = None
         """How many tests passed, where that was asked."""
+        self.beyond: str | None = None
+        """What it depends on besides files, as it was before it ran."""
 
     @property
     def is_recalled(self) -> bool:
@@ -323,6 +339,8 @@ class _Judgement:
                 refusal, None, None, ReachedEvidence(Evidence.E0, ()), Corroboration()
             )
         support, few = Corroboration(), None
+        if not self.contract.setting.observing:
+            self.beyond = beyond_files(self.contract)
         recalling = Recalling(self.contract, self.runs)
         try:
             outcome, finding, summary, runs = self.runs.runs()
@@ -548,6 +566,9 @@ class _Judgement:
             lacks=finding.lacks,
             reachable=self._reachable(finding.kind) if self.contract.setting.observing else None,
         )
+        if self.beyond is not None:
+            is_same = beyond_files(self.contract) == self.beyond
+            verdict = verdict._replace(beyond=self.beyond if is_same else ANYTHING)
         named = self.runs.named
         return verdict if named is None else named.noted_in(verdict, self.contract.judging.vault)
 

@@ -10,6 +10,7 @@ import contextlib
 import hashlib
 import os
 import resource
+import stat
 import struct
 import sys
 from collections.abc import Iterable, Iterator
@@ -18,13 +19,17 @@ from typing import TYPE_CHECKING
 
 import planbound
 from planbound.cells.orders import is_below
-from planbound.judging.context import JudgingContext
+from planbound.judging.case import names_git
+from planbound.judging.context import JudgingContext, git_folders
 from planbound.judging.named import called_places, is_outside, mentioned_places
-from planbound.script import Call
+from planbound.plan.model import Command
+from planbound.script import Call, Script
 from planbound.script.project import ProjectTree
 from planbound.script.walk import Ran, walk
 from planbound.workspace.environment import linked_places
 from planbound.workspace.manifest import EntryType, Manifest
+from planbound.workspace.measured import progress_files
+from planbound.workspace.root import HARNESS
 from planbound.workspace.scan import is_link
 
 if TYPE_CHECKING:
@@ -88,12 +93,53 @@ def surroundings(contract: JudgedContract) -> str | None:
     try:
         for line in _lines(contract):
             looks.update(line)
-        for folder in _git_folders(judging, manifest):
+        for folder in _git_folders(judging.tree.root, judging.git_folders, manifest):
             for line in _of_git(folder):
                 looks.update(line)
     except _UnsureError:
         return None
     return looks.hexdigest()
+
+
+ANYTHING = "any"
+"""What nobody can look at again: it may be another one at any time."""
+
+
+def beyond_files(contract: JudgedContract) -> str | None:
+    """Return what a contract depends on besides files, as far as texts tell it; None: nothing.
+
+    By the words of the contract, of what judges it, and of every file that it names. Who reads
+    `git` there for nothing lets it be judged once more when git knows something else.
+    """
+    if not isinstance(contract.command, Command):
+        return None
+    judges = {**contract.frozen_judges, **contract.left_judges}
+    named = (contract.read_now(path) for path in _named_files(contract.script))
+    contents = (contract.command.text.encode(errors="replace"), *judges.values(), *named)
+    texts = [each[:_LARGEST_TEXT].decode(errors="replace") for each in contents if each]
+    if any(HARNESS in each for each in texts):
+        return ANYTHING
+    if not any(map(names_git, texts)):
+        return None
+    return known_to_git(contract.judging.tree.root, contract.manifest)
+
+
+def known_to_git(root: str, manifest: Manifest) -> str:
+    """Return a digest of what git knows of a workspace."""
+    found = hashlib.sha256()
+    try:
+        for folder in _git_folders(root, tuple(git_folders(root)), manifest):
+            for line in _of_git(folder):
+                found.update(line)
+    except _UnsureError:
+        return ANYTHING
+    return found.hexdigest()
+
+
+def _named_files(script: Script) -> Iterator[str]:
+    """Yield every word of a contract that may be a file of the tree, whoever is given it."""
+    for call in script.calls:
+        yield from (os.path.normpath(value) for value in call.values() if value)
 
 
 def _process() -> str:
@@ -125,6 +171,8 @@ def _lines(contract: JudgedContract) -> Iterator[bytes]:
     judging, manifest = contract.judging, contract.manifest
     root = judging.tree.root
     calls, texts = _read(contract)
+    if any(HARNESS in text for text in texts):
+        yield from _of_harness(root)
     folders = _folders(judging)
     outside = [path for path in folders if not is_below(path, root)]
     home = judging.view.home
@@ -192,7 +240,10 @@ def _folders(judging: JudgingContext) -> list[str]:
 
 
 def look_at(path: str) -> bytes:
-    """Return what a file or folder looks like, links followed, without its content."""
+    """Return what a file or folder looks like, links followed, without its content.
+
+    Of a socket or a pipe nobody knows what the one at its other end says.
+    """
     try:
         return _look(path, os.stat(path))
     except OSError:
@@ -200,6 +251,8 @@ def look_at(path: str) -> bytes:
 
 
 def _look(path: str, found: os.stat_result) -> bytes:
+    if stat.S_ISSOCK(found.st_mode) or stat.S_ISFIFO(found.st_mode):
+        raise _UnsureError
     return os.fsencode(path) + _LOOK.pack(
         b"\0+",
         found.st_dev,
@@ -335,18 +388,31 @@ def _all_of(path: str, seen: set[str]) -> Iterator[bytes]:
             waiting += [each for each in inner if os.path.islink(each)]
 
 
-# -- what git knows ------------------------------------------------------------------------------
+# -- what the harness writes beside the work, and what git knows ---------------------------------
 
 
-def _git_folders(judging: JudgingContext, manifest: Manifest) -> Iterator[str]:
-    """Yield git's folders, those of the tree and the one that it belongs to."""
-    root = judging.tree.root
+def _of_harness(root: str) -> Iterator[bytes]:
+    """Yield what is in the harness's own folder, which a run does not count among its files.
+
+    Progress files are left out: no contract sees them.
+    """
+    told = {os.path.join(root, name) for name in progress_files(root)}
+    for parent, folders, files in os.walk(os.path.join(root, HARNESS)):
+        folders.sort()
+        yield os.fsencode(parent) + b"\n"
+        for name in sorted(files):
+            if (path := os.path.join(parent, name)) not in told:
+                yield _content_of(path)
+
+
+def _git_folders(root: str, around: Iterable[str], manifest: Manifest) -> Iterator[str]:
+    """Yield git's folders, those of the tree and those that it belongs to."""
     named = [
         os.path.join(root, os.fsdecode(path))
         for path, entry in manifest.others()
         if entry.type is EntryType.SUMMARY and os.path.basename(path) == b".git"
     ]
-    yield from dict.fromkeys((*named, *judging.git_folders))
+    yield from dict.fromkeys((*named, *around))
 
 
 def _of_git(folder: str) -> Iterator[bytes]:
@@ -358,10 +424,11 @@ def _of_git(folder: str) -> Iterator[bytes]:
         found = _listed(parent, left)
         left -= len(found)
         yield os.fsencode(parent) + b"\n"  # git asks whether a folder is there, too
+        is_of_hooks = parent == os.path.join(folder, "hooks")  # a branch may be called so, too
         for each in found:
             if each.is_dir(follow_symlinks=False):
                 waiting.append((each.path, is_called or each.name in _BY_LOOK))
-            elif not each.name.endswith(".sample"):
+            elif not (is_of_hooks and each.name.endswith(".sample")):
                 yield look_at(each.path) if is_called else _content_of(each.path)
 
 

@@ -12,6 +12,7 @@ import random
 import re
 from collections import Counter
 from collections.abc import Iterable, Iterator, Mapping
+from functools import cache
 from typing import NamedTuple
 
 from planbound.judging.inside.equalities import Equalities, last_name
@@ -257,11 +258,11 @@ class _Retelling:
         if isinstance(value, float):
             return round(value + (abs(value) + 1) * (1 + self.chance.random() * 9), 4)
         number = value if isinstance(value, int) else 0
-        while True:
-            found = number + self.chance.randint(1, 9999)
-            if found not in self.taken:
-                self.taken.add(found)
-                return found
+        found = number + self.chance.choice(_primes())
+        while found in self.taken:
+            found = number + self.chance.randint(1, 9999 + len(self.taken))
+        self.taken.add(found)
+        return found
 
     def result(self) -> RetoldJudge | None:
         if not self.before:
@@ -286,6 +287,18 @@ class _Retelling:
             {value: tuple(before) for value, before in self.values.items()},
             {line: tuple(names) for line, names in self.rebound.items()},
         )
+
+
+@cache
+def _primes() -> tuple[int, ...]:
+    """Return steps to another number that no clock, week or other cycle of numbers takes for none.
+
+    A multiple of its length would be equal there: a prime is one of no length but its own.
+    """
+    sieve = bytearray([1]) * 10_000
+    for number in range(2, 100):
+        sieve[number * number :: number] = bytes(len(sieve[number * number :: number]))
+    return tuple(number for number in range(1_000, 10_000) if sieve[number])
 
 
 def _sides(tree: ast.Module) -> list[ast.expr]:

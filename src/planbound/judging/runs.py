@@ -30,6 +30,7 @@ from planbound.judging.unrunnable import WhereItRan, asks_only_git, asks_outside
 from planbound.judging.verdict import CanaryRun, VerdictReason
 from planbound.judging.watched import WalkedContract, combined, corroborate_watched
 from planbound.plan.model import CaseTable
+from planbound.script.project import ProjectTree
 from planbound.script.runners import read_summary, required_tests, runner_of
 from planbound.script.runners.mutated import MutatedTests
 from planbound.script.runners.runner import (
@@ -138,10 +139,15 @@ class ContractRuns:
             finding.kind is VerdictKind.PASS
             and self.contract.failed_here
             # A commit, a tag or a pull request may have made it green: the files do not say.
-            and not (asks_only_git(self.contract.script) or asks_outside(self.contract.script))
+            and not (self._asks_only_git() or asks_outside(self.contract.script))
         ):
             finding = VerdictReason(VerdictKind.FLAKY, "passed, and failed before on the same tree")
         return outcome, finding, summary, len(kinds)
+
+    def _asks_only_git(self) -> bool:
+        contract = self.contract
+        tree = ProjectTree(contract.manifest.files(), contract.read_now)
+        return asks_only_git(contract.script, tree)
 
     @property
     def has_held_out(self) -> bool:

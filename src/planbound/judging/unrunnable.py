@@ -19,8 +19,8 @@ from planbound.script.project import ProjectTree
 from planbound.script.runners import BY_NAME, BY_PROGRAM, MODULES, programs
 from planbound.script.runners.runner import Language, Summary
 from planbound.script.tree import below, words
-from planbound.script.walk import Ran, walk
-from planbound.script.wrapper import BUILTINS
+from planbound.script.walk import Entered, Ran, walk
+from planbound.script.wrapper import BUILTINS, SHELLS
 from planbound.source import lazy_pattern
 from planbound.workspace.declared import declared_by_node, declared_by_python, normal_name
 
@@ -132,15 +132,26 @@ def may_use_python(script: Script) -> bool:
     )
 
 
-def asks_only_git(script: Script) -> bool:
-    """Say whether a contract asks git, whose answers depend on more than files, and nobody else."""
-    names = _called(script)
-    return not script.broken and "git" in names and names <= _ASK_GIT
+def asks_only_git(script: Script, tree: ProjectTree) -> bool:
+    """Say whether a contract asks git, whose answers depend on more than files, and nobody else.
+
+    Nor do the scripts and recipes that it runs, all of which could be read.
+    """
+    met = list(walk([script], tree))
+    entered = [item for item in met if isinstance(item, Entered)]
+    ran = [item for item in met if isinstance(item, Ran)]
+    names = _called(item.call for item in ran)
+    if "git" not in names or not names <= _ASK_GIT | SHELLS:
+        return False
+    shells = sum(not SHELLS.isdisjoint(_called([item.call])) for item in ran)
+    is_followed = shells <= sum(bool(item.path) for item in entered)
+    unread = any(item.is_unread for item in ran) or any(item.script.broken for item in entered)
+    return is_followed and not unread
 
 
 def asks_outside(script: Script) -> bool:
     """Say whether a contract asks a service: a pull request that was opened changes no file."""
-    names = _called(script)
+    names = _called(script.calls)
     asks = not names.isdisjoint(_ASK_OUTSIDE)
     # Together with a test it would hide that the test is flaky.
     return (
@@ -148,10 +159,10 @@ def asks_outside(script: Script) -> bool:
     )
 
 
-def _called(script: Script) -> set[str]:
+def _called(calls: Iterable[Call]) -> set[str]:
     return {
         (word.value or "/").rpartition("/")[2]
-        for call in script.calls
+        for call in calls
         for word in (call.word, *call.wrappers)
         if word is not None
     }

@@ -135,6 +135,8 @@ class Verdict(NamedTuple):
     """The digest of what the runs showed, where it is kept."""
     reused: int | None = None
     """The event that told of these runs first, where nothing was run again."""
+    beyond: str | None = None
+    """Where it depends on more than files: a digest of what git knew; `any`: of anything."""
 
 
 # -- how well a pass is founded ------------------------------------------------------------------

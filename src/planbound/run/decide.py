@@ -239,15 +239,15 @@ def end_holds(state: RunState, final_tree: str | None) -> bool:
 def unsure_steps(state: RunState, tree: str) -> list[int]:
     """Return the steps that are proved or hold, and that nobody has judged on this tree.
 
-    What shows a fault is not among them: it has to fail once the fault is mended. What asks git is:
-    another step may have changed what git knows, and no file.
+    What shows a fault is not among them: it has to fail once the fault is mended. What asks for
+    more than files is: another step may have changed what git knows, and no file.
     """
     found = []
     for index, (step, slot) in enumerate(zip(state.steps, state.layout.slots, strict=True)):
         contract = slot.step.contract
         is_seen = tree and step.judged_tree == tree and step.verdict is VerdictKind.PASS
         is_sure = state.final.get(slot.id) == tree or is_seen
-        if not step.status.is_green or (is_sure and not asks_git(contract)):
+        if not step.status.is_green or (is_sure and not (step.beyond or asks_git(contract))):
             continue
         if not is_reproduction(contract):
             found.append(index)

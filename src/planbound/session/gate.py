@@ -130,13 +130,14 @@ def _is_judged(work: Work, case: Case) -> bool:
 
 def _is_due(work: Work, case: Case) -> bool:
     # What is outside the tree, such as a service or git's index, may be another at any time.
+    item = _item(work, case)
     is_of_files = not _is_probed(work, case) and not asks_git(case.contract)
-    if is_of_files and _item(work, case).tree == work.tree:
+    if is_of_files and item.tree == work.tree and work.is_as_it_was(item.beyond):
         return False
     from planbound.judging.reproduction import is_reproduction  # noqa: PLC0415 - a judged tree is not judged again
 
     # A reproduction has to fail once the fault is mended.
-    return not (_item(work, case).status.is_green and is_reproduction(case.contract))
+    return not (item.status.is_green and is_reproduction(case.contract))
 
 
 def _is_probed(work: Work, case: Case) -> bool:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 import time
 from collections.abc import Iterator
 from contextlib import contextmanager, suppress
@@ -34,6 +35,7 @@ from planbound.workspace.root import find_git
 if TYPE_CHECKING:
     from planbound.judging.context import JudgingContext
     from planbound.judging.reference import Frozen
+    from planbound.workspace.manifest import Manifest
 
 
 _LEASE = 3600.0
@@ -69,7 +71,7 @@ class Work(SessionPlan):
         super().__init__(session, file)
         self.held_lease = held_lease
         self._judging: JudgingContext | None = None
-        self._tree: str | None = None
+        self._tree: Manifest | None = None
 
     def append(self, *drafts: Draft) -> None:
         """Add events, all or none."""
@@ -123,8 +125,18 @@ class Work(SessionPlan):
             tree, rules = measured_tree(self.session.context)
             key = self.state.manifest
             before = kept_manifest(self.session.vault, key) if key is not None else None
-            self._tree = ScreenedTree(tree).manifest(rules_beside(rules, before)).digest
-        return self._tree
+            self._tree = ScreenedTree(tree).manifest(rules_beside(rules, before))
+        return self._tree.digest
+
+    def is_as_it_was(self, beyond: str | None) -> bool:
+        """Say whether what a contract depended on besides files is as it was when it passed."""
+        if beyond is None:
+            return True
+        from planbound.judging.outside import ANYTHING, known_to_git  # noqa: PLC0415 - few ask git
+
+        if beyond == ANYTHING or not self.tree or self._tree is None:
+            return False
+        return known_to_git(os.path.realpath(self.session.context.root), self._tree) == beyond
 
     def forget_tree(self) -> None:
         """Look at the files anew when their digest is asked for: a contract may change some."""

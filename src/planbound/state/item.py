@@ -46,6 +46,8 @@ class Item(Struct, frozen=True):
     """The end of what its contract printed last."""
     tree: str | None = None
     """The files that it was judged on last."""
+    beyond: str | None = None
+    """What its contract depended on besides files: a digest, or `any`."""
     attempts: int = 0
     passed: bool | None = None
     """Whether its contract passed then; None: it was not judged since it means what it means."""

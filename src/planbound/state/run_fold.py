@@ -266,6 +266,7 @@ def _evaluated(facts: RunFacts, record: Record, event: ContractEvaluated) -> Non
         return
     if step is not None:
         step.judged_tree = event.tree
+        step.beyond = event.beyond
         is_unseen = step.approved is None or not step.approved.is_seen
         if step.baseline is None and is_unseen and verdict is not VerdictKind.PASS:
             step.baseline = _look(event)  # the first time that anybody saw anything
@@ -286,7 +287,7 @@ def _evaluated(facts: RunFacts, record: Record, event: ContractEvaluated) -> Non
         facts.condition_results.pop(number, None)
         if event.result is not None:
             facts.condition_results[number] = event.result
-        facts.condition_trees[number] = event.tree or ""
+        facts.condition_trees[number] = "" if event.beyond else event.tree or ""
     elif event.subject is SubjectKind.PRECONDITION:
         facts.preconditions[str(event.number)] = verdict
 

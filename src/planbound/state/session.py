@@ -512,7 +512,8 @@ def _name(record: Record, event: BaselineObserved | ContractEvaluated) -> str:
 def _judged(item: Item, record: Record, event: ContractEvaluated) -> Item:
     passed = event.verdict is VerdictKind.PASS
     output = "" if passed else event.output_tail or ""
-    return replace(_seen(item, record, event), tree=event.tree, passed=passed, output=output)
+    seen = _seen(item, record, event)
+    return replace(seen, tree=event.tree, beyond=event.beyond, passed=passed, output=output)
 
 
 def _why_not(event: ContractEvaluated) -> str:

@@ -199,6 +199,8 @@ class StepState(Struct):
     """The tree before the first attempt, in the vault."""
     copy: str | None = None
     judged_tree: str | None = None
+    beyond: str | None = None
+    """What its contract depended on besides files: a digest, or `any`."""
     question: str | None = None
     guidance: tuple[str, ...] = ()
     feedback: Feedback | None = None
