@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import gc
 import os
 from pathlib import Path
 
@@ -10,7 +11,7 @@ import pytest
 from planbound.workspace import looks as module
 from planbound.workspace.known import KnownFiles
 from planbound.workspace.looks import SIZE, Looker, columns, facts, look_of, rows
-from planbound.workspace.scan import scan
+from planbound.workspace.scan import _Walk, scan
 from planbound.workspace.stamps import Clocks, moment
 
 pytestmark = pytest.mark.requirement("workspace.manifest")
@@ -89,6 +90,20 @@ def test_a_statx_that_says_another_thing_than_python_is_not_asked() -> None:
 
     assert not module._agrees(module._Statx(lies))
     assert not module._agrees(module._Statx(lambda *_: -1))
+
+
+def test_a_walk_leaves_nothing_behind_that_somebody_would_have_to_collect(tmp_path: Path) -> None:
+    fill(tmp_path / "tree", 40)
+    was_enabled = gc.isenabled()
+    gc.collect()
+    gc.disable()  # as the program does
+    try:
+        scan(str(tmp_path / "tree"), known=KnownFiles(None, later))
+        walks = [each for each in gc.get_objects() if isinstance(each, Looker | _Walk)]
+    finally:
+        if was_enabled:
+            gc.enable()
+    assert walks == []
 
 
 def test_a_folder_that_takes_the_place_of_a_file_is_seen(tmp_path: Path) -> None:

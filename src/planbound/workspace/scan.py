@@ -350,7 +350,8 @@ class _Walk:
         return {each.path: each.looks for each in self._summaries if not _is_git(each.path)}
 
     def close(self) -> None:
-        """Close every directory."""
+        """Close every directory, and let go of what leads back here: nobody collects that."""
+        del self._spend
         for folder in self._stack:
             folder.close()
         self._root.close()
