@@ -5,11 +5,14 @@ from __future__ import annotations
 import hashlib
 from itertools import pairwise
 from pathlib import Path
+from types import SimpleNamespace
+from typing import Any
 
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from planbound.doctor import gc
 from planbound.workspace import entries as module
 from planbound.workspace.entries import Changed, Entries, Entry, EntryType, differing
 from planbound.workspace.manifest import (
@@ -213,3 +216,20 @@ def test_contents_are_missing_of_what_differs_from_a_tree_that_is_whole(tmp_path
 
 def _numbered(manifest: Manifest) -> list[tuple[int, Entry]]:
     return [(int(path[4:]), each) for path, each in manifest.entries.items()]
+
+
+def test_what_a_kept_tree_differs_from_is_needed_like_its_contents(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    vault = Vault(str(tmp_path / "vault"))
+    before = tree(2000)
+    kept = [(each.content, b"%d" % number) for number, each in _numbered(before)]
+    vault.keep(kept)
+    base = vault.keep_manifest(before)
+    key = vault.keep_manifest(with_changes(before, {b"file7": None}))
+    monkeypatch.setattr(gc, "needed_keys", lambda _records: frozenset({key}))
+    journal: Any = SimpleNamespace(read=lambda _query: [])
+    context: Any = SimpleNamespace(journals=lambda: [journal])
+    needed = gc._needed(context, vault, set(vault.sizes()))
+    contents = {sha256 for sha256, content in kept if content != b"7"}
+    assert needed == {bytes.fromhex(base), bytes.fromhex(key), *contents}
