@@ -66,6 +66,7 @@ check: $(READY)
 	$(BIN)/ruff check .
 	$(BIN)/mypy
 	$(BIN)/lint-imports
+	$(BIN)/python -m tools.receipt_files --check
 	$(BIN)/python -m tools.reference --check
 	$(BIN)/python -m benchmarks.table --check
 	$(BIN)/python -m tools.house --check
@@ -78,6 +79,7 @@ fmt: $(READY)
 
 # Writes the reference and the map of the house anew, and what the commands in the pages print.
 docs: $(READY)
+	$(BIN)/python -m tools.receipt_files
 	$(BIN)/python -m tools.reference
 	$(BIN)/python -m tools.house --write
 	$(BIN)/python -m tools.console

@@ -23,6 +23,7 @@ BENCHMARKS = (
     "plan",
     "journal",
     "fold",
+    "receipt",
     "manifest",
     "judge",
     "step",

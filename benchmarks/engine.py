@@ -15,6 +15,7 @@ from planbound.cells.cell import CommandEnding, Outcome, Request
 from planbound.journal.event import RunOutcome
 from planbound.run.execution import Execution, RunOptions, RunWatcher
 from planbound.run.loop import RunEnded
+from planbound.run.start import StartedRun
 from planbound.testing.cell import ScriptedCell
 from planbound.workspace.context import Context
 from planbound.workspace.locate import locate
@@ -35,11 +36,20 @@ class Script:
         return Outcome(CommandEnding.EXITED, exit_code=0)
 
 
+class Watcher(RunWatcher):
+    """Looks for what nobody needs any more from when the run begins, as the program does."""
+
+    def started(self, run: StartedRun) -> None:  # noqa: ARG002 - of no interest here
+        """Hear that the run begins."""
+        gc.freeze()
+        gc.enable()
+
+
 def main() -> int:
     """Run the plan; 1 where it does not end."""
     gc.disable()  # as the program does
     context = Context()
-    execution = Execution(context, locate("bench", context.tree), RunOptions(), RunWatcher())
+    execution = Execution(context, locate("bench", context.tree), RunOptions(), Watcher())
     cell = ScriptedCell(Script(int(sys.argv[1])))
     run_context = execution.run_context
     run_context.judging = run_context.judging._replace(cell=cell)

@@ -5,7 +5,8 @@ same agents: each plan in a worktree of its own, every step judged in a cell. Li
 
 On a repository of 10,000 files: `planbound spawn` against `git worktree add`, and `planbound
 integrate` of one plan against `git merge --no-ff` and the contract itself. They make, check and
-record more than git does; what that adds is shown. Limits: 1 s and 3 s more.
+record more than git does; what that adds is shown. The checkout in which merges are judged is made
+by the first and taken over by the others. Limits: 1 s and 3 s more.
 """
 
 from __future__ import annotations

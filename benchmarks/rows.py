@@ -8,7 +8,7 @@ from __future__ import annotations
 import math
 from collections.abc import Mapping
 
-from benchmarks import hook, life, manifest, run, start, step, suite
+from benchmarks import hook, life, manifest, receipt, run, start, step, suite
 from benchmarks.row import FLOOR, Goal, Measured, Row, adds, in_ms, joined, of_floor, ratio
 
 
@@ -23,6 +23,7 @@ def sections(results: Mapping[str, Mapping[str, float]]) -> dict[str, list[Row]]
         "Hooks": _hook_rows(of("hook")),
         "The plan language": _plan_rows(of("plan")),
         "The journal": _journal_rows(of("journal"), of("fold")),
+        "Receipts": _receipt_rows(of("receipt")),
         "Looking at the tree": _manifest_rows(of("manifest")),
         "Judging": _judge_rows(of("judge")),
         "Judging a suite of 15 seconds": _suite_rows(of("suite")),
@@ -59,7 +60,8 @@ def _command_rows(found: Measured) -> list[Row]:
             ratio(verify, floor, f"`{FLOOR}`"),
             of_floor(
                 start.GOALS[start.VERIFY],
-                "a third of it is loading libraries, above all msgspec and the Markdown parser",
+                "a third of it is loading libraries, above all msgspec, and typing_extensions"
+                " with it, because the Markdown parser demands that",
             ),
             held=verify / floor,
             short="`planbound verify`, a plan of 10 steps",
@@ -75,8 +77,8 @@ def _hook_rows(found: Measured) -> list[Row]:
     floor = found[FLOOR]
     reasons = {
         hook.NO_PLAN: "the rest is loading the few modules that find out that there is no plan",
-        hook.JUDGED: "two thirds of it are loading the journal's events, the state, the plan"
-        " language and the runners of tests",
+        hook.JUDGED: "it ends the plan, and so loads msgspec, the journal's events, the state and"
+        " the plan language; msgspec and SQLite alone use up the goal",
     }
     shown = {
         hook.JUDGED: ("`planbound hook stop`, a judged tree", False),
@@ -134,6 +136,31 @@ def _journal_rows(found: Measured, fold: Measured) -> list[Row]:
         Row("a question by task to 1,000,000 events", found["query by task"], "limit 50 ms"),
         Row("verify the chain of 1,000,000 events", found["verify"], "limit 15 s"),
         Row("fold the events of 5,000 steps", fold["fold 5000"], "limit 500 ms"),
+    ]
+
+
+def _receipt_rows(found: Measured) -> list[Row]:
+    floor = found[FLOOR]
+    plan = "100 steps, on a journal of 100,000 events"
+    return [
+        Row(
+            f"`planbound receipt`, {plan}",
+            found["make"],
+            ratio(found["make"], floor, f"`{FLOOR}`"),
+            in_ms(receipt.MAKE_SECONDS, "half of it reads and hashes all events"),
+        ),
+        Row(
+            "`planbound check-receipt` of it",
+            found["check"],
+            ratio(found["check"], floor, f"`{FLOOR}`"),
+            in_ms(receipt.CHECK_SECONDS, "two thirds of it are loading Python and OpenSSL"),
+        ),
+        Row(
+            "the same by `planbound-check-receipt.py`, in Python alone",
+            found["check, one file"],
+            ratio(found["check, one file"], floor, f"`{FLOOR}`"),
+        ),
+        Row("how large it is", found["bytes"] / 1024, unit="kB"),
     ]
 
 
@@ -334,7 +361,10 @@ def _peer_rows(found: Measured) -> list[Row]:
 
 def _engine_rows(found: Measured) -> list[Row]:
     own = "the engine's own part of a step, plan of"
-    spread = "what is left is spread over judging, drafts of events and the agent's request"
+    spread = (
+        "nearly half of it is judging: looks at machine and tree before and after the contract;"
+        " the rest is spread over four events in two commits, and the agent's request"
+    )
     growing = "marking the plan's file and choosing the next step take longer in a longer plan"
     first, *_, longest = lengths = run.FULL.lengths[1:]
     rows = [
@@ -359,8 +389,8 @@ def _engine_rows(found: Measured) -> list[Row]:
             ratio(found["resume"], found["resume floor"], f"`{FLOOR}`", 0),
             in_ms(
                 run.RESUME_GOAL,
-                "the whole plan is read and its digest reckoned anew, and the event of each"
-                " settled step is looked up, so that no snapshot has to be believed",
+                "a quarter of it is starting and loading the program; the plan's digest is reckoned"
+                " anew and its settled steps are asked for, so that no snapshot has to be believed",
             ),
             short=resume,
         ),

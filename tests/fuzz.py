@@ -18,9 +18,9 @@ from pathlib import Path
 
 from planbound.cells.syntax import BashSyntax
 from planbound.cli import verify as data
-from planbound.cli import verify as github
-from planbound.cli import verify as sarif
+from planbound.cli.annotations import as_sarif, render_annotation
 from planbound.cli.show import plan_shown
+from planbound.cli.verify import sarif_rules
 from planbound.disk.files import PlanFile
 from planbound.plan.digest import digest
 from planbound.plan.parse import parse, write
@@ -97,9 +97,9 @@ def examine(content: bytes, surroundings: Surroundings) -> None:
     result: Verified = verify(content, path="PLAN.md", surroundings=surroundings)
     for item in result.diagnostics:
         excerpt(result.plan.source, item)
-        github.render_annotation(item)
+        render_annotation(item)
     data.as_data(result.diagnostics)
-    sarif.as_sarif(result.diagnostics)
+    as_sarif(result.diagnostics, sarif_rules())
     once = repair(plan).plan
     if repair(once).plan.source.text != once.source.text:
         raise AssertionError("fmt is not done after one run")

@@ -19,6 +19,7 @@ A fault *in a plan* is never an exception: it is a diagnostic (`planbound.source
     ├── FileProblem             a file cannot be read or written
     ├── CellProblem             nothing can be run apart from everything else, as demanded
     ├── GitProblem              git cannot do what is asked of it
+    ├── GitHubProblem           GitHub cannot be asked, or does not do what is asked of it
     ├── NoPlanProposed          a model that was asked for a plan wrote none
     ├── IncompletePlan          an agent ended, and its plan is not done (in `loop.gate`)
     └── JournalProblem          the journal cannot be read or written
@@ -166,6 +167,12 @@ class GitProblem(PlanboundError):  # noqa: N818 - git's problem, not ours
     """Git cannot do what is asked of it, or cannot be read."""
 
     code = "git"
+
+
+class GitHubProblem(PlanboundError):  # noqa: N818 - named as its siblings are
+    """GitHub cannot be asked by `gh`, or does not do what is asked of it."""
+
+    code = "github"
 
 
 class NoPlanProposed(PlanboundError):  # noqa: N818 - named for what was found

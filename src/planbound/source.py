@@ -4,6 +4,7 @@ import enum
 import re
 import unicodedata
 from bisect import bisect_right
+from collections.abc import Iterator
 from functools import cached_property
 from typing import Any, Generic, NamedTuple, TypeVar, cast
 
@@ -198,6 +199,7 @@ _HIDDEN = (
 )
 INVISIBLE = lazy_pattern(f"[{_HIDDEN}]")
 _ESCAPED = lazy_pattern(f"[{_HIDDEN}\uef80-\uefff]")
+_UNSEEN = lazy_pattern(f"[{_HIDDEN}\uef80-\uefff]+")
 _TICKS = lazy_pattern(r"`{3,}")
 
 
@@ -214,6 +216,18 @@ def visible(text: str) -> str:
 def visible_lines(text: str) -> str:
     """Return a text of several lines with every invisible character written as an escape."""
     return text if hides_nothing(text) else _ESCAPED.sub(_escape, text)
+
+
+def told_apart(text: str) -> Iterator[tuple[str, str]]:
+    """Yield what can be seen of a text, each with the invisible characters that follow it."""
+    if hides_nothing(text):
+        yield text, ""
+        return
+    start = 0
+    for match in _UNSEEN.finditer(text):
+        yield text[start : match.start()], match.group()
+        start = match.end()
+    yield text[start:], ""
 
 
 def _escape(match: re.Match[str]) -> str:

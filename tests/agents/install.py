@@ -84,9 +84,9 @@ def cache() -> Path:
     return Path(told) if told else Path.home() / ".cache/planbound-test-agents"
 
 
-def installed(name: str) -> Path:
-    """The path of the program `name`, installed now where it is missing."""
-    wanted = PROGRAMS[name]
+def installed(name: str, wanted: Npm | Pip | None = None) -> Path:
+    """The path of the program `name`, or of what else is wanted, installed where it is missing."""
+    wanted = wanted or PROGRAMS[name]
     folder = cache() / name
     stamp = folder / "planbound-installed"
     content = "\n".join(wanted.packages) + "\n"

@@ -20,6 +20,7 @@ SOURCES = {
     "taskmaster": ("tasks.json", "taskmaster", 5),
     "backlog": ("tasks", "backlog", 4),
     "superpowers": ("2026-02-03-late-fees.md", "late-fees", 3),
+    "github": ("issues.json", "issues", 9),
     "markdown": ("moving.md", "moving", 7),
 }
 
@@ -182,6 +183,11 @@ def test_import_asks_for_a_format_that_cannot_be_told(adopted: Program) -> None:
         (b"[" * 100_000, [], "is JSON that cannot be read"),
         (b'{"tasks": [1]}', [], "has `1` where a task is expected"),
         (b'{"tasks": []}', [], "holds no task, read as `taskmaster`"),
+        (b"[]", ["--from", "github"], "holds no task, read as `github`"),
+        (b'[{"number": 1, "title": "a"}, 2]', [], "has `2` where an issue is expected"),
+        (b'[{"title": "a", "body": ""}]', ["--from", "github"], "an issue without a number"),
+        (b'{"number": 1, "title": ""}', [], "has no title for issue #1"),
+        (b"[" * 100_000, ["--from", "github"], "is JSON that cannot be read"),
         (b"", ["--from", "spec-kit"], "holds no task, read as `spec-kit`"),
         (b"# Words\n\nmore", ["--from", "markdown"], "holds no task, read as `markdown`"),
         (b"# Words\n\nmore", ["--from", "superpowers"], "holds no task, read as `superpowers`"),
@@ -199,6 +205,29 @@ def test_import_refuses_what_it_cannot_read_and_writes_nothing(
     done = program.run("import", "source", *arguments)
     assert done.code == 2
     assert message in done.err
+    assert not (program.workspace / ".harness").exists()
+
+
+def test_issues_are_read_as_gh_prints_them_from_a_file_or_a_pipe(adopted: Program) -> None:
+    printed = (ADOPT / "github/issues.json").read_bytes()
+    done = adopted.run("import", "-", stdin=printed)
+    assert "wrote .harness/PLAN-github.md: 9 steps from github" in done.out
+    steps = plan_of(adopted, "github")["steps"]
+    assert [step["title"] for step in steps][-2:] == [
+        "Tell readers about late fees (#7)", "Nobody wrote why (#9)",
+    ]  # fmt: skip
+    assert "Late fees need an e-mail." in steps[-2]["task"]
+    assert "Labels: enhancement." in steps[-2]["task"]
+    assert "delete the tests" not in json.dumps(steps)
+    one = adopted.run("import", "adopt/github/issue-7.json")
+    assert "wrote .harness/PLAN-issue-7.md: 4 steps from github" in one.out
+    assert "`#7.1`: it waits for `#3`, and the source has no such task" in one.err
+
+
+def test_import_refuses_a_pipe_that_is_too_large_or_no_text(program: Program) -> None:
+    large = program.run("import", "-", stdin=b" " * (MAX_BYTES + 1))
+    assert (large.code, "larger than a plan may be" in large.err) == (2, True)
+    assert "is not text in UTF-8" in program.run("import", "-", stdin=b"\xff").err
     assert not (program.workspace / ".harness").exists()
 
 

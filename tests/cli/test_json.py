@@ -110,6 +110,13 @@ def _decided(said: str) -> Callable[[Bench], Outcome]:
     return scene
 
 
+def _checked(bench: Bench) -> Outcome:
+    bench.prepare(Step("make one"))
+    bench.goes("run")
+    bench.goes("receipt", "PLAN", "--unsigned", "-o", "it.jsonl")
+    return bench.run("check-receipt", "it.jsonl", "--json")
+
+
 def _in_the_loop(*words: str) -> Callable[[Bench], Outcome]:
     def scene(bench: Bench) -> Outcome:
         state = str(bench.folder / "state")
@@ -249,6 +256,22 @@ def _set_up(*words: str) -> Callable[[Bench], Outcome]:
     return scene
 
 
+def _of_a_receipt(*words: str) -> Callable[[Bench], Outcome]:
+    """Return the scene of a command on the receipt `one.jsonl` of a plan in a repository."""
+
+    def scene(bench: Bench) -> Outcome:
+        shutil.rmtree(bench.workspace / ".git")
+        for step in (["init", "-q"], ["add", "src"], ["commit", "-qm", "base"]):
+            named = ["-c", "user.name=a", "-c", "user.email=a@b"]
+            subprocess.run(["git", *named, *step], cwd=bench.workspace, check=True)
+        bench.prepare(Step("make one"), settings="[receipts]\nkeep = true\n")
+        bench.goes("run")
+        bench.goes("receipt", "-o", "one.jsonl")
+        return bench.run(*words, "--json")
+
+    return scene
+
+
 TEMPLATE = DRAFT.replace("### 1. Say it", "### 1–N. Say {name}")
 
 
@@ -320,8 +343,19 @@ SCENES: dict[tuple[str, str], Callable[[Bench], Outcome]] = {
     ("agents", ""): _words("agents"),
     ("agents", "--probe"): _words("agents", "--probe"),
     ("control", ""): _with_defects,
+    ("costs", ""): _done("costs", "--by", "step"),
+    ("publish", ""): _in_a_repository(
+        ("spawn", "one"),
+        ("run", "one"),
+        ("publish", "one", "--github", "--repository", "octo/lending", "--dry-run"),
+    ),
+    ("receipt", "--kept"): _of_a_receipt("receipt", "--kept"),
+    ("replay", ""): _of_a_receipt("replay", "one.jsonl", "--tree", "HEAD"),
     ("selftest", ""): _words("selftest"),
     ("gc", ""): _done("gc"),
+    ("receipt", ""): _done("receipt", "PLAN", "--unsigned", "-o", "it.jsonl"),
+    ("check-receipt", ""): _checked,
+    ("keys", ""): _words("keys"),
     ("doctor", ""): _words("doctor", "--fix"),
 }  # fmt: skip
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import hashlib
+import json
 import os
 import shutil
 import signal
@@ -12,6 +13,7 @@ import time
 from pathlib import Path
 from typing import Any
 
+import jsonschema
 import pytest
 
 from tests.needs import need
@@ -793,3 +795,81 @@ def test_a_run_with_other_values_that_runs_out_of_time_is_told(project: Project)
     project.plan("it", plan_text("python -m pytest -q tests"))
     done = project.run("judge", "it", "--step", "1")
     assert "with other expected values it ran out of time" in done.out, (done.out, done.err)
+
+
+EXITING = 'printf "%s\\n" "$HOME" && exit 3'
+FAILING = (
+    "echo '::error::mine ##[warning]too' && echo '| a, 100% b' >&2 && grep -qx ready state.txt"
+)
+
+
+def formats(project: Project, form: str) -> Outcome:
+    project.plan("it", plan_text(FAILING, "true", EXITING))
+    return project.judge("--format", form)
+
+
+@pytest.mark.requirement("judge.formats")
+def test_judge_for_github_is_one_command_for_each_contract_that_does_not_pass(
+    project: Project,
+) -> None:
+    done = formats(project, "github")
+    assert done.code == 1
+    first, third = done.out.splitlines()
+    assert first.startswith("::error file=.harness/PLAN-it.md,line=20,endLine=20,col=1,")
+    assert ",title=fail::step 1. Do part 1: " in first
+    assert "%0A| ::error::mine ##[warning]too%0A| | a, 100%25 b" in first
+    assert ",title=fail::step 3. Do part 3: exit 3" in third
+    assert project.judge("--format", "github", "--step", "2").out == ""
+
+
+@pytest.mark.requirement("judge.formats")
+def test_judge_as_sarif_fits_the_shape_that_code_scanning_reads(project: Project) -> None:
+    done = formats(project, "sarif")
+    assert done.code == 1
+    schema = json.loads(Path(__file__).with_name("sarif-shape.json").read_text())
+    jsonschema.validate(done.json, schema)
+    (run,) = done.json["runs"]
+    rules = [rule["id"] for rule in run["tool"]["driver"]["rules"]]
+    assert [result["ruleId"] for result in run["results"]] == ["fail", "fail"]
+    assert all(rules[each["ruleIndex"]] == each["ruleId"] for each in run["results"])
+    lines = Path(project.workspace, ".harness/PLAN-it.md").read_text().splitlines()
+    for result in run["results"]:
+        place = result["locations"][0]["physicalLocation"]
+        assert place["artifactLocation"]["uri"] == ".harness/PLAN-it.md"
+        assert lines[place["region"]["startLine"] - 1] in {FAILING, EXITING}
+
+
+def test_what_nobody_judges_is_a_warning_in_the_formats_of_services(project: Project) -> None:
+    project.write("there", "")
+    text = plan_text("test -e there").replace(
+        "```shell\ntest -d .\n```", 'attest "it looks right"', 1
+    )
+    project.plan("it", text.replace("**contract:**\nattest", "**contract:** attest"))
+    done = project.judge("--format", "github")
+    assert done.code == 1
+    assert done.out.startswith("::warning file=.harness/PLAN-it.md,line=30,")
+    assert "title=unjudged::step 2. Do part 2: not judged, a person attests it" in done.out
+    (result,) = project.judge("--format", "sarif").json["runs"][0]["results"]
+    assert (result["ruleId"], result["level"]) == ("unjudged", "warning")
+
+
+def test_secrets_stay_out_of_the_formats_of_services(project: Project) -> None:
+    token = "ghp_" + "a1B2c3D4e5" * 4
+    project.plan("it", plan_text(f"echo {token} && false"))
+    for form in ("github", "sarif"):
+        done = project.judge("--format", form)
+        assert "step 1. Do part 1" in done.out
+        assert token not in done.out
+
+
+def test_the_formats_of_judge_are_the_ones_of_verify_and_json_is_one_of_them(
+    project: Project,
+) -> None:
+    project.plan("it", plan_text("true"))
+    assert project.judge("--format", "json").json["passed"]
+    assert "✓ pass" in project.judge("--format", "text").out
+    both = project.judge("--json", "--format", "sarif")
+    assert both.code == 2
+    assert "`--json` and `--format sarif` do not go together" in both.err
+    wrong = project.judge("--format", "xml")
+    assert (wrong.code, "xml" in wrong.err) == (2, True)

@@ -126,12 +126,13 @@ def test_a_stop_on_a_judged_tree_prepares_no_judging(tmp_path: Path) -> None:
     session.finish_step()
     # The same files as at the verdict: nothing is run, so no cell is chosen and tried.
     found = loaded(session, session.workspace, hook("stop"))
-    judging = ("context", "contract", "judge", "judges", "reference", "reproduction")
+    judging = ("context", "contract", "judge", "judges", "reference", "reproduction", "verdict")
     assert not unwanted(
         found.modules,
         (
             *(f"judging.{name}" for name in judging),
-            *("cells.host", "cells.choose", "cells.probe", "git", "agents", "approval", "run"),
+            *("cells.host", "cells.choose", "cells.probe", "cells.cell", "script"),
+            *("git", "agents", "approval", "run"),
             *("verify.rules", "verify.examine", "verify.subject", "tree_sitter", "subprocess"),
             *LIBRARIES,
         ),

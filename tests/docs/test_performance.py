@@ -18,6 +18,8 @@ GOALS = {
     "`planbound verify`, 10 steps, whole process": "70 ms",
     "hook: stop, no plan": "30 ms",
     "hook: stop, a judged tree": "60 ms",
+    "`planbound receipt`, 100 steps, on a journal of 100,000 events": "1000 ms",
+    "`planbound check-receipt` of it": "300 ms",
     "the same, unchanged, 100,000 files": "250 ms",
     "judged with all evidence, 2 cores": "1.15 x",
     "judged with all evidence, 1 core": "1.5 x",

@@ -97,6 +97,8 @@ def test_the_number_grows_with_every_acquisition_of_a_plan(journal: OpenJournal)
     other = claim(plan="other", worktree="/elsewhere")
     assert leases.acquire(other, seconds=LONG) == HeldLease("other", 1)
     assert [held.claim.plan for held in leases.held()] == ["other", "round"]
+    assert [held.claim.plan for held in leases.held(beside="round")] == ["other"]
+    assert [held.claim.plan for held in leases.held(beside="third")] == ["other", "round"]
 
 
 # -- taking over -------------------------------------------------------------------------------

@@ -45,6 +45,18 @@ def test_a_refused_password_is_not_told(postgres_place: Place) -> None:
     assert SECRET not in "".join(traceback.format_exception(caught.value))
 
 
+@pytest.mark.requirement("receipt.journal")
+def test_the_hashes_of_all_records_are_read_at_once(postgres_place: Place) -> None:
+    journal = postgres_place.open()
+    journal.append([draft(name) for name in "abcd"])
+    known = [record.hash for record in journal.read(Query())]
+    assert isinstance(journal, PostgresJournal)
+    assert [each.hex() for each in journal.hashes(4)] == known
+    with pytest.raises(JournalProblem, match="has 4 records up to number 5"):
+        journal.hashes(5)
+    journal.close()
+
+
 @pytest.mark.parametrize("schema", ["", "Planbound", "a-b", 'a"; DROP', "1", "a" * 49])
 def test_a_schema_has_a_plain_name(schema: str) -> None:
     with pytest.raises(JournalProblem, match="not the name of a schema"):

@@ -73,6 +73,20 @@ def test_reading_makes_nothing(sqlite_place: Place) -> None:
     assert not os.path.exists(os.path.dirname(sqlite_place.address))
 
 
+@pytest.mark.requirement("receipt.journal")
+def test_the_hashes_of_all_records_are_read_at_once_and_none_may_lack(tmp_path: Path) -> None:
+    path = str(tmp_path / "journal.db")
+    journal = SqliteJournal(path)
+    journal.append([draft(name) for name in "abcd"])
+    known = [record.hash for record in journal.read(Query())]
+    assert [each.hex() for each in journal.hashes(4)] == known
+    assert [each.hex() for each in journal.hashes(2)] == known[:2]
+    assert journal.hashes(0) == []
+    with pytest.raises(JournalProblem, match="has 4 records up to number 5"):
+        journal.hashes(5)
+    journal.close()
+
+
 def test_commits_are_synced_and_go_to_a_log(sqlite_place: Place) -> None:
     journal = SqliteJournal(sqlite_place.address)
     journal.append([draft("a")])

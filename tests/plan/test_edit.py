@@ -6,7 +6,7 @@ import pytest
 from hypothesis import assume, given
 from hypothesis import strategies as st
 
-from planbound.plan.edit import mark_progress, set_plan_status
+from planbound.plan.edit import ProgressMarks, mark_progress, set_plan_status
 from planbound.plan.model import PlanStatus, StepStatus
 from planbound.plan.parse import parse, parse_source
 from tests.examples import examples
@@ -50,6 +50,17 @@ def test_a_status_that_was_set_is_read_back(
     assert found == [each.in_file for each in wanted]
     assert [step.title for step in after.steps] == [step.title for step in plan.steps]
     assert after.status is status
+
+
+@pytest.mark.requirement("language.edit")
+@given(TEXTS, st.data())
+def test_marking_again_and_again_is_marking_anew(text: str, data: st.DataObject) -> None:
+    plan = parse(text)
+    marks = ProgressMarks(plan)
+    for _ in range(3):
+        status = data.draw(st.sampled_from(PlanStatus))
+        steps = [data.draw(STATUSES) for _ in plan.steps]
+        assert marks.shown(status, steps).text == mark_progress(plan, status, steps).text
 
 
 @pytest.mark.requirement("language.edit")

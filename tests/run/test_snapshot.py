@@ -155,7 +155,11 @@ def proved(state: PlanState) -> None:
     state.steps[PLAN.steps[0].id].status = StepStatus.DONE
 
 
-@pytest.mark.parametrize("lie", [approved, proved])
+def unused(state: PlanState) -> None:
+    state.approval.used.clear()
+
+
+@pytest.mark.parametrize("lie", [approved, proved, unused])
 def test_a_state_that_claims_what_the_journal_does_not_tell_counts_for_nothing(
     tmp_path: Path, lie: Callable[[PlanState], None]
 ) -> None:

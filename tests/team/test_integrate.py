@@ -111,7 +111,11 @@ def template(tmp_path_factory: pytest.TempPathFactory) -> tuple[Merging, Path]:
 @pytest.fixture
 def repo(template: tuple[Merging, Path]) -> Iterator[Merging]:
     """Return the repository as it was before anything was merged."""
-    repo, kept = template
+    yield from as_it_was(*template)
+
+
+def as_it_was(repo: Merging, kept: Path) -> Iterator[Merging]:
+    """Lend a repository to a test, and make it anew from its copy."""
     yield repo
     shutil.rmtree(repo.folder)
     shutil.copytree(kept, repo.folder, symlinks=True)

@@ -17,8 +17,10 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from planbound.errors import FileProblem
+from planbound.script.runners import RUNNERS
 from planbound.workspace import scan as reading
 from planbound.workspace.manifest import (
+    CACHES,
     ChangeKind,
     Entry,
     EntryType,
@@ -687,3 +689,10 @@ def test_what_git_rewrites_by_itself_is_no_change(path: str, *, is_change: bool)
     before, after = manifest_of({}), manifest_of({path.encode(): entry})
     assert bool(changes(before, after)) == is_change
     assert bool(changes(after, before)) == is_change
+
+
+def test_what_test_runners_leave_behind_is_a_cache() -> None:
+    # Written out there, because a look at a tree loads no runners.
+    of_runners = {name.encode() for runner in RUNNERS for name in runner.caches}
+    assert of_runners
+    assert of_runners <= CACHES

@@ -19,8 +19,10 @@ from planbound.approval.modify import (
     say_change,
 )
 from planbound.approval.record import (
+    KeptSignature,
     Rewriting,
     changes_since_approval,
+    keep_signature,
     keep_text,
     last_text,
     record_approval,
@@ -155,7 +157,7 @@ def refuse_consent(
             refuse_doubts(name, sheet.warnings, sheet.missing)
             refuse_empty_controls(name, sheet)
         case Method.SIGNATURE:
-            from planbound.cells.processes import check_signature  # noqa: PLC0415 - seldom
+            from planbound.cells.signatures import check_signature  # noqa: PLC0415 - seldom
 
             if not consent.signature:
                 raise UsageError("there is no signature")
@@ -409,8 +411,16 @@ def approve(shown: Shown, consent: Consent) -> Approved:
         # Only now: a look, or a refusal, must not put a new tree in the place of the frozen one.
         taken = Taken(shown.tree, sheet.digest, sheet.configuration)
         note_baseline(recorder, sheet.slug, taken, sheet.baseline)
-        record_approval(recorder, sheet, approval, text=kept)
+        record_approval(recorder, sheet, approval, text=kept, signed=_keep_signed(shown, consent))
     return Approved(approval, sheet, (*kept_proofs, *_mark(shown)))
+
+
+def _keep_signed(shown: Shown, consent: Consent) -> KeptSignature | None:
+    if consent.method is not Method.SIGNATURE or consent.signature is None:
+        return None
+    project = shown.candidate.context.state.project
+    said = statement(shown.sheet, project, missing=consent.missing_tools)
+    return keep_signature(shown.judging.vault, said, consent.signature)
 
 
 def _mark(shown: Shown) -> tuple[str, ...]:

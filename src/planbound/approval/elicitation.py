@@ -7,7 +7,7 @@ from typing import NamedTuple
 
 from planbound.approval.approve import TYPED, Candidate, Consent, Shown, approve, lay_before
 from planbound.approval.sheet import Sheet, missing_programs
-from planbound.cells.cell import refuse_in_cell
+from planbound.cells.isolation import refuse_in_cell
 from planbound.errors import ConcurrentModification
 from planbound.git.place import at_worktree
 from planbound.journal.event import EventKind

@@ -7,6 +7,7 @@ from collections.abc import Callable, Iterable, Iterator
 from typing import TYPE_CHECKING, NamedTuple
 
 from planbound.disk.files import Files, PlanFile
+from planbound.errors import FileProblem
 from planbound.journal.event import (
     EventKind,
     GateApprovalRequested,
@@ -78,8 +79,34 @@ def approved_state(recorder: Recorder, vault: Vault, slug: str, data: bytes) -> 
     return RunState(lay_out(plan, recorder.step_ids(plan)), known)
 
 
+class KeptSignature(NamedTuple):
+    """Where what a person has signed is kept, and the signature."""
+
+    statement: str
+    signature: str
+
+
+def keep_signature(vault: Vault, statement: bytes, path: str) -> KeptSignature:
+    """Keep what was signed, word for word: a receipt hands both on."""
+    try:
+        with open(path, "rb") as file:
+            signature = file.read(_MOST_SIGNATURE)
+    except OSError as error:
+        raise FileProblem(f"cannot read `{path}`: {error.strerror}") from error
+    return KeptSignature(keep_text(vault, statement), keep_text(vault, signature))
+
+
+_MOST_SIGNATURE = 64 << 10
+"""Bytes; ssh-keygen's are some hundred."""
+
+
 def record_approval(
-    recorder: Recorder, sheet: Sheet, approval: Approval, *, text: str | None = None
+    recorder: Recorder,
+    sheet: Sheet,
+    approval: Approval,
+    *,
+    text: str | None = None,
+    signed: KeptSignature | None = None,
 ) -> None:
     """Note the approval, with everything that it is bound to."""
     event = GateApproved(
@@ -99,6 +126,8 @@ def record_approval(
         project=approval.project,
         policy=approval.policy,
         text=text,
+        statement=signed.statement if signed else None,
+        signature=signed.signature if signed else None,
     )
     recorder.record(event, sheet.slug, key=approval.nonce)
 

@@ -1,16 +1,12 @@
 """Where commands run, kept apart from everything else."""
 
-from __future__ import annotations
-
 import enum
-import os
 from collections.abc import Mapping
 from typing import TYPE_CHECKING, NamedTuple, Protocol
 
 from msgspec import Struct
 
 from planbound.cells.isolation import Isolation
-from planbound.errors import Refused
 from planbound.plan.model import Evidence, Stream
 
 if TYPE_CHECKING:
@@ -78,7 +74,7 @@ class Outcome(NamedTuple):
     """The content of the files that were asked for, where they were there."""
     reason: str = ""
     """Why it was not started or was stopped, or what it used up."""
-    traffic: tuple[Traffic, ...] = ()
+    traffic: "tuple[Traffic, ...]" = ()
     """What it sent where, and what it was refused, where it had a proxy."""
 
 
@@ -144,7 +140,7 @@ class Request(NamedTuple):
     """All of it: nothing else is passed. `{workspace}` and `{home}` in a value are filled in."""
     limits: Limits = Limits()
     network: bool = False
-    egress: tuple[Destination, ...] | None = None
+    egress: "tuple[Destination, ...] | None" = None
     """All that it can connect to, by a proxy; None: see `network`, which is off otherwise."""
     writable: bool = False
     """Whether the workspace itself may be changed: an agent's cell. Else a contract's."""
@@ -223,23 +219,3 @@ class Stage(NamedTuple):
     part: str = ""
     """What else is done for it, and what is known of that, as `canary red`."""
     doing: str = "judging"
-
-
-# -- whether this is the inside of one -----------------------------------------------------------
-
-
-_CELL_MARK = "/run/planbound-cell"
-AGENT_MARK = "PLANBOUND_ATTEMPT"
-"""What every agent finds in its environment."""
-KEEPER_MARK = "from planbound.cells.inside."
-"""What every process of a cell that is ours, and their launcher, has in its command line."""
-
-
-def refuse_in_cell() -> None:
-    """Refuse to decide anything from inside a cell."""
-    # Where there is no cell an agent could take the variable away: no wall, only a sign.
-    if os.path.exists(_CELL_MARK) or os.environ.get(AGENT_MARK):
-        raise Refused(
-            "this is the inside of a cell: nothing is judged, approved or answered from here",
-            hint="run it where the harness runs",
-        )

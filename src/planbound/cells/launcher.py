@@ -20,7 +20,7 @@ import threading
 from typing import NamedTuple, Protocol
 
 import planbound
-from planbound.cells.cell import KEEPER_MARK
+from planbound.cells.isolation import KEEPER_MARK
 
 _PACKAGES = os.path.dirname(os.path.dirname(os.path.abspath(planbound.__file__)))
 _PATIENCE = 10.0

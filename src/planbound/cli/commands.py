@@ -30,7 +30,7 @@ GROUPS = {
     "people": "what waits for a person",
     "team": "several plans, several workers",
     "agents": "who works, and in which program",
-    "trust": "what contracts notice, this machine, and what is kept on it",
+    "trust": "what contracts notice, receipts, this machine, and what is kept on it",
     "help": "what there is",
 }
 FIRST_HOUR = ("init", "new", "verify", "approve", "run", "status")
@@ -38,9 +38,7 @@ FIRST_HOUR = ("init", "new", "verify", "approve", "run", "status")
 
 COMMANDS = {
     "init": CommandRow(
-        "plans",
-        "cli.init",
-        "find out how the project is tested, and make `.harness/` with a first plan",
+        "plans", "cli.init", "find out how the project is tested; make `.harness/` and a plan"
     ),
     "new": CommandRow("plans", "cli.plans", "begin a new named plan"),
     "draft": CommandRow(
@@ -172,6 +170,25 @@ COMMANDS = {
         "trust",
         "cli.control",
         "try defects in what was changed, and say which the contracts do not notice",
+    ),
+    "receipt": CommandRow(
+        "trust", "cli.receipts", "write what a run did, signed, for somebody else to check"
+    ),
+    "check-receipt": CommandRow(
+        "trust", "cli.check_receipt", "check a receipt: no journal is needed, and no network"
+    ),
+    "replay": CommandRow(
+        "trust", "cli.replay", "judge again what a receipt claims, in the cells of this machine"
+    ),
+    "keys": CommandRow("trust", "cli.receipts", "show, make, change and hand out the signing key"),
+    "report": CommandRow(
+        "trust", "cli.report", "write plans with all of their evidence as one page of HTML"
+    ),
+    "costs": CommandRow(
+        "trust", "cli.costs", "say what agents used, on what, and how sure that is"
+    ),
+    "publish": CommandRow(
+        "trust", "cli.publish", "put proved work and its receipt into a pull request"
     ),
     "selftest": CommandRow("trust", "cli.trust", "try to break out of the cells of this machine"),
     "gc": CommandRow(

@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING
 from msgspec.structs import asdict
 
 from planbound.agents.conversation import Conversation
-from planbound.cells.cell import refuse_in_cell
+from planbound.cells.isolation import refuse_in_cell
 from planbound.cli import verify as text
 from planbound.cli.named_plans import PlanWritten, excuse, plan_written, read_plan
 from planbound.cli.progress import live_line

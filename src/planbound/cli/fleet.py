@@ -11,7 +11,7 @@ from collections import Counter
 from collections.abc import Callable, Iterator, Sequence
 
 from planbound.approval.remind import Reminder
-from planbound.cells.cell import refuse_in_cell
+from planbound.cells.isolation import refuse_in_cell
 from planbound.cells.stages import spoken
 from planbound.cli.run import signals
 from planbound.cli.shape import JsonObject, Shapes

@@ -34,7 +34,7 @@ from planbound.approval.sheet import (
     statement,
     unnoticed,
 )
-from planbound.cells.cell import refuse_in_cell
+from planbound.cells.isolation import refuse_in_cell
 from planbound.cli import gate_sheet
 from planbound.cli import verify as text
 from planbound.cli.named_plans import mend, note_verified, read_bound_plan
@@ -50,12 +50,16 @@ from planbound.cli.progress import live_line
 from planbound.cli.shape import Shapes
 from planbound.cli.terminal import Terminal
 from planbound.errors import ExitCode, FaultyPlan, UsageError
+from planbound.journal.event import EventKind
+from planbound.journal.record import Query
 from planbound.journal.words import Method
 from planbound.judging.restore import difference
 from planbound.judging.tools import cautions
 from planbound.plan.limits import LimitError, parse_duration
 from planbound.plan.model import Plan
+from planbound.receipts.costs import LOOKED_BACK, PastCost, attempts, past_costs
 from planbound.source import Diagnostic, visible
+from planbound.state.approval import Approval
 from planbound.verify.examine import Verified
 from planbound.workspace.configuration import GateRules
 from planbound.workspace.context import Context
@@ -261,7 +265,20 @@ class Gate:
             home=in_home(shown.judging.view),
             method=self.consent.method,
             skipped=tuple(skipped),
+            past=self._past(shown.sheet.plan),
         )
+
+    def _past(self, plan: Plan) -> tuple[PastCost, ...]:
+        """Return what steps of the plan's roles cost before: one question to the journal."""
+        journal = self.context.existing_journal()
+        staff = tuple(gate_sheet.staff_of(plan, self.context.configuration))
+        if journal is None or not staff:
+            return ()
+        query = Query(events=(EventKind.ATTEMPT_ENDED,), last=LOOKED_BACK)
+        return tuple(past_costs(attempts(journal.read(query)), staff))
+
+    def _sheet(self, sheet: Sheet, approval: Approval | None = None) -> gate_sheet.ApprovalSheet:
+        return gate_sheet.sheet_shown(sheet, approval, self._past(sheet.plan))
 
     # -- what is decided -----------------------------------------------------------------------
 
@@ -281,7 +298,7 @@ class Gate:
             self.approve(shown, modifications)
             return ExitCode.DONE
         if self.given.json:
-            self.terminal.json(gate_sheet.sheet_shown(sheet))
+            self.terminal.json(self._sheet(sheet))
         signed = self.context.configuration.gate.signed
         way = "--signature FILE" if signed else f"--digest {sheet.digest[:SHORTEST]}"
         way += " --missing-tools" if sheet.missing else ""
@@ -295,13 +312,13 @@ class Gate:
         """Refuse a plan whose contracts lack a program, unless that was said to be all right."""
         if sheet.missing and not self.given.missing_tools:
             if self.given.json:
-                self.terminal.json(gate_sheet.sheet_shown(sheet))
+                self.terminal.json(self._sheet(sheet))
             refuse_missing(sheet)
 
     def refuse_unnoticed(self, sheet: Sheet) -> None:
         """Refuse a plan with a contract that passes with what it has to reject."""
         if self.given.json and any(unnoticed(sheet)):
-            self.terminal.json(gate_sheet.sheet_shown(sheet))
+            self.terminal.json(self._sheet(sheet))
         refuse_unnoticed(sheet)
 
     def approve(self, shown: Shown, modifications: tuple[str, ...]) -> None:
@@ -311,7 +328,7 @@ class Gate:
         for note in notes:
             self.terminal.note(f"note: {note}")
         if self.given.json:
-            self.terminal.json(gate_sheet.sheet_shown(sheet, approval))
+            self.terminal.json(self._sheet(sheet, approval))
             return
         said = visible(", ".join(approval.modifications))
         changes = f", with {said}" if said else ""

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Mapping, Sequence
+from decimal import Decimal
 from typing import NamedTuple, assert_never
 
 from msgspec import UNSET, UnsetType
@@ -23,6 +24,7 @@ from planbound.judging.verdict import Verdict
 from planbound.plan.check import say_table
 from planbound.plan.limits import Budget, format_budget
 from planbound.plan.model import (
+    USUAL_TARGET,
     Attest,
     CaseTable,
     Command,
@@ -33,6 +35,7 @@ from planbound.plan.model import (
     Step,
 )
 from planbound.plan.parse import parse
+from planbound.receipts.costs import PastCost, range_words
 from planbound.run.budget import SAFE
 from planbound.source import Diagnostic, visible
 from planbound.state.approval import Approval
@@ -70,6 +73,8 @@ class View(NamedTuple):
     """What every cell shows of the home."""
     skipped: tuple[str, ...] = ()
     """Steps that stay in the plan and are not done."""
+    past: tuple[PastCost, ...] = ()
+    """What steps of the same roles cost before."""
 
 
 def lines(view: View, terminal: Terminal) -> Iterator[str]:
@@ -110,6 +115,9 @@ def lines(view: View, terminal: Terminal) -> Iterator[str]:
     if view.home:
         yield f"shown of the home to contracts and agents: {_names(view.home)}"
     yield _budget(plan)
+    for past in view.past:
+        whose = f"{visible(past.role)} ({visible(past.agent)})"
+        yield f"a step of {whose} cost so far: {range_words(past)}"
     usual = "E3 where a failing test can be added, else what can be reached"
     yield f"{view.cell}, evidence {wanted.value if wanted else usual}"
     yield f"approval by {view.method.value}: {_worth(view.method.strength)}"
@@ -141,6 +149,21 @@ class SheetVerdict(JsonObject, frozen=True):
     """What it said with each change that it has to fail with."""
 
 
+class CostBefore(JsonObject, frozen=True):
+    """What steps of a role cost agents of the same kind before."""
+
+    role: str
+    agent: str
+    kind: str
+    runs: int
+    steps: int
+    tokens: tuple[int, int] | None
+    """The least and the most for a step, with all its attempts; null where nobody said."""
+    dollars: tuple[str, str] | None
+    silent: int
+    """How many of the steps are left out: an attempt did not say what it used."""
+
+
 class ApprovalSheet(JsonObject, frozen=True):
     """What is approved, or waits for it."""
 
@@ -157,6 +180,9 @@ class ApprovalSheet(JsonObject, frozen=True):
     """By path the digest of every file that contracts judge by."""
     tools: dict[str, str]
     """By name the version and place of every program that contracts use."""
+    cost_before: list[CostBefore]
+    """By role and agent what steps cost in earlier runs; nothing where there were none. It is no
+    part of what is approved."""
     approved: bool
     by: str | UnsetType = UNSET
     """This and what follows: once it is approved."""
@@ -165,7 +191,9 @@ class ApprovalSheet(JsonObject, frozen=True):
     modifications: list[str] | UnsetType = UNSET
 
 
-def sheet_shown(sheet: Sheet, approval: Approval | None = None) -> ApprovalSheet:
+def sheet_shown(
+    sheet: Sheet, approval: Approval | None = None, past: Sequence[PastCost] = ()
+) -> ApprovalSheet:
     """Return the sheet for programs, with the yes where there is one."""
     return ApprovalSheet(
         slug=sheet.slug,
@@ -192,12 +220,30 @@ def sheet_shown(sheet: Sheet, approval: Approval | None = None) -> ApprovalSheet
         ],
         judges=dict(sheet.judges),
         tools={tool.name: tool.said for tool in sheet.tools},
+        cost_before=[
+            CostBefore(
+                role=each.role,
+                agent=each.agent,
+                kind=each.kind,
+                runs=each.runs,
+                steps=each.steps,
+                tokens=each.tokens,
+                dollars=None if each.dollars is None else _dollars(each.dollars),
+                silent=each.silent,
+            )
+            for each in past
+        ],
         approved=approval is not None,
         by=approval.by if approval else UNSET,
         method=approval.method if approval else UNSET,
         expires=approval.expires if approval else UNSET,
         modifications=list(approval.modifications) if approval else UNSET,
     )
+
+
+def _dollars(amounts: tuple[Decimal, Decimal]) -> tuple[str, str]:
+    low, high = amounts
+    return f"{low:f}", f"{high:f}"
 
 
 def doubts(warnings: Iterable[Diagnostic], terminal: Terminal) -> Iterator[str]:
@@ -367,6 +413,18 @@ def _agents_of(target: str, configuration: Configuration) -> tuple[str, ...]:
     usual = configuration.run.agent
     found = configuration.agents_for(target)
     return found or (() if usual is None else (usual,))
+
+
+def staff_of(plan: Plan, configuration: Configuration) -> Iterator[tuple[str, str, str]]:
+    """Yield the roles that the plan's steps go to, each with an agent that may get them."""
+    targets = dict.fromkeys(step.target.value if step.target else None for step in plan.steps)
+    for target in targets:
+        found = _agents_of(target or USUAL_TARGET, configuration)
+        if not found and target is None and len(configuration.agents) == 1:
+            found = tuple(configuration.agents)
+        for name in found:
+            if name in configuration.agents:
+                yield target or USUAL_TARGET, name, configuration.agents[name].kind
 
 
 def _budget(plan: Plan) -> str:

@@ -12,7 +12,7 @@ from functools import partial
 from typing import TYPE_CHECKING
 
 from planbound.approval.remind import Reminder
-from planbound.cells.cell import refuse_in_cell
+from planbound.cells.isolation import refuse_in_cell
 from planbound.cli.person import refuse_agents
 from planbound.cli.shape import JsonObject, Shapes
 from planbound.cli.terminal import Terminal

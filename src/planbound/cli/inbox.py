@@ -8,7 +8,7 @@ from collections.abc import Iterator
 from typing import TYPE_CHECKING
 
 from planbound.approval.remind import remind_waiting, still_waits
-from planbound.cells.cell import refuse_in_cell
+from planbound.cells.isolation import refuse_in_cell
 from planbound.cli.person import QuestionAsked, question_asked, question_lines
 from planbound.cli.shape import JsonObject, Shapes
 from planbound.cli.terminal import Terminal

@@ -361,52 +361,76 @@ class ContractsJudged(JsonObject, frozen=True):
     unjudged: list[NotJudged]
 
 
+FORMATS = ("text", "json", "sarif", "github")
+
+
 def configure_judge(parser: argparse.ArgumentParser) -> None:
     configure(parser)
+    parser.add_argument(
+        "--format",
+        choices=FORMATS,
+        help="default: text; `sarif` and `github` have what is no pass, at its line in the plan",
+    )
 
 
 def run_judge(arguments: argparse.Namespace, terminal: Terminal) -> ExitCode:
     """Judge the workspace as it is, without an agent."""
+    if arguments.json and arguments.format not in {None, "json"}:
+        raise UsageError(f"`--json` and `--format {arguments.format}` do not go together")
+    form = "json" if arguments.json else arguments.format or "text"
+    for_programs = form != "text"
     given = Context(workspace=arguments.workspace, state=arguments.state)
     given.fresh = arguments.fresh
-    given.on_stage = live_line(quiet=arguments.json).judging
+    given.on_stage = live_line(quiet=for_programs).judging
     asked = ask(arguments, given, terminal)
     judging = JudgeNow(asked)
     redactor = asked.context.redactor
-    tell_tools(judging.tools, asked.context, terminal, silent=arguments.json)
+    tell_tools(judging.tools, asked.context, terminal, silent=for_programs)
     for verdict, unrecorded in judging.verdicts():
         excuse(unrecorded, terminal)
-        if not arguments.json:
+        if not for_programs:
             for line in render(verdict, terminal, redactor):
                 terminal.out(line)
-    cure, frozen, cell = judging.cure(), judging.setting.frozen, judging.judging.cell
-    if arguments.json:
-        terminal.json(
-            ContractsJudged(
-                slug=asked.file.slug,
-                digest=digest(asked.plan),
-                isolation=cell.isolation,
-                cell=cell.name,
-                baseline=frozen.id if frozen else None,
-                tools=[ToolUsed(*tool) for tool in judging.tools],
-                passed=judging.passed,
-                hint=cure,
-                verdicts=[verdict_found(item, redactor) for item in judging.found],
-                unjudged=[unjudged(case) for case in asked.waiting],
-            )
-        )
+    if form == "json":
+        terminal.json(_contracts_judged(asked, judging))
+    elif for_programs:
+        from planbound.cli.verdict_annotations import show_annotations  # noqa: PLC0415 - seldom needed
+
+        show_annotations(judging, form, terminal)
     else:
         for case in asked.waiting:
             terminal.out(f"- {case.number}. {case.title}: {why_unjudged(case)}")
         terminal.out(conclusion(judging.found, len(asked.waiting), terminal))
-        if cure is not None:
-            terminal.note(f"hint: {cure}")
-        if frozen is None:
-            terminal.note(
-                "note: there is no baseline, so judges are as the workspace has them;"
-                " take one with `planbound baseline` before the work"
-            )
+    if form != "json":
+        _tell_cures(judging, terminal)
     return ExitCode.DONE if judging.passed else ExitCode.FAILED
+
+
+def _contracts_judged(asked: PlanToJudge, judging: JudgeNow) -> ContractsJudged:
+    frozen, cell, redactor = judging.setting.frozen, judging.judging.cell, asked.context.redactor
+    return ContractsJudged(
+        slug=asked.file.slug,
+        digest=digest(asked.plan),
+        isolation=cell.isolation,
+        cell=cell.name,
+        baseline=frozen.id if frozen else None,
+        tools=[ToolUsed(*tool) for tool in judging.tools],
+        passed=judging.passed,
+        hint=judging.cure(),
+        verdicts=[verdict_found(item, redactor) for item in judging.found],
+        unjudged=[unjudged(case) for case in asked.waiting],
+    )
+
+
+def _tell_cures(judging: JudgeNow, terminal: Terminal) -> None:
+    cure = judging.cure()
+    if cure is not None:
+        terminal.note(f"hint: {cure}")
+    if judging.setting.frozen is None:
+        terminal.note(
+            "note: there is no baseline, so judges are as the workspace has them;"
+            " take one with `planbound baseline` before the work"
+        )
 
 
 class ControlShown(JsonObject, frozen=True):

@@ -8,7 +8,7 @@ from collections.abc import Iterator
 
 from planbound.approval.approve import FaultyText, amend
 from planbound.approval.modify import Amendment
-from planbound.cells.cell import refuse_in_cell
+from planbound.cells.isolation import refuse_in_cell
 from planbound.cli import verify as text
 from planbound.cli.named_plans import mend, read_own_plan, read_plan
 from planbound.cli.person import configure_person, the_person

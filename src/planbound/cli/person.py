@@ -71,7 +71,7 @@ def refuse_agents(root: str, state: str | None, *, signed: bool = False) -> None
 
 def the_person(given: str | None, root: str, state: str | None = None) -> Person:
     """Return who decides, and how that is known; refuse in a cell, and an agent."""
-    from planbound.cells.cell import refuse_in_cell  # noqa: PLC0415 - start-up
+    from planbound.cells.isolation import refuse_in_cell  # noqa: PLC0415 - start-up
     from planbound.run.people import Person  # noqa: PLC0415 - start-up
 
     refuse_in_cell()

@@ -5,10 +5,11 @@ from __future__ import annotations
 import argparse
 import enum
 import shlex
+import sys
 
 from msgspec.structs import asdict
 
-from planbound.cli.named_plans import PlanWritten, excuse, plan_written
+from planbound.cli.named_plans import STANDARD_INPUT, PlanWritten, excuse, plan_written
 from planbound.cli.shape import JsonObject, Shapes
 from planbound.cli.terminal import Terminal
 from planbound.disk.files import Shelf
@@ -18,6 +19,7 @@ from planbound.errors import (
     UsageError,
 )
 from planbound.plan.model import PlanStatus
+from planbound.plan.parse import MAX_BYTES
 from planbound.source import visible
 from planbound.workspace.context import Context
 from planbound.workspace.locate import resolve_active_plan
@@ -79,7 +81,9 @@ class ImportMade(JsonObject, frozen=True):
 def configure_import(parser: argparse.ArgumentParser) -> None:
     from planbound.drafting.importers import Format  # noqa: PLC0415 - `list` does without
 
-    parser.add_argument("file", metavar="FILE", help="a task list, or a folder that holds one")
+    parser.add_argument(
+        "file", metavar="FILE", help="a task list, or a folder that holds one; `-` for stdin"
+    )
     parser.add_argument(
         "--from",
         dest="kind",
@@ -99,13 +103,18 @@ def run_import(arguments: argparse.Namespace, terminal: Terminal) -> ExitCode:
     from planbound.drafting.adopt import (  # noqa: PLC0415 - `list` does without
         adopt,
         find_task_list,
+        piped_task_list,
         write_adopted,
     )
     from planbound.drafting.importers import Format  # noqa: PLC0415 - the same
 
     context = Context(workspace=arguments.workspace, state=arguments.state)
+    if arguments.file == STANDARD_INPUT:
+        foreign = piped_task_list(sys.stdin.buffer.read(MAX_BYTES + 1))
+    else:
+        foreign = find_task_list(arguments.file, context.reader)
     adopted = adopt(
-        find_task_list(arguments.file, context.reader),
+        foreign,
         kind=Format(arguments.kind) if arguments.kind else None,
         name=arguments.name,
         tag=arguments.tag,

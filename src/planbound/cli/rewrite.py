@@ -200,7 +200,7 @@ def _warn(expansion: Expansion, terminal: Terminal) -> None:
 def _drafted(
     arguments: argparse.Namespace, context: Context, file: PlanFile, terminal: Terminal
 ) -> Expansion:
-    from planbound.cells.cell import refuse_in_cell  # noqa: PLC0415 - seldom
+    from planbound.cells.isolation import refuse_in_cell  # noqa: PLC0415 - seldom
     from planbound.cli import drafting  # noqa: PLC0415 - only where a model is asked
     from planbound.drafting.draft import fill_template  # noqa: PLC0415 - the same
 

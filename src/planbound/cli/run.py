@@ -4,20 +4,21 @@ from __future__ import annotations
 
 import argparse
 import contextlib
+import gc
 import os
 import shlex
 import signal
 import sys
 import time
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from types import FrameType
-from typing import Protocol
+from typing import TYPE_CHECKING, Protocol
 
 from msgspec.structs import asdict
 
 from planbound import __version__
 from planbound.approval.remind import Reminder
-from planbound.cells.cell import refuse_in_cell
+from planbound.cells.isolation import refuse_in_cell
 from planbound.cells.processes import StartedApart
 from planbound.cli.asking import ask_one
 from planbound.cli.named_plans import excuse, read_bound_plan, read_plan
@@ -28,7 +29,7 @@ from planbound.cli.shape import JsonObject, Shapes
 from planbound.cli.status import Known, RunNow, note_pending, pending, run_now
 from planbound.cli.terminal import Terminal
 from planbound.disk.files import PlanFile
-from planbound.errors import ExitCode, NothingToDo, UsageError
+from planbound.errors import ExitCode, NothingToDo, PlanboundError, UsageError
 from planbound.git.guard import heal
 from planbound.journal.event import EventKind, ExecutionPaused, RunOutcome
 from planbound.journal.record import Query, Record
@@ -42,6 +43,9 @@ from planbound.state.run import Slot
 from planbound.workspace.context import Context
 from planbound.workspace.locate import locate
 from planbound.workspace.overview import look
+
+if TYPE_CHECKING:
+    from planbound.receipts.keep import KeptNow
 
 # -- what `run` and `resume` share: the face of a run on a terminal, on a pipe, or for programs --
 
@@ -101,6 +105,31 @@ class InBackground(JsonObject, frozen=True):
     """The file with what it says."""
 
 
+def keep_asked(context: Context, slug: str, say: Callable[[str], None]) -> KeptNow | None:
+    """Keep a receipt of a plan that is done, where the configuration asks for it."""
+    if not context.configuration.receipts.are_kept:
+        return None
+    from planbound.receipts.keep import keep_done  # noqa: PLC0415 - seldom
+
+    try:
+        kept = keep_done(context, slug)
+    except PlanboundError as problem:
+        say(f"note: no receipt is kept: {problem.message}")
+        return None
+    for line in kept.lines:
+        say(f"note: {line}")
+    return kept
+
+
+def send_asked(context: Context, kept: KeptNow, say: Callable[[str], None]) -> None:
+    """Send a receipt to the remote, where that is asked for; what fails is told, and no more."""
+    if not context.configuration.receipts.push:
+        return
+    from planbound.receipts.keep import send_kept  # noqa: PLC0415 - seldom
+
+    say(f"note: {send_kept(context, kept.refs)}")
+
+
 class Face(RunWatcher):
     """Shows one run, and asks what it has to ask."""
 
@@ -115,6 +144,8 @@ class Face(RunWatcher):
         self.live = live_line(quiet=arguments.json)
         context.on_stage = self.live.judging
         self.session: RunSession | None = None
+        self.kept: KeptNow | None = None
+        """The receipt of the plan, once it is done."""
 
     def execute(self) -> ExitCode:
         """Run the plan, and say how it ended."""
@@ -132,6 +163,8 @@ class Face(RunWatcher):
         execution = Execution(self.context, self.file, options, self)
         with signals(execution), self.live, self._reminding():
             said = execution.execute()
+        if self.kept is not None:
+            send_asked(self.context, self.kept, self.say)
         return self._end(said)
 
     def _reminding(self) -> contextlib.AbstractContextManager[None]:
@@ -148,6 +181,9 @@ class Face(RunWatcher):
 
     def started(self, run: StartedRun) -> None:
         """Say that it began, or goes on."""
+        # It lives for hours, and what it has read so far stays until its end.
+        gc.freeze()
+        gc.enable()
         self.session = run.session
         run.session.listeners.append(self._noted)
         self.report.know(run.session.layout.plan)
@@ -184,6 +220,11 @@ class Face(RunWatcher):
         """Say what is no event."""
         if not self.arguments.json:
             self._note(text)
+
+    def vouch(self, context: Context, slug: str) -> str | None:
+        """Keep a receipt of the plan, where the configuration asks for it."""
+        self.kept = keep_asked(context, slug, self.say)
+        return self.kept.sha256 if self.kept is not None else None
 
     def ask(self, session: RunSession) -> bool:
         """Ask what waits for an answer, where somebody sits at a terminal."""

@@ -7,9 +7,8 @@ from collections.abc import Iterator
 
 from msgspec import UNSET, UnsetType
 
-from planbound.cells.cell import refuse_in_cell
 from planbound.cells.choose import CellTrial, trials
-from planbound.cells.isolation import Isolation
+from planbound.cells.isolation import Isolation, refuse_in_cell
 from planbound.cli.progress import waiting
 from planbound.cli.shape import JsonObject, Shapes
 from planbound.cli.terminal import Terminal

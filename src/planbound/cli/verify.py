@@ -4,9 +4,8 @@ from __future__ import annotations
 
 import argparse
 from collections.abc import Iterable, Iterator
-from typing import Any
 
-from planbound import __version__
+from planbound.cli.annotations import SarifRule, as_sarif, render_annotation
 from planbound.cli.named_plans import note_verified, read_plan, references
 from planbound.cli.shape import JsonObject, Shapes
 from planbound.cli.terminal import Terminal
@@ -55,94 +54,6 @@ def as_data(diagnostics: Iterable[Diagnostic]) -> list[DiagnosticFound]:
         )
         for item in diagnostics
     ]
-
-
-# -- diagnostics as workflow commands, which GitHub shows next to the line -----------------------
-
-
-def render_annotation(diagnostic: Diagnostic) -> str:
-    """Return the workflow command of one diagnostic."""
-    message = visible(diagnostic.message)
-    if diagnostic.hint:
-        message += f"\nhint: {visible(diagnostic.hint)}"
-    fields = {
-        "file": diagnostic.path,
-        "line": str(diagnostic.line),
-        "endLine": str(diagnostic.end_line),
-        "col": str(diagnostic.column),
-        "endColumn": str(diagnostic.end_column),
-        "title": diagnostic.code,
-    }
-    properties = ",".join(f"{name}={_property(value)}" for name, value in fields.items())
-    return f"::{diagnostic.severity.value} {properties}::{_annotation_text(message)}"
-
-
-def _annotation_text(text: str) -> str:
-    return text.replace("%", "%25").replace("\r", "%0D").replace("\n", "%0A")
-
-
-def _property(text: str) -> str:
-    return _annotation_text(text).replace(":", "%3A").replace(",", "%2C")
-
-
-# -- diagnostics as SARIF 2.1.0, for code scanning -----------------------------------------------
-
-
-def as_sarif(diagnostics: Iterable[Diagnostic]) -> dict[str, Any]:
-    """Return one run of the verifier as a SARIF log."""
-    places = {rule.code: place for place, rule in enumerate(RULES)}
-    return {
-        "$schema": "https://json.schemastore.org/sarif-2.1.0.json",
-        "version": "2.1.0",
-        "runs": [
-            {
-                "tool": {
-                    "driver": {
-                        "name": "planbound",
-                        "version": __version__,
-                        "rules": [
-                            {
-                                "id": rule.code,
-                                "name": rule.name,
-                                "shortDescription": {"text": rule.page.split("\n")[0]},
-                                "help": {"text": rule.page},
-                                "defaultConfiguration": {"level": rule.severity.value},
-                            }
-                            for rule in RULES
-                        ],
-                    }
-                },
-                # Columns count characters, not UTF-16 units.
-                "columnKind": "unicodeCodePoints",
-                "results": [_result(item, places[item.code]) for item in diagnostics],
-            }
-        ],
-    }
-
-
-def _result(item: Diagnostic, place: int) -> dict[str, Any]:
-    from urllib.parse import quote  # noqa: PLC0415 - only for SARIF
-
-    text = item.message if item.hint is None else f"{item.message}\nhint: {item.hint}"
-    return {
-        "ruleId": item.code,
-        "ruleIndex": place,
-        "level": item.severity.value,
-        "message": {"text": text},
-        "locations": [
-            {
-                "physicalLocation": {
-                    "artifactLocation": {"uri": quote(item.path)},
-                    "region": {
-                        "startLine": item.line,
-                        "startColumn": item.column,
-                        "endLine": item.end_line,
-                        "endColumn": item.end_column,
-                    },
-                }
-            }
-        ],
-    }
 
 
 # -- diagnostics for people: place, message, the quoted line with a caret, the cure --------------
@@ -237,13 +148,18 @@ def _report(results: list[Verified], form: str, terminal: Terminal) -> None:
     if form == "json":
         terminal.json(as_data(found))
     elif form == "sarif":
-        terminal.json(as_sarif(found))
+        terminal.json(as_sarif(found, sarif_rules()))
     elif form == "github":
         for item in found:
             terminal.out(render_annotation(item))
     else:
         for line in _text(results, terminal):
             terminal.out(line)
+
+
+def sarif_rules() -> list[SarifRule]:
+    """Return all rules for code scanning."""
+    return [SarifRule(rule.code, rule.name, rule.page, rule.severity) for rule in RULES]
 
 
 def _text(results: list[Verified], terminal: Terminal) -> Iterator[str]:

@@ -9,16 +9,18 @@ import shlex
 import sys
 import threading
 from collections.abc import Iterator, Sequence
+from functools import partial
+from typing import TYPE_CHECKING
 
 from msgspec import UNSET, UnsetType, to_builtins
 
 from planbound.approval.remind import Reminder
-from planbound.cells.cell import refuse_in_cell
+from planbound.cells.isolation import refuse_in_cell
 from planbound.cli.log import EventLine
 from planbound.cli.named_plans import read_bound_plan, read_own_plan
 from planbound.cli.person import configure_person, the_person
 from planbound.cli.progress import ProgressReport
-from planbound.cli.run import signals
+from planbound.cli.run import keep_asked, send_asked, signals
 from planbound.cli.shape import JsonObject, Shapes
 from planbound.cli.terminal import Terminal
 from planbound.errors import ExitCode, NothingToDo, UsageError
@@ -39,6 +41,9 @@ from planbound.source import visible
 from planbound.state.run import RunState
 from planbound.workspace.context import Context
 from planbound.workspace.overview import look
+
+if TYPE_CHECKING:
+    from planbound.receipts.keep import KeptNow
 
 # -- `planbound submit` --------------------------------------------------------------------------
 
@@ -143,6 +148,8 @@ class _WorkerScreen(WorkerWatcher):
         self.terminal = terminal
         self.json_lines = json_lines
         self._reports: dict[str, ProgressReport] = {}
+        self._kept: dict[str, tuple[Context, KeptNow]] = {}
+        """Receipts that are to be sent when their plan is let go."""
         self._lock = threading.Lock()
 
     def took(self, name: str, plan: Plan) -> None:
@@ -167,8 +174,17 @@ class _WorkerScreen(WorkerWatcher):
         with self._lock:
             self.terminal.note(f"{plan}: {text}" if plan else text)
 
+    def vouch(self, context: Context, plan: str) -> str | None:
+        """Keep a receipt of it, where the configuration asks for that."""
+        kept = keep_asked(context, plan, partial(self.say, plan))
+        if kept is not None:
+            self._kept[plan] = (context, kept)
+        return kept.sha256 if kept is not None else None
+
     def left(self, taken: TakenPlan) -> None:
         """Say how it went."""
+        if taken.plan in self._kept:
+            send_asked(*self._kept.pop(taken.plan), partial(self.say, taken.plan))
         with self._lock:
             self._reports.pop(taken.plan, None)
             detail = f": {visible(taken.detail)}" if taken.detail else ""

@@ -10,13 +10,13 @@ from typing import TYPE_CHECKING
 
 from msgspec import UNSET, UnsetType
 
-from planbound.cells.cell import refuse_in_cell
+from planbound.cells.isolation import refuse_in_cell
 from planbound.cli.named_plans import read_plan
 from planbound.cli.progress import live_line
 from planbound.cli.run import signals
 from planbound.cli.shape import JsonObject, Shapes
 from planbound.cli.terminal import Terminal
-from planbound.errors import ExitCode, NothingToDo
+from planbound.errors import ExitCode, NothingToDo, PlanboundError
 from planbound.journal.event import StopKind, VerdictKind
 from planbound.source import visible
 from planbound.state.place import Binding
@@ -206,6 +206,7 @@ def run_integrate(arguments: argparse.Namespace, terminal: Terminal) -> ExitCode
                 branch = integrator.branch()
                 terminal.note(f"nothing to do: {nothing.message}")
                 done = Integrated(branch.name, branch.commit, branch.commit, ())
+        _keep_receipts(context, done, terminal, quiet=arguments.json)
     resolutions = _hand_over(context, done) if arguments.resolve and not arguments.dry_run else []
     if arguments.json:
         terminal.json(_merge(done, resolutions))
@@ -215,6 +216,31 @@ def run_integrate(arguments: argparse.Namespace, terminal: Terminal) -> ExitCode
     if len(resolutions) == len(done.stopped) > 0 and not done.interrupted:
         return ExitCode.WAITING
     return _exit_code(done)
+
+
+def _keep_receipts(context: Context, done: Integrated, terminal: Terminal, *, quiet: bool) -> None:
+    """Keep the receipts of merged plans, where the configuration asks for it."""
+    rules = context.configuration.receipts
+    landed = [each for each in done.results if isinstance(each, Landed) and each.commit is not None]
+    if not rules.are_kept or not landed:
+        return
+    from planbound.receipts.keep import keep_merged, send_kept  # noqa: PLC0415 - seldom
+
+    said: list[str] = []
+    refs: list[str] = []
+    for each in landed:
+        assert each.commit is not None
+        try:
+            kept = keep_merged(context, each.plan, each.commit)
+        except PlanboundError as problem:
+            said.append(f"no receipt of `{each.plan}` is kept: {problem.message}")
+            continue
+        refs += kept.refs
+        said += kept.lines
+    if refs and rules.push:
+        said.append(send_kept(context, refs))
+    for line in said if not quiet else ():
+        terminal.note(f"note: {visible(line)}")
 
 
 def _hand_over(context: Context, done: Integrated) -> list[Resolution]:

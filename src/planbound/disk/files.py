@@ -7,8 +7,6 @@ happen while everybody else is kept out and the lock's number is still the write
 there is a moment between the two: it is for files that are nobody else's.
 """
 
-from __future__ import annotations
-
 import contextlib
 import enum
 import errno
@@ -81,12 +79,12 @@ class Files:
         finally:
             os.close(descriptor)
 
-    def create(self, path: str, data: bytes, *, lock: FileLock | None = None) -> None:
+    def create(self, path: str, data: bytes, *, lock: "FileLock | None" = None) -> None:
         """Write a new file; raise AlreadyExists where anything is at the path."""
         self.swap(path, data, expected=EXPECT_ABSENT, lock=lock)
 
     def replace(
-        self, path: str, data: bytes, *, expected: bytes, lock: FileLock | None = None
+        self, path: str, data: bytes, *, expected: bytes, lock: "FileLock | None" = None
     ) -> None:
         """Write over a file that still holds `expected`; raise ConcurrentModification otherwise."""
         self.swap(path, data, expected=content_hash(expected), lock=lock)
@@ -100,7 +98,7 @@ class Files:
         return found.st_mtime_ns, found.st_size, found.st_ino
 
     def swap(
-        self, path: str, data: bytes, *, expected: str | Absent, lock: FileLock | None = None
+        self, path: str, data: bytes, *, expected: str | Absent, lock: "FileLock | None" = None
     ) -> None:
         """Write a file whose content hash is `expected`.
 
@@ -123,7 +121,7 @@ class Files:
                 remove(temporary)
             sync_folder(target)
 
-    def lock(self, path: str) -> FileLock:
+    def lock(self, path: str) -> "FileLock":
         """Return the lock of a file, not yet acquired; there must be a folder for locks."""
         from planbound.disk.lock import FileLock  # noqa: PLC0415 - not every command writes
 
@@ -136,7 +134,7 @@ class Files:
         )
 
     @contextlib.contextmanager
-    def _held(self, path: str, lock: FileLock | None) -> Iterator[FileLock | None]:
+    def _held(self, path: str, lock: "FileLock | None") -> "Iterator[FileLock | None]":
         if lock is not None or self._lock_folder is None:
             yield lock
             return
@@ -165,13 +163,13 @@ class Files:
         return True
 
 
-def _write_beside(path: str, data: bytes, *, number: int | None) -> str:
+def _write_beside(path: str, data: bytes, *, number: int | None, mode: int = 0o644) -> str:
     """Write a synced file of a unique name in the same folder."""
     folder, name = os.path.split(path)
     unique = os.urandom(8).hex() if number is None else f"f{number}-{os.urandom(8).hex()}"
     temporary = os.path.join(folder, f".{name}.{unique}.tmp")
     try:
-        descriptor = os.open(temporary, os.O_WRONLY | os.O_CREAT | os.O_EXCL | os.O_CLOEXEC, 0o644)
+        descriptor = os.open(temporary, os.O_WRONLY | os.O_CREAT | os.O_EXCL | os.O_CLOEXEC, mode)
     except OSError as error:
         raise problem("write", path, error) from error
     try:
@@ -281,6 +279,23 @@ def sync_folder(path: str) -> None:
             raise _unsynced(path, error) from error
     finally:
         os.close(descriptor)
+
+
+def write_whole(path: str, data: bytes, *, private: bool = False) -> None:
+    """Write a file whole or not at all, whatever was there; `private`: for its owner alone."""
+    target = os.path.realpath(path)
+    with contextlib.suppress(OSError):
+        mode = os.stat(target).st_mode
+        if not stat.S_ISREG(mode):  # nothing takes the place of a folder or a device
+            raise UsageError(f"`{shown(path)}` is {_kind(mode)}, expected a file")
+    temporary = _write_beside(target, data, number=None, mode=0o600 if private else 0o644)
+    try:
+        os.replace(temporary, target)
+    except OSError as error:
+        raise problem("write", path, error) from error
+    finally:
+        remove(temporary)
+    sync_folder(target)
 
 
 def _unsynced(path: str, error: OSError) -> FileProblem:

@@ -9,8 +9,6 @@ lease and was overtaken finds another number in the record, and cannot write any
 The record is kept when nobody holds the lock: it remembers the number.
 """
 
-from __future__ import annotations
-
 import contextlib
 import fcntl
 import json

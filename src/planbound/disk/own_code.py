@@ -24,3 +24,19 @@ def own_code(*parts: str) -> str:
         found = os.stat(path)
         said.append(f"{path} {found.st_size} {found.st_mtime_ns}")
     return hashlib.sha256("\n".join(said).encode("utf-8", "surrogateescape")).hexdigest()
+
+
+@cache
+def program_digest() -> str:
+    """Return the SHA-256 over all files of the program: the names, and what is in them."""
+    here = os.path.dirname(os.path.abspath(planbound.__file__))
+    digest = hashlib.sha256()
+    for folder, below, names in os.walk(here):
+        below[:] = sorted(name for name in below if name != "__pycache__")
+        for name in sorted(names):
+            path = os.path.join(folder, name)
+            with open(path, "rb") as file:
+                content = hashlib.sha256(file.read()).hexdigest()
+            said = os.path.relpath(path, here)
+            digest.update(f"{content}  {said}\n".encode("utf-8", "surrogateescape"))
+    return digest.hexdigest()

@@ -14,9 +14,9 @@ from functools import partial
 from typing import NamedTuple
 
 from planbound.agents.probe import TALK
-from planbound.cells.cell import refuse_in_cell
 from planbound.cells.copies import WorkspaceCopies
 from planbound.cells.inside.tree import remove_entry
+from planbound.cells.isolation import refuse_in_cell
 from planbound.cells.probe import PROBE
 from planbound.cells.scratch import clear, is_abandoned
 from planbound.disk.space import Disk, disk_of, size_text
@@ -142,6 +142,17 @@ def _merges(context: Context) -> Iterator[Leftover]:
 
     for path, remove in abandoned_merges(context):
         yield Leftover(UnneededKind.WORKTREE, path, remove)
+
+
+def _spare(context: Context) -> Iterator[Leftover]:
+    """Yield what spares the next merge some time, and takes much room."""
+    if not _named(os.path.join(context.state.folder, "merged")):
+        return
+    from planbound.team.judge_merge import left_merge  # noqa: PLC0415 - needs git
+
+    left = left_merge(context)
+    if left is not None:
+        yield Leftover(UnneededKind.WORKTREE, *left)
 
 
 def _of_nobody(context: Context, paths: list[str]) -> list[str]:
@@ -319,7 +330,7 @@ def clear_out(context: Context, *, dry: bool) -> Cleared:
     """Remove what nobody needs; with `dry` only say what that is."""
     refuse_in_cell()
     items: list[Unneeded] = []
-    for leftover in leftovers(context):
+    for leftover in (*leftovers(context), *_spare(context)):
         size = size_of(leftover.path)
         if dry or _removed(leftover.remove):
             items.append(Unneeded(leftover.kind, leftover.path, size))

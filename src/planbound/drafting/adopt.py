@@ -93,7 +93,9 @@ def _name_of(foreign: Foreign, kind: Format, tag: str | None) -> str:
     if tag is not None:
         stem = tag
     elif foreign.whole or stem.casefold() in _GENERAL:
-        stem = foreign.folder if foreign.folder.casefold() not in _GENERAL else kind.value
+        stem = foreign.folder
+        if not stem or stem.casefold() in _GENERAL:
+            stem = kind.value
     elif kind is Format.SUPERPOWERS:
         stem = re.sub(r"^\d{4}-\d{2}-\d{2}-", "", stem)
     visible = "".join(c if unicodedata.category(c)[0] in "LN" or c in "._-" else " " for c in stem)
@@ -117,6 +119,11 @@ _IN_FOLDER = ("tasks.md", "tasks.json", os.path.join("tasks", "tasks.json"))
 """Where the tasks of a folder stand, if it has such a file."""
 _BESIDE = "proposal.md"
 """What a change of OpenSpec is for stands in this file, beside its tasks."""
+
+
+def piped_task_list(data: bytes) -> Foreign:
+    """Return what came on standard input, which has no name of its own."""
+    return Foreign([("<stdin>", data)], "", whole=True)
 
 
 def find_task_list(path: str, files: Files) -> Foreign:

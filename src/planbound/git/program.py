@@ -29,6 +29,11 @@ ENVIRONMENT = {
 }
 
 
+_PERSONAL = ("HOME", "GIT_CONFIG_NOSYSTEM", "GIT_CONFIG_GLOBAL")
+_OF_PERSON = ("HOME", "XDG_CONFIG_HOME", "SSH_AUTH_SOCK", "GIT_CONFIG_GLOBAL", "GIT_SSL_CAINFO")
+"""What leads to the settings and keys by which a person reaches a remote."""
+
+
 class GitOutput(NamedTuple):
     """What git printed, and how it ended."""
 
@@ -78,29 +83,38 @@ class Git:
         place = {"GIT_DIR": folder, "GIT_COMMON_DIR": self._view, "GIT_WORK_TREE": path}
         return self._run(("-c", "core.bare=false", *words), place | dict(more or {}), path, input)
 
+    def as_person(self, words: Sequence[str], *, seconds: float) -> GitOutput:
+        """Run git on the repository with a person's own settings and keys, and nobody to ask."""
+        kept = {name: os.environ[name] for name in _OF_PERSON if name in os.environ}
+        place = {**kept, "GIT_DIR": self._view, "GIT_COMMON_DIR": self._view}
+        clean = {name: value for name, value in ENVIRONMENT.items() if name not in _PERSONAL}
+        return self._run(words, clean | place, self._view, b"", seconds=seconds, whole=True)
+
     def _run(
         self,
         words: Sequence[str],
         place: Mapping[str, str],
         current: str,
         given: bytes,
+        *,
+        seconds: float = _SECONDS,
+        whole: bool = False,
     ) -> GitOutput:
+        """Run git; `whole`: `place` is all of its environment."""
         try:
             done = subprocess.run(  # noqa: S603 - git, with our own environment
                 [self._found(), *words],
                 input=given,
                 capture_output=True,
-                env=ENVIRONMENT | dict(place),
+                env=dict(place) if whole else ENVIRONMENT | dict(place),
                 cwd=current,
-                timeout=_SECONDS,
+                timeout=seconds,
                 check=False,
                 # Ctrl-C is for the harness, which lets git come to its end.
                 start_new_session=True,
             )
         except subprocess.TimeoutExpired as error:
-            raise GitProblem(
-                f"`git {' '.join(words[:4])}` did not end in {_SECONDS:g} s"
-            ) from error
+            raise GitProblem(f"`git {' '.join(words[:4])}` did not end in {seconds:g} s") from error
         except OSError as error:
             raise GitProblem(f"git cannot be run: {error.strerror}: {error.filename}") from error
         return GitOutput(
@@ -130,12 +144,15 @@ class Git:
 def checked(said: GitOutput, what: str, *codes: int) -> GitOutput:
     """Return what git said; raise GitProblem where it ended otherwise than by 0 or these codes."""
     if said.code not in (0, *codes):
-        lines = [line for line in said.error.splitlines() if line.strip()]
-        # The reason, not the advice that comes after it.
-        telling = [line for line in lines if line.startswith(("fatal:", "error:"))] or lines
-        reason = (telling[-1] if telling else f"exit code {said.code}").removeprefix("fatal: ")
-        raise GitProblem(f"git cannot {what}: {reason}")
+        raise GitProblem(f"git cannot {what}: {_reason(said)}")
     return said
+
+
+def _reason(said: GitOutput) -> str:
+    """Return why git failed: the reason, not the advice that comes after it."""
+    lines = [line for line in said.error.splitlines() if line.strip()]
+    telling = [line for line in lines if line.startswith(("fatal:", "error:"))] or lines
+    return (telling[-1] if telling else f"exit code {said.code}").removeprefix("fatal: ")
 
 
 # -- the harness's own view of a repository: its objects and branches, and nothing that runs code
@@ -145,7 +162,7 @@ _SHARED = ("objects", "refs", "packed-refs", "worktrees", "logs", "shallow", "re
 _CONFIGURATION = """\
 [core]
 \trepositoryformatversion = {version}
-\tbare = true
+\tbare = {bare}
 \thooksPath = /dev/null
 \tfsmonitor = false
 \tattributesFile = /dev/null
@@ -181,7 +198,7 @@ def make_view(common: str, view: str, *, to_write: bool = True) -> None:
             os.makedirs(os.path.join(common, name), exist_ok=True)
         for name in _SHARED:
             _link(os.path.join(common, name), os.path.join(view, name))
-        _write(os.path.join(view, "config"), _configuration(common))
+        _write(os.path.join(view, "config"), plain_configuration(common, bare=True))
         _write(os.path.join(view, "HEAD"), "ref: refs/heads/planbound-has-none\n")
     except OSError as error:
         raise GitProblem(f"cannot make the view of `{common}`: {error.strerror}") from error
@@ -214,9 +231,10 @@ def _write(path: str, text: str) -> None:
     os.replace(fresh, path)
 
 
-def _configuration(common: str) -> str:
+def plain_configuration(common: str, *, bare: bool) -> str:
+    """Return the configuration of a repository with the same objects, in which no code is run."""
     extensions = _extensions(common)
-    text = _CONFIGURATION.format(version=1 if extensions else 0)
+    text = _CONFIGURATION.format(version=1 if extensions else 0, bare=str(bare).lower())
     if extensions:
         text += "[extensions]\n" + "".join(f"\t{key} = {name}\n" for key, name in extensions)
     return text

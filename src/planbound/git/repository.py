@@ -8,7 +8,7 @@ import re
 import shutil
 import subprocess
 import time
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from functools import cached_property, partial
 from typing import NamedTuple
 
@@ -60,18 +60,27 @@ class Merged(NamedTuple):
     """What git says about them."""
 
 
+class TreeEntry(NamedTuple):
+    """A file, folder, link or submodule of a tree."""
+
+    mode: str
+    id: str
+    name: str
+
+
 class Repository:
     """Works by git's own plumbing, through a view of ours."""
 
-    def __init__(self, common: str, main: str, folder: str) -> None:
+    def __init__(self, common: str, main: str, folder: str, *, to_write: bool = True) -> None:
         """Know the common directory, the main worktree, and where the view is to be."""
         self.common = os.path.realpath(common)
         self.main = os.path.realpath(main)
         self._folder = folder
+        self._to_write = to_write
 
     @cached_property
     def _git(self) -> Git:
-        make_view(self.common, self._folder)
+        make_view(self.common, self._folder, to_write=self._to_write)
         return Git(self.common, self._folder)
 
     # -- worktrees -----------------------------------------------------------------------------
@@ -130,14 +139,38 @@ class Repository:
         """
         # By an index of our own: in the worktree's one files may be marked as unchanged.
         with self._index(path, commit) as more:
-            said = self._git.within(
-                path,
-                self._folder_of(path),
-                *("status", "--porcelain=v1", "-z", "--no-renames"),
-                f"--untracked-files={'normal' if fold else 'all'}",
-                *("--ignored=traditional", "--ignore-submodules=none"),
-                more=more,
-            )
+            return self._compared(path, more, fold=fold)
+
+    def renew(self, path: str, commit: str) -> bool:
+        """Let a worktree without a branch show a commit as if that had just been checked out.
+
+        Say whether it holds that commit, and nothing else. What it showed is read again, whatever
+        its index says of it.
+        """
+        folder = self._folder_of(path)
+        shown = self._head(path)
+        with open(os.path.join(folder, "gitdir"), encoding="utf-8", errors="surrogateescape") as at:
+            whose = at.read().strip()
+        if shown is None or whose != os.path.join(path, ".git") or self.branch(path) is not None:
+            return False
+        self.take_as_it_is(path, shown)
+        if self.check_out(path, shown, commit, refresh=False) is not None:
+            return False
+        self.detach(path, shown, commit)
+        return not any(self._compared(path))
+
+    def _compared(
+        self, path: str, more: Mapping[str, str] | None = None, *, fold: bool = False
+    ) -> Leftovers:
+        """Return how a worktree differs from its index, or from the one in `more`."""
+        said = self._git.within(
+            path,
+            self._folder_of(path),
+            *("status", "--porcelain=v1", "-z", "--no-renames"),
+            f"--untracked-files={'normal' if fold else 'all'}",
+            *("--ignored=traditional", "--ignore-submodules=none"),
+            more=more,
+        )
         changed: list[str] = []
         untracked: list[str] = []
         ignored: list[str] = []
@@ -211,6 +244,41 @@ class Repository:
             checked(said, f"move `{branch}`")
         return False
 
+    def refs(self, prefix: str) -> list[tuple[str, str]]:
+        """Return the refs below a name, each with what it leads to."""
+        words = ("for-each-ref", "--format=%(refname) %(objectname)", prefix)
+        lines = checked(self._git.bare(*words), f"list `{prefix}`").text.splitlines()
+        return [(name, leads) for name, _, leads in (line.partition(" ") for line in lines)]
+
+    def keep_blob(self, ref: str, content: bytes, reason: str) -> str:
+        """Write a content, and let a ref lead to it; return its id. A ref that is there stays."""
+        written = self._git.bare("hash-object", "-w", "--stdin", input=content)
+        blob = checked(written, "write a file").text
+        if dict(self.refs(ref)).get(ref) == blob:
+            return blob
+        # Not noted as a move of ours: it is new, and an agent may not take it away.
+        checked(self._git.bare("update-ref", "-m", reason, ref, blob, _NOBODY), f"make `{ref}`")
+        return blob
+
+    def address_of(self, remote: str) -> str | None:
+        """Return where a remote is, as the repository itself says; None where there is none."""
+        config = os.path.join(self.common, "config")
+        for key in ("pushurl", "url"):
+            words = ("config", "--file", config, "--no-includes", "--get", f"remote.{remote}.{key}")
+            said = self._git.bare(*words)
+            if said.code == 0 and said.text:
+                return said.text
+        return None
+
+    def as_person(self, words: Sequence[str], *, seconds: float) -> GitOutput:
+        """Run git as the person would: for what only their settings and keys can reach."""
+        return self._git.as_person(words, seconds=seconds)
+
+    def message(self, commit: str) -> str:
+        """Return what a commit says of itself."""
+        said = self._git.bare("log", "-1", "--format=%B", "--end-of-options", commit)
+        return checked(said, f"read `{commit[:12]}`").text
+
     def missing(self, commit: str, present: Sequence[str], *, remotes: bool) -> list[str]:
         """Return the commits that lead to one and are in none of `present`, nor on a remote."""
         words = ["rev-list", commit, "--not", *present, *(["--remotes"] if remotes else [])]
@@ -277,15 +345,17 @@ class Repository:
         )
 
     def check_out(
-        self, path: str, before: str, after: str, *, try_only: bool = False
+        self, path: str, before: str, after: str, *, try_only: bool = False, refresh: bool = True
     ) -> str | None:
         """Turn the files of a worktree from one commit or tree into another.
 
         Changes that do not meet stay. Return what is in the way, with nothing changed; None where
-        nothing is. `try_only` only looks. HEAD stays what it is.
+        nothing is. `try_only` only looks. HEAD stays what it is. `refresh`: files may have
+        other times than when they were checked out.
         """
         folder = self._folder_of(path)
-        self._git.within(path, folder, "update-index", "-q", "--refresh")
+        if refresh:
+            self._git.within(path, folder, "update-index", "-q", "--refresh")
         words = ["read-tree", "-m", *(["-n"] if try_only else []), "-u", before, after]
         said = self._git.within(path, folder, *words)
         if said.code == 0:
@@ -308,6 +378,38 @@ class Repository:
     def tree_of(self, commit: str) -> str:
         said = self._git.bare("rev-parse", "--verify", "--quiet", f"{commit}^{{tree}}")
         return checked(said, f"read `{commit[:12]}`").text
+
+    def tree_at(self, path: str, revision: str) -> str | None:
+        """Return the tree that a revision names as seen from a worktree; None: it names none."""
+        words = ("rev-parse", "--verify", "--quiet", "--end-of-options", f"{revision}^{{tree}}")
+        said = self._within(path, *words)
+        return said.text if said.code == 0 and _COMMIT.fullmatch(said.text) else None
+
+    def commit_at(self, path: str, revision: str) -> str | None:
+        """Return the commit that a revision names as seen from a worktree; None: it names none."""
+        words = ("rev-parse", "--verify", "--quiet", "--end-of-options", f"{revision}^{{commit}}")
+        said = self._within(path, *words)
+        return said.text if said.code == 0 and _COMMIT.fullmatch(said.text) else None
+
+    def entries(self, tree: str) -> list[TreeEntry]:
+        """Return what stands in a tree itself, in git's order; nothing where it is not there."""
+        said = self._git.bare("ls-tree", "-z", "--full-tree", "--end-of-options", tree)
+        found = []
+        for line in said.lines if said.code == 0 else ():
+            head, _, name = line.partition("\t")
+            mode, _, rest = head.partition(" ")
+            found.append(TreeEntry(mode, rest.rpartition(" ")[2], name))
+        return found
+
+    def blob(self, name: str, limit: int) -> bytes | None:
+        """Return the content of a file by its id; None where it is not there, or is larger."""
+        if _COMMIT.fullmatch(name) is None:
+            return None
+        said = self._git.bare("cat-file", "-s", name)
+        if said.code != 0 or not said.text.isdigit() or int(said.text) > limit:
+            return None
+        said = self._git.bare("cat-file", "blob", name)
+        return said.out if said.code == 0 else None
 
     def submodules(self, commit: str) -> list[str]:
         """Return where a commit has other repositories in it."""
@@ -453,12 +555,39 @@ def tracked_files(top: str) -> frozenset[str]:
     )
 
 
+def object_form(root: str) -> str | None:
+    """Return how git hashes here, `sha1` or `sha256`; None where there is no repository."""
+    said = _listed(root, ("rev-parse", "--show-object-format"))
+    return os.fsdecode(said[0]).strip() if said else None
+
+
+def head_commit(root: str) -> str | None:
+    """Return the commit that is checked out; None where there is none."""
+    said = _listed(root, ("rev-parse", "--verify", "--quiet", "HEAD^{commit}"))
+    return os.fsdecode(said[0]).strip() if said else None
+
+
+def read_git(folder: str, words: tuple[str, ...]) -> bytes | None:
+    """Return what git prints that only reads; None where it failed, or is not there."""
+    done = _asked(folder, words, b"")
+    return None if done is None or done.returncode else done.stdout
+
+
 def _listed(folder: str, words: tuple[str, ...], given: bytes = b"") -> list[bytes]:
+    done = _asked(folder, words, given)
+    if done is None or done.returncode:
+        return []
+    return [name for name in done.stdout.split(b"\0") if name]
+
+
+def _asked(
+    folder: str, words: tuple[str, ...], given: bytes
+) -> subprocess.CompletedProcess[bytes] | None:
     git = shutil.which("git", path=PATH) or shutil.which("git")
     if git is None:
-        return []
+        return None
     try:
-        done = subprocess.run(  # noqa: S603 - git, with our own environment
+        return subprocess.run(  # noqa: S603 - git, with our own environment
             [git, *_NOTHING_RUN, *words],
             cwd=folder,
             env=ENVIRONMENT,
@@ -469,5 +598,4 @@ def _listed(folder: str, words: tuple[str, ...], given: bytes = b"") -> list[byt
             start_new_session=True,
         )
     except (OSError, subprocess.SubprocessError):
-        return []
-    return [] if done.returncode else [name for name in done.stdout.split(b"\0") if name]
+        return None

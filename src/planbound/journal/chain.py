@@ -1,7 +1,5 @@
 """The chain: each record's hash covers the record and the hash of the one before it."""
 
-from __future__ import annotations
-
 import enum
 import json
 import re

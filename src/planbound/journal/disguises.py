@@ -4,8 +4,6 @@ A text is looked at again as it is meant, and what is found there is taken out w
 Each of these looks is taken only where the text has something that calls for it.
 """
 
-from __future__ import annotations
-
 import binascii
 import re
 from bisect import bisect_right

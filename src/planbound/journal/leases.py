@@ -3,8 +3,6 @@
 A row is never removed: it remembers the number.
 """
 
-from __future__ import annotations
-
 import json
 import threading
 import time
@@ -179,14 +177,22 @@ class SqlLeases:
                 self._end(ask, found, by)
             return found
 
-    def held(self) -> Sequence[Held]:
+    def held(self, *, beside: str | None = None) -> Sequence[Held]:
         """Return all leases that were not given back, in the order of their plans."""
-        return self._held(self._read, self._moment(self._read))
+        rows = self._rows(self._read, beside)
+        # What time it is, and who is still alive, is asked only where there is somebody.
+        now = self._moment(self._read) if rows else None
+        return [] if now is None else [_from_row(row, now) for row in rows]
 
     def _held(self, ask: Ask, now: DatabaseTime) -> Sequence[Held]:
-        text = f"SELECT plan, number, {', '.join(_COLUMNS)} FROM {self._dialect.lease}"
-        rows = ask(Statement(f"{text} WHERE held ORDER BY plan", ()))
-        return [_from_row(row, now) for row in rows]
+        return [_from_row(row, now) for row in self._rows(ask, None)]
+
+    def _rows(self, ask: Ask, beside: str | None) -> Sequence[Row]:
+        text = f"SELECT plan, number, {', '.join(_COLUMNS)} FROM {self._dialect.lease} WHERE held"
+        if beside is None:
+            return ask(Statement(f"{text} ORDER BY plan", ()))
+        other = f"{text} AND plan <> {self._dialect.placeholder} ORDER BY plan"
+        return ask(Statement(other, (beside,)))
 
     def _end(self, ask: Ask, lease: Held, winner: str) -> None:
         lost = {"number": lease.number + 1, "held": False, "holder": winner}
@@ -257,7 +263,7 @@ def my_claim(plan: str, worktree: str, touches: tuple[str, ...] | None = None) -
 
 @contextmanager
 def hold_lease(
-    leases: Leases,
+    leases: "Leases",
     claim: Claim,
     *,
     seconds: float = _SHORT,
@@ -282,7 +288,7 @@ def hold_lease(
 
 
 @contextmanager
-def while_nobody_runs(leases: Leases, plan: str) -> Iterator[None]:
+def while_nobody_runs(leases: "Leases", plan: str) -> Iterator[None]:
     """Keep everybody from running a plan while it is decided about; raise Refused if one does.
 
     Who ran it and is not heard of any more writes nothing from now on: what it is about to record
@@ -298,7 +304,7 @@ _TICK = 0.5
 
 @contextmanager
 def keep_renewed(
-    leases: Leases,
+    leases: "Leases",
     held_lease: HeldLease,
     *,
     seconds: float,
@@ -361,8 +367,11 @@ class Leases(Protocol):
     def release(self, held_lease: HeldLease) -> None:
         """Give a lease back; somebody else's stays as it is."""
 
-    def held(self) -> Sequence[Held]:
-        """Return all leases that were not given back, in the order of their plans."""
+    def held(self, *, beside: str | None = None) -> Sequence[Held]:
+        """Return all leases that were not given back, in the order of their plans.
+
+        `beside` leaves out that of one plan.
+        """
 
     def revoke(self, plan: str, *, by: str) -> Held | None:
         """End the lease of a plan, as a person decided; return it as it was, None if nobody had it.

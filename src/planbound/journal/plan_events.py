@@ -219,6 +219,12 @@ class GateApproved(Event, frozen=True, kw_only=True, tag="GATE_APPROVED"):
         tuple[str, ...] | None, Free("programs of contracts that were not there")
     ] = None
     text: PlanText = None
+    statement: Annotated[
+        str | None, Exact("where what was signed is kept: its SHA-256 in the vault")
+    ] = None
+    signature: Annotated[
+        str | None, Exact("where the signature is kept: its SHA-256 in the vault")
+    ] = None
 
 
 class GateRejected(Event, frozen=True, kw_only=True, tag="GATE_REJECTED"):

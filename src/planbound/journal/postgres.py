@@ -110,6 +110,10 @@ class PostgresJournal:
         """Return the end of the chain."""
         return self._reading.head()
 
+    def hashes(self, upto: int) -> list[bytes]:
+        """Return the hashes of the records up to a number."""
+        return self._reading.hashes(upto)
+
     def read(self, query: Query) -> Iterator[Record]:
         """Yield the records asked for, in ascending order, page by page."""
         return self._reading.records(query)

@@ -5,8 +5,6 @@ written (NaN, keys that are not text, lone surrogates) is refused. The form is f
 that was ever stored depends on it.
 """
 
-from __future__ import annotations
-
 import enum
 import json
 import math
@@ -45,7 +43,7 @@ class Details:
         """What `number` says, where that is known: only of details that can be written."""
 
     @classmethod
-    def of(cls, values: Mapping[str, Json]) -> Details:
+    def of(cls, values: Mapping[str, Json]) -> "Details":
         """Return details in their canonical form; raise CodecError for what has none."""
         made = cls(details_text(values))
         number = values.get("number")

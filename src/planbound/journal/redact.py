@@ -4,13 +4,11 @@ All secrets are looked for in the text as it came; what overlaps is taken out as
 again until nothing more is found, so that redacting what was redacted changes nothing.
 """
 
-from __future__ import annotations
-
 import json
 import re
 from binascii import b2a_base64
 from bisect import bisect_left, bisect_right
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from functools import cache, cached_property
 from typing import NamedTuple
 
@@ -178,17 +176,21 @@ class Redactor:
             redactions += len(secrets)
         return Redacted(text, redactions)
 
+    def may_hide(self, texts: Iterable[str]) -> bool:
+        """Say whether there may be a secret in one of many texts, by one look at all of them.
+
+        Patterns of a configuration may be about where a text begins: with them nobody knows.
+        """
+        return bool(self._patterns) or next(self._find_all("\n".join(texts)), None) is not None
+
     def redact_json(self, value: Json) -> RedactedJson:
         """Return the value with every text in it redacted, keys too.
 
         A text is also a secret where its key says so: `{"password": "..."}`.
         """
-        if not self._patterns and not _has_assigned_secret(value):
-            # Most have none, and one look at all of it is much faster than one at each text.
-            # Patterns of a configuration are left out: some are about where a text begins.
-            joined = "\n".join(_texts(value))
-            if next(self._find_all(joined), None) is None:
-                return RedactedJson(value, 0)
+        # Most have none, and one look at all of it is much faster than one at each text.
+        if not _has_assigned_secret(value) and not self.may_hide(_texts(value)):
+            return RedactedJson(value, 0)
         return self._redact_json(value)
 
     def redact_details(self, kind: EventKind, details: Mapping[str, Json]) -> RedactedDetails:

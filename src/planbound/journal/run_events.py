@@ -50,7 +50,11 @@ Manifest = Annotated[str | None, Exact("where the whole tree is kept: the SHA-25
 ThisAttempt = Annotated[int, Exact("which attempt at the step it is, from 1")]
 ExitCode = Annotated[int | UnsetType | None, Exact("the exit code, null if there was none")]
 OutputDigest = Annotated[str | None, Exact("the digest of all that the contract printed")]
+OutputSize = Annotated[int | None, Exact("how many bytes the contract printed")]
 OutputTail = Annotated[str | None, Free("the end of what the contract printed")]
+OutputHead = Annotated[
+    str | None, Free("how that began, where it printed more than `output_tail` holds")
+]
 Subject = Annotated[
     SubjectKind | None, Exact("what was judged: `step`, `precondition` or `postcondition`")
 ]
@@ -148,6 +152,8 @@ class AttemptEnded(Event, frozen=True, kw_only=True, tag="ATTEMPT_ENDED"):
     ] = None
     dollars: Annotated[str | UnsetType | None, Exact("what it cost; null: nobody knows")] = UNSET
     agent: Annotated[str | None, Exact("the agent that had the step")] = None
+    kind: Annotated[str | None, Exact("the kind of that agent, such as `claude`")] = None
+    model: Annotated[str | None, Free("the model that the configuration names for it")] = None
     role: Annotated[str | None, Free("the target of the step")] = None
     type: Annotated[
         str | None, Exact("what kind of work it was: `code`, `review`, `test`, ...")
@@ -195,7 +201,9 @@ class BaselineObserved(Event, frozen=True, kw_only=True, tag="BASELINE_OBSERVED"
     tree: Tree = None
     reason: Reason = None
     output_digest: OutputDigest = None
+    output_size: OutputSize = None
     output_tail: OutputTail = None
+    output_head: OutputHead = None
     subject: Subject = None
     number: ItemNumber = None
     contract: Contract = None
@@ -227,7 +235,9 @@ class ContractEvaluated(Event, frozen=True, kw_only=True, tag="CONTRACT_EVALUATE
     tree: Tree = None
     reason: Reason = None
     output_digest: OutputDigest = None
+    output_size: OutputSize = None
     output_tail: OutputTail = None
+    output_head: OutputHead = None
     subject: Subject = None
     number: ItemNumber = None
     contract: Contract = None

@@ -4,8 +4,6 @@ Every pattern is linear: a repeat without a bound is the last thing in it, or it
 where the run of its characters starts. None is compiled before one of its needles was seen.
 """
 
-from __future__ import annotations
-
 import enum
 import re
 from collections.abc import Iterable, Iterator

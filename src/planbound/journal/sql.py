@@ -1,7 +1,5 @@
 """The schema's history: one `.sql` file for each step, applied in the order of their numbers."""
 
-from __future__ import annotations
-
 import functools
 import os
 from collections.abc import Callable, Collection, Iterator, Sequence
@@ -212,7 +210,7 @@ class Range(NamedTuple):
     after: int
     upto: int
 
-    def beyond(self, seq: int) -> Range:
+    def beyond(self, seq: int) -> "Range":
         """Return what is left of it."""
         return Range(max(self.after, seq), self.upto)
 
@@ -222,7 +220,7 @@ class _Conditions(Struct, frozen=True):
     """The first one is what an index is for."""
     values: tuple[object, ...]
 
-    def and_also(self, *others: _Conditions) -> _Conditions:
+    def and_also(self, *others: "_Conditions") -> "_Conditions":
         parts = (self, *others)
         return _Conditions(
             tuple(condition for part in parts for condition in part.conditions),
@@ -237,6 +235,12 @@ _OTHERS = ", ".join(COLUMNS[1:])
 def head(dialect: Dialect) -> Statement:
     """Ask for the end of the chain."""
     return Statement(f"SELECT seq, hash FROM {dialect.table} ORDER BY seq DESC LIMIT 1", ())
+
+
+def hashes(dialect: Dialect, upto: int) -> Statement:
+    """Ask for the hashes of all records up to a number."""
+    text = f"SELECT seq, hash FROM {dialect.table} WHERE seq <= ? ORDER BY seq"
+    return _bound(dialect, text, (upto,))
 
 
 def insert(dialect: Dialect) -> str:
@@ -360,6 +364,22 @@ class Reading:
         """Return the end of the chain."""
         rows = self._ask(head(self._dialect))
         return Head(*rows[0]) if rows else GENESIS
+
+    def hashes(self, upto: int) -> list[bytes]:
+        """Return the hashes of the records up to a number, in one reading; refuse where one lacks.
+
+        That is what a checkpoint of the journal is reckoned from.
+        """
+        rows = self._ask(hashes(self._dialect, upto))
+        if len(rows) != upto or (rows and rows[-1][0] != upto):
+            raise JournalProblem(
+                f"the journal has {len(rows)} records up to number {upto}",
+                hint="`planbound log --verify` says what is missing",
+            )
+        try:
+            return [bytes.fromhex(row[1]) for row in rows]
+        except ValueError as error:
+            raise JournalProblem("the hash of a record is none") from error
 
     def records(self, query: Query) -> Iterator[Record]:
         """Yield the records asked for, in ascending order, up to the head of this moment."""

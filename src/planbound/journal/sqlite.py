@@ -103,6 +103,8 @@ class SqliteHandle:
         self._frozen = False
         self._file: tuple[int, int] | None = None
         self._trusted = 0.0
+        self.openings = 0
+        """How often the file was opened: it may have been another one each time."""
         self.lock = threading.Lock()
         _forks().add(self)
 
@@ -162,6 +164,7 @@ class SqliteHandle:
             if opened is None:
                 return None
             self._connection = opened.connection
+            self.openings += 1
             self._frozen = opened.frozen
             self._file = _identity(self._path)
         self._trusted = 0.0 if self._frozen else time.monotonic() + TRUST
@@ -233,6 +236,8 @@ class SqliteJournal:
         self._writer = SqliteHandle(path, sqlite_file.open_writable)
         self._reader = SqliteHandle(path, sqlite_file.open_readable)
         self._reading = Reading(DIALECT, self._ask)
+        self._leases_seen = 0
+        """In which opening of the file leases were seen."""
 
     def append(
         self,
@@ -262,6 +267,10 @@ class SqliteJournal:
     def head(self) -> Head:
         """Return the end of the chain."""
         return self._reading.head()
+
+    def hashes(self, upto: int) -> list[bytes]:
+        """Return the hashes of the records up to a number."""
+        return self._reading.hashes(upto)
 
     def read(self, query: Query) -> Iterator[Record]:
         """Yield the records asked for, in ascending order, page by page."""
@@ -311,8 +320,10 @@ class SqliteJournal:
 
     def _ask_leases(self, statement: Statement) -> Sequence[Row]:
         # The file may be of an older version, which had no leases, and nobody wrote to it since.
-        made = Statement("SELECT 1 FROM sqlite_master WHERE name = ?", (DIALECT.lease,))
-        return self._ask(statement) if self._ask(made) else ()
+        if not self._leases_seen or self._leases_seen != self._reader.openings:
+            made = Statement("SELECT 1 FROM sqlite_master WHERE name = ?", (DIALECT.lease,))
+            self._leases_seen = self._reader.openings if self._ask(made) else 0
+        return self._ask(statement) if self._leases_seen else ()
 
     @contextlib.contextmanager
     def _writing(self) -> Iterator[Ask]:

@@ -1,7 +1,5 @@
 """What there is to judge in a plan."""
 
-from __future__ import annotations
-
 import re
 from collections.abc import Iterable, Iterator, Sequence
 from contextlib import suppress
@@ -280,14 +278,29 @@ def exactly(path: str) -> str:
     return "./" + _SPECIAL.sub(r"[\g<0>]", path)
 
 
+def plan_touches(plan: Plan) -> tuple[Glob, ...] | None:
+    """Return what the steps of a plan declare together; None where one declares nothing."""
+    if any(_is_free(plan, step) for step in plan.steps):
+        return None
+    return tuple(parse_glob(item) for item in dict.fromkeys(_declared(plan)))
+
+
+def _declared(plan: Plan) -> list[str]:
+    return [item.value for step in plan.steps for item in plan.touches_of(step)]
+
+
+def _is_free(plan: Plan, step: Step) -> bool:
+    """Say whether a step may change anything."""
+    return step.touches is None and not plan.touches_of(step)
+
+
 def plan_scope(plan: Plan) -> Scope:
     """Return what the steps of a plan may change together."""
-    declared = [item.value for step in plan.steps for item in plan.touches_of(step)]
-    free = [step for step in plan.steps if step.touches is None and not plan.touches_of(step)]
-    if not free:
-        return Scope(tuple(parse_glob(item) for item in dict.fromkeys(declared)))
-    tasks = [task_scope(step) for step in free]  # steps that may change anything
-    named = (*_valid(declared), *(glob for each in tasks for glob in each.named))
+    touches = plan_touches(plan)
+    if touches is not None:
+        return Scope(touches)
+    tasks = [task_scope(step) for step in plan.steps if _is_free(plan, step)]
+    named = (*_valid(_declared(plan)), *(glob for each in tasks for glob in each.named))
     return Scope(
         None, by_task=TaskScope(named, tuple(glob for each in tasks for glob in each.added))
     )

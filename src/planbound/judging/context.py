@@ -11,8 +11,8 @@ import sys
 from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
 from typing import TYPE_CHECKING, NamedTuple
 
-from planbound.cells.cell import Cell, HostView, Laid, Stage, refuse_in_cell
-from planbound.cells.isolation import Isolation
+from planbound.cells.cell import Cell, HostView, Laid, Stage
+from planbound.cells.isolation import Isolation, refuse_in_cell
 from planbound.cells.orders import is_below
 from planbound.cells.syntax import BashSyntax
 from planbound.errors import BindingError, ConfigurationError
@@ -257,7 +257,7 @@ def judging_context(
     refuse_in_cell()
     hide_harness()
     configuration = context.configuration
-    cell = cell or _cell(context)
+    cell = cell or strongest_cell(context)
     tree, rules = measured_tree(context)
     walled = cell.isolation.reaches(Isolation.I1) and not beside_agent
     tree = RealTree(tree.root, _known_files(context, tree.root, walled=walled))
@@ -326,7 +326,10 @@ def _known_files(context: Context, root: str, *, walled: bool) -> KnownFiles | N
     return None
 
 
-def _cell(context: Context) -> Cell:
+def strongest_cell(context: Context) -> Cell:
+    """Return the strongest cell that holds here; refuse where it is weaker than demanded."""
+    refuse_in_cell()
+    hide_harness()
     from planbound.cells.choose import choose  # noqa: PLC0415 - not without a cell
 
     return choose(scratch(context), demanded=context.configuration.judging.isolation)

@@ -39,6 +39,7 @@ from planbound.workspace.measured import progress_files
 
 if TYPE_CHECKING:
     from planbound.judging.canary import Reporter
+    from planbound.judging.watched import WalkedContract
 
 
 # -- what a contract's cell is asked to run, and what it sees ------------------------------------
@@ -187,6 +188,8 @@ class JudgedContract:
         self.by_name = are_named(self.expectations)
         self.judges = self._judges()
         self.protection = self._protection()
+        self.foreseen: WalkedContract | None = None
+        """The contract as it was walked for what is expected of it; `watched.py` keeps it here."""
 
     @cached_property
     def scope(self) -> Scope:

@@ -16,6 +16,7 @@ from planbound.state.append import Recorder
 from planbound.state.step import StepProof
 
 _TAIL = 4000
+_HEAD = 1000
 _NAMES = 50
 
 
@@ -38,7 +39,7 @@ def verdict_draft(
 
 def observed(verdict: Verdict, redactor: Redactor) -> BaselineObserved:
     """Return what a contract said before any work."""
-    outcome = verdict.outcome
+    outcome, ends = verdict.outcome, _ends(verdict.outcome, redactor)
     return BaselineObserved(
         verdict=verdict.kind,
         exit_code=outcome.exit_code if outcome else None,
@@ -52,7 +53,9 @@ def observed(verdict: Verdict, redactor: Redactor) -> BaselineObserved:
         tests=_tests(verdict),
         duration=round(outcome.duration, 3) if outcome else None,
         output_digest=_digest(outcome),
-        output_tail=_tail(outcome, redactor),
+        output_size=None if outcome is None else outcome.stdout.length + outcome.stderr.length,
+        output_tail=ends.tail,
+        output_head=ends.head,
         controls=tuple(_control(each, redactor) for each in verdict.controls) or None,
         measured=verdict.measured,
         reused=verdict.reused,
@@ -68,13 +71,13 @@ def _control(run: ControlRun, redactor: Redactor) -> ControlSeen:
         reason=run.reason,
         exit_code=run.outcome.exit_code if run.outcome else None,
         output_digest=_digest(run.outcome),
-        output_tail=_tail(run.outcome, redactor),
+        output_tail=_ends(run.outcome, redactor).tail,
     )
 
 
 def evaluated(verdict: Verdict, redactor: Redactor) -> ContractEvaluated:
     """Return what a contract said after the work."""
-    outcome = verdict.outcome
+    outcome, ends = verdict.outcome, _ends(verdict.outcome, redactor)
     return ContractEvaluated(
         verdict=verdict.kind,
         exit_code=outcome.exit_code if outcome else None,
@@ -88,7 +91,9 @@ def evaluated(verdict: Verdict, redactor: Redactor) -> ContractEvaluated:
         tests=_tests(verdict),
         duration=round(outcome.duration, 3) if outcome else None,
         output_digest=_digest(outcome),
-        output_tail=_tail(outcome, redactor),
+        output_size=None if outcome is None else outcome.stdout.length + outcome.stderr.length,
+        output_tail=ends.tail,
+        output_head=ends.head,
         new_failures=verdict.new_failures[:_NAMES] or None,
         disappeared=verdict.disappeared[:_NAMES] or None,
         canary=verdict.canary.value,
@@ -121,11 +126,22 @@ def _digest(outcome: Outcome | None) -> str | None:
     return None if outcome is None else f"{outcome.stdout.sha256} {outcome.stderr.sha256}"
 
 
-def _tail(outcome: Outcome | None, redactor: Redactor) -> str | None:
+class _OutputEnds(NamedTuple):
+    """What events keep of an output."""
+
+    tail: str | None = None
+    head: str | None = None
+    """None where the other end is all of it."""
+
+
+def _ends(outcome: Outcome | None, redactor: Redactor) -> _OutputEnds:
     if outcome is None:
-        return None
+        return _OutputEnds()
     # Before it is cut: half a secret would not be recognised.
-    return redactor.redact(outcome.stdout.text() + outcome.stderr.text()).text[-_TAIL:]
+    text = redactor.redact(outcome.stdout.text() + outcome.stderr.text()).text
+    return _OutputEnds(
+        text[-_TAIL:], text[: min(_HEAD, len(text) - _TAIL)] if len(text) > _TAIL else None
+    )
 
 
 class ShownProof(NamedTuple):

@@ -47,9 +47,9 @@ from planbound.judging.verdict import (
     reached_evidence,
 )
 from planbound.judging.watched import (
-    WalkedContract,
     expected_canary,
     expected_unseen,
+    foreseen,
     is_promised,
     unseen_program,
 )
@@ -505,7 +505,7 @@ class _Judgement:
     def _speaks(self) -> bool:
         """Say whether what the runner prints is to be seen."""
         tree = ProjectTree(self.contract.manifest.files(), self.contract.read_now)
-        return not WalkedContract(self.contract).is_cut and not any(
+        return not foreseen(self.contract).is_cut and not any(
             redirect.operator.startswith((">", "&"))
             for call in all_calls(self.contract.script, tree)
             for redirect in call.redirects

@@ -6,11 +6,9 @@ contract may see something that is not looked at, there is no look, and everythi
 
 from __future__ import annotations
 
-import contextlib
 import hashlib
 import os
 import resource
-import stat
 import struct
 import sys
 from collections.abc import Iterable, Iterator
@@ -21,12 +19,18 @@ import planbound
 from planbound.cells.orders import is_below
 from planbound.judging.case import names_git
 from planbound.judging.context import JudgingContext, git_folders
+from planbound.judging.machine import (
+    OF_PACKAGES,
+    MachineLook,
+    UnsureError,
+    is_answering,
+    machine_of,
+)
 from planbound.judging.named import called_places, is_outside, mentioned_places
 from planbound.plan.model import Command
 from planbound.script import Call, Script
 from planbound.script.project import ProjectTree
 from planbound.script.walk import Ran, walk
-from planbound.workspace.environment import linked_places
 from planbound.workspace.manifest import EntryType, Manifest
 from planbound.workspace.measured import progress_files
 from planbound.workspace.root import HARNESS
@@ -37,34 +41,6 @@ if TYPE_CHECKING:
 
 MOST = 50_000
 """So many files outside of the tree are looked at; where there are more, nothing is taken over."""
-_MOST_PROGRAMS = 2_000
-_SYSTEM = (
-    "/bin",
-    "/etc",
-    "/opt",
-    "/sbin",
-    "/usr",
-    "/usr/bin",
-    "/usr/lib",
-    "/usr/local/bin",
-    "/usr/local/lib",
-    "/usr/sbin",
-    "/usr/share",
-    "/var/lib/dpkg/status",
-    "/var/lib/rpm",
-    "/lib/apk/db/installed",
-    "/var/lib/pacman/local",
-    "/etc/alternatives",
-    "/etc/ld.so.cache",
-    "/etc/localtime",
-    "/etc/hosts",
-    "/etc/passwd",
-    "/etc/group",
-)
-"""What changes where programs, packages or settings of the machine come, go or are replaced."""
-_OF_PACKAGES = ("/bin", "/sbin", "/usr/bin", "/usr/sbin")
-"""Programs that come with packages: those that a contract calls are looked at singly."""
-_BINS = frozenset({"bin", "shims"})
 _BY_LOOK = frozenset({"objects", "lfs", "annex"})
 """What git keeps there is called by its content: it is enough to see that nobody wrote to it."""
 _LOOK = struct.Struct("=2sQQIQqq")
@@ -77,10 +53,6 @@ _OWN_LOOK = frozenset("PATH HOME PWD TMPDIR".split())
 _OF_JVM = frozenset("mvn mvnw mvnd gradle gradlew sbt lein clj clojure mill ant".split())
 _BUILT_BY_JVM = (".m2/", ".gradle/", ".ivy2/")
 """Caches into which people put what they build, under names that stay the same."""
-
-
-class _UnsureError(Exception):
-    """There is more in sight than can be looked at."""
 
 
 def surroundings(contract: JudgedContract) -> str | None:
@@ -96,7 +68,7 @@ def surroundings(contract: JudgedContract) -> str | None:
         for folder in _git_folders(judging.tree.root, judging.git_folders, manifest):
             for line in _of_git(folder):
                 looks.update(line)
-    except _UnsureError:
+    except UnsureError:
         return None
     return looks.hexdigest()
 
@@ -131,7 +103,7 @@ def known_to_git(root: str, manifest: Manifest) -> str:
         for folder in _git_folders(root, tuple(git_folders(root)), manifest):
             for line in _of_git(folder):
                 found.update(line)
-    except _UnsureError:
+    except UnsureError:
         return ANYTHING
     return found.hexdigest()
 
@@ -174,22 +146,23 @@ def _lines(contract: JudgedContract) -> Iterator[bytes]:
     if any(HARNESS in text for text in texts):
         yield from _of_harness(root)
     folders = _folders(judging)
-    outside = [path for path in folders if not is_below(path, root)]
     home = judging.view.home
-    tools = _tops(judging.view.tools, home)
+    machine = machine_of(tuple(folders), root, tuple(judging.view.tools), home).look()
+    yield machine.digest
     whole = {*_shown(judging, root), *called_places(calls, root, home), *_linked(manifest, root)}
-    whole.update(_links(folders, root), _built_elsewhere(calls, judging.view.caches, home))
+    whole.update(_links(machine, root), _built_elsewhere(calls, judging.view.caches, home))
     passed = [value for name, value in judging.environment.items() if name not in _OWN_LOOK]
     named = set(mentioned_places((*texts, *passed), root, home))
     if len(named) > _MOST_NAMED:
-        raise _UnsureError
+        raise UnsureError
     # A folder of the system, or one around a home, is too much to have been meant.
-    visible = [os.path.realpath(path) for path in (*judging.exposed, *_of_view(judging))]
-    meant = {path for path in named if _is_below_any(os.path.realpath(path), visible)}
+    folders_named = {path for path in named if os.path.isdir(path)}  # of a file one look is all
+    visible = (*judging.exposed, *_of_view(judging)) if folders_named else ()
+    places = [os.path.realpath(path) for path in visible]
+    meant = {path for path in folders_named if _is_below_any(os.path.realpath(path), places)}
     whole.update(meant)
-    yield from _programs(calls, outside)
-    yield from _packages(outside)
-    for path in dict.fromkeys([*_SYSTEM, *outside, *tools, *sorted(named - meant)]):
+    outside = [path for path in folders if not is_below(path, root)]
+    for path in dict.fromkeys([*_programs(calls, outside), *sorted(named - meant)]):
         yield look_at(path)
     left = MOST
     seen: set[str] = set()
@@ -197,7 +170,7 @@ def _lines(contract: JudgedContract) -> Iterator[bytes]:
         for look in _all_of(path, seen):
             left -= 1
             if left < 0:
-                raise _UnsureError
+                raise UnsureError
             yield look
 
 
@@ -245,14 +218,11 @@ def look_at(path: str) -> bytes:
     Of a socket or a pipe nobody knows what the one at its other end says.
     """
     try:
-        return _look(path, os.stat(path))
+        found = os.stat(path)
     except OSError:
         return os.fsencode(path) + b"\0-"
-
-
-def _look(path: str, found: os.stat_result) -> bytes:
-    if stat.S_ISSOCK(found.st_mode) or stat.S_ISFIFO(found.st_mode):
-        raise _UnsureError
+    if is_answering(found.st_mode):
+        raise UnsureError
     return os.fsencode(path) + _LOOK.pack(
         b"\0+",
         found.st_dev,
@@ -264,15 +234,6 @@ def _look(path: str, found: os.stat_result) -> bytes:
     )
 
 
-def _look_in(folder: str, most: int = MOST) -> Iterator[bytes]:
-    """Yield what everything at the top of a folder looks like, links followed."""
-    for each in _listed(folder, most):
-        try:
-            yield _look(each.path, each.stat())
-        except OSError:
-            yield os.fsencode(each.path) + b"\0-"
-
-
 def _listed(folder: str, most: int) -> list[os.DirEntry[str]]:
     try:
         with os.scandir(folder) as listed:
@@ -280,7 +241,7 @@ def _listed(folder: str, most: int) -> list[os.DirEntry[str]]:
     except OSError:
         return []
     if len(found) > most:
-        raise _UnsureError
+        raise UnsureError
     return found
 
 
@@ -288,8 +249,8 @@ def _name(each: os.DirEntry[str]) -> str:
     return each.name
 
 
-def _programs(calls: Iterable[Call], folders: Iterable[str]) -> Iterator[bytes]:
-    """Yield how the programs look that can be called, and of packages those that are called."""
+def _programs(calls: Iterable[Call], folders: Iterable[str]) -> Iterator[str]:
+    """Yield the programs that are called, where others come with packages, too."""
     names = {
         word.value
         for call in calls
@@ -297,49 +258,16 @@ def _programs(calls: Iterable[Call], folders: Iterable[str]) -> Iterator[bytes]:
         if word is not None and word.value and "/" not in word.value
     }
     for folder in folders:
-        if folder in _OF_PACKAGES:
-            yield from (look_at(f"{folder}/{name}") for name in sorted({"bash", *names}))
-        else:
-            yield from _look_in(folder, _MOST_PROGRAMS)
+        if folder in OF_PACKAGES:
+            yield from (os.path.join(folder, name) for name in sorted({"bash", *names}))
 
 
-def _prefixes(folders: Iterable[str]) -> Iterator[str]:
-    """Yield what folders of programs belong to."""
-    yield from dict.fromkeys(os.path.dirname(path.rstrip("/")) for path in folders)
-
-
-def _packages(folders: Iterable[str]) -> Iterator[bytes]:
-    """Yield what the folders of packages look like: what comes, goes or is replaced shows.
-
-    What is in a package is not looked at: who edits what is installed knows it.
-    """
-    for prefix in _prefixes(folders):
-        library = os.path.join(prefix, "lib")
-        for version in _listed(library, MOST):
-            if version.name.startswith("python"):
-                yield from _look_in(os.path.join(version.path, "site-packages"))
-                yield from _look_in(os.path.join(version.path, "dist-packages"))
-        yield from _look_in(os.path.join(library, "node_modules"))
-
-
-def _tops(tools: Iterable[str], home: str | None) -> Iterator[str]:
-    """Yield what lies at the top of a home's toolchains: settings, and which version is chosen."""
-    for tool in tools:
-        # A folder of programs is looked at where it is on the path of a contract.
-        if home is None or not is_below(tool, home) or os.path.basename(tool) in _BINS:
-            continue
-        yield tool
-        with contextlib.suppress(OSError):
-            yield from (os.path.join(tool, name) for name in sorted(os.listdir(tool)))
-
-
-def _links(folders: Iterable[str], root: str) -> Iterator[str]:
+def _links(machine: MachineLook, root: str) -> Iterator[str]:
     """Yield the places outside of the tree of packages that are only linked in an environment."""
-    for prefix in _prefixes(folders):
-        for path in linked_places(prefix):
-            place = os.path.realpath(path)
-            if os.path.exists(place) and not is_below(place, root):
-                yield place
+    for path in machine.linked:
+        place = os.path.realpath(path)
+        if os.path.exists(place) and not is_below(place, root):
+            yield place
 
 
 def _linked(manifest: Manifest, root: str) -> Iterator[str]:
@@ -440,7 +368,7 @@ def _content_of(path: str) -> bytes:
     except OSError:
         return look_at(path)
     if len(data) > _LARGEST:
-        raise _UnsureError
+        raise UnsureError
     return os.fsencode(path) + b"\0" + hashlib.sha256(data).digest()
 
 

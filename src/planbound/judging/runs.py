@@ -28,7 +28,12 @@ from planbound.judging.meaning import declared_tests, may_declare, meaning, requ
 from planbound.judging.mutated import mutate
 from planbound.judging.unrunnable import WhereItRan, asks_only_git, asks_outside, examined
 from planbound.judging.verdict import CanaryRun, VerdictReason
-from planbound.judging.watched import WalkedContract, combined, corroborate_watched
+from planbound.judging.watched import (
+    WalkedContract,
+    combined,
+    corroborate_watched,
+    foreseen,
+)
 from planbound.plan.model import CaseTable
 from planbound.script.project import ProjectTree
 from planbound.script.runners import read_summary, required_tests, runner_of
@@ -280,7 +285,7 @@ class ContractRuns:
         wanted = self.contract.judging.configuration.judging.canary
         if not wanted or self.contract.wants_failures or self.contract.by_name:
             return found
-        walked = WalkedContract(self.contract)
+        walked = foreseen(self.contract)
         return found._replace(unseen=found.unseen or walked.untried or walked.not_understood)
 
     def _seen_to_fail(self, heard: Heard) -> Corroboration:
@@ -292,7 +297,7 @@ class ContractRuns:
         self.told.tell("canary", "canary")
         held_out = {item.path: item.content for item in self.contract.held_out}
         held_out_tests = required_tests(self.contract.script.calls, held_out)
-        walked = WalkedContract(self.contract)
+        walked = foreseen(self.contract)
         runner = heard.runner
         if self.contract.by_name or walked.is_single:
             found = self._with_canary(runner, heard, held_out_tests) if runner is not None else None
@@ -336,7 +341,7 @@ class ContractRuns:
     def _required(self) -> tuple[str, ...]:
         """Return the tests that must have passed; none of a call that the contract does without."""
         # Also in scripts and recipes.
-        calls = WalkedContract(self.contract).calls
+        calls = foreseen(self.contract).calls
         sure = [call for call in calls if not call.optional]
         if any(runner_of(call) is not None for call in sure):
             calls = sure

@@ -1,7 +1,5 @@
 """What the harness found about a contract, with everything that it saw."""
 
-from __future__ import annotations
-
 import enum
 from collections.abc import Iterator
 from typing import TYPE_CHECKING, NamedTuple
@@ -79,7 +77,7 @@ class ControlRun(NamedTuple):
     reason: str
     verdict: VerdictKind | None = None
     """What it came to; None where it was not run."""
-    outcome: Outcome | None = None
+    outcome: "Outcome | None" = None
     hint: str | None = None
 
 
@@ -102,14 +100,14 @@ class Verdict(NamedTuple):
     evidence: Evidence
     short_of: tuple[str, ...] = ()
     """What is missing for more evidence."""
-    outcome: Outcome | None = None
+    outcome: "Outcome | None" = None
     """What the cell saw; None where nothing was run."""
-    summary: Summary | None = None
+    summary: "Summary | None" = None
     canary: CanaryRun = CanaryRun.NONE
     runs: int = 1
     baseline: VerdictKind | None = None
     """What the contract said before the work, where that is known."""
-    proof: StepProof | None = None
+    proof: "StepProof | None" = None
     """Of a pass what it shows about the work."""
     tampered: tuple[Tampering, ...] = ()
     outside: tuple[str, ...] = ()
@@ -125,9 +123,9 @@ class Verdict(NamedTuple):
     """Tests that ran before, and did not now."""
     lacks: str = ""
     """The program or package that is not there, where it could not run without."""
-    reachable: ReachedEvidence | None = None
+    reachable: "ReachedEvidence | None" = None
     """At the baseline: the level that a pass can have later, and why not more."""
-    mutated: MutatedTests | None = None
+    mutated: "MutatedTests | None" = None
     """What became of the tests with other expected values; None: that was not tried."""
     controls: tuple[ControlRun, ...] = ()
     """At the baseline: what it said with each change that it has to fail with."""
@@ -154,7 +152,7 @@ class EvidenceGrounds(NamedTuple):
     """The verdict before the work; None where nobody looked."""
     runner: str | None = None
     """The test runner that the contract starts, where it starts one."""
-    summary: Summary | None = None
+    summary: "Summary | None" = None
     missing_tests: tuple[str, ...] = ()
     fewer_tests: int = 0
     """How many tests the step took away, of those that it may change."""

@@ -254,6 +254,11 @@ class WalkedContract:
         return ""
 
     @cached_property
+    def expected_failing(self) -> Canary | None:
+        """The failing tests that will be added; None where none can be."""
+        return _expected_failing(self)
+
+    @cached_property
     def untried(self) -> str:
         """Why nobody knows whether all that judges can fail; empty: it can be seen."""
         return untried(self) or unreached(self) or unchanged(self)
@@ -432,11 +437,11 @@ def expected_canary(contract: JudgedContract) -> CanaryRun:
     """Return what a run with failing tests will show where everything is as it should be."""
     if contract.wants_failures or contract.script.broken:
         return CanaryRun.NONE
-    walked = WalkedContract(contract)
+    walked = foreseen(contract)
     if walked.has_runner and not walked.is_apart:
         return walked.lost or CanaryRun.RED
     is_ended = any(is_continued(walked, path) for path in walked.foreign_mains)
-    if _expected_failing(walked) is not None:
+    if walked.expected_failing is not None:
         # What comes to its end besides was not seen to fail.
         return CanaryRun.OVER if is_ended else CanaryRun.RED
     if _wants_an_error(walked):
@@ -444,11 +449,19 @@ def expected_canary(contract: JudgedContract) -> CanaryRun:
     return walked.lost or CanaryRun.OVER if walked.pythons or is_ended else CanaryRun.NONE
 
 
+def foreseen(contract: JudgedContract) -> WalkedContract:
+    """Return the contract as it was walked for what is expected of it, by which nothing is run."""
+    if contract.foreseen is None:
+        contract.foreseen = WalkedContract(contract)
+    return contract.foreseen
+
+
 def _expected_failing(walked: WalkedContract) -> Canary | None:
     """Return the failing tests that will be added; None where none can be."""
     contract, tree = walked.contract, walked.project
     runner = contract.runner(None)
-    for name in (runner, *BY_NAME):
+    called = {call.program for call in walked.calls}
+    for name in (runner, *(name for name, row in BY_NAME.items() if called & {*row.programs})):
         found = name and canary_for(
             name,
             contract.script,
@@ -472,7 +485,7 @@ def _wants_an_error(walked: WalkedContract) -> bool:
 
 def is_promised(contract: JudgedContract) -> bool:
     """Say whether it is known before the work what the run with failing tests will show."""
-    walked = WalkedContract(contract)
+    walked = foreseen(contract)
     return not (walked.is_apart or walked.starts_others)
 
 
@@ -481,7 +494,7 @@ def unseen_program(contract: JudgedContract) -> str:
 
     A product that is started as a program of its own ends nobody but itself.
     """
-    walked = WalkedContract(contract)
+    walked = foreseen(contract)
     # A runner that says nothing may have been ended before it could.
     if found := next(
         (name for name, call in walked.runner_calls if call.program not in _RECIPES), ""
@@ -500,8 +513,8 @@ def unseen_program(contract: JudgedContract) -> str:
 
 def expected_unseen(contract: JudgedContract) -> str:
     """Return why it will not be seen that all that judges can fail; empty: it will be."""
-    walked = WalkedContract(contract)
-    canary = _expected_failing(walked)
+    walked = foreseen(contract)
+    canary = walked.expected_failing
     hidden = "" if canary is None else not_shown(canary)
     if hidden:
         return hidden

@@ -79,10 +79,25 @@ def mark_progress(plan: Plan, status: PlanStatus, steps: Sequence[StepStatus]) -
 
     Of a step the mark in the heading changes, and the `**status: …**` line where it has one.
     """
-    edits = [_plan_status(plan, status)]
-    for step, wanted in zip(plan.steps, steps, strict=True):
-        edits.extend(_step_status(plan, step, wanted))
-    return apply(plan.source, edits)
+    return ProgressMarks(plan).shown(status, steps)
+
+
+class ProgressMarks:
+    """The marks of one text, which is marked again and again: what stays is not made anew."""
+
+    def __init__(self, plan: Plan) -> None:
+        self.plan = plan
+        self._made: list[tuple[StepStatus, list[Edit]] | None] = [None] * len(plan.steps)
+
+    def shown(self, status: PlanStatus, steps: Sequence[StepStatus]) -> Source:
+        """Return the text with its marks; see `mark_progress`."""
+        edits = [_plan_status(self.plan, status)]
+        for place, (step, wanted) in enumerate(zip(self.plan.steps, steps, strict=True)):
+            made = self._made[place]
+            if made is None or made[0] is not wanted:
+                made = self._made[place] = (wanted, _step_status(self.plan, step, wanted))
+            edits.extend(made[1])
+        return apply(self.plan.source, edits)
 
 
 def _status_value(plan: Plan, span: Span) -> Span:

@@ -1,7 +1,5 @@
 """Durations and budgets as people write them."""
 
-from __future__ import annotations
-
 import re
 from decimal import Decimal
 from typing import NamedTuple

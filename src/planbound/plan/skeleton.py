@@ -1,7 +1,5 @@
 """The text that a new plan begins with."""
 
-from __future__ import annotations
-
 from collections.abc import Iterable
 from typing import NamedTuple
 

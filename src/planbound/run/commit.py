@@ -3,24 +3,32 @@
 from __future__ import annotations
 
 import os.path
+import re
 import shlex
 from collections.abc import Callable
+from functools import cached_property
 from typing import NamedTuple
 
+from planbound.cells.cell import Cell
 from planbound.disk.files import PlanFile
 from planbound.errors import FileProblem, Refused
 from planbound.git.place import git_place, make_repository, mismatch
 from planbound.git.repository import Repository
-from planbound.journal.event import WorkCommitted
+from planbound.journal.event import AttemptEnded, EventKind, WorkCommitted
+from planbound.journal.record import Query
 from planbound.judging.case import Scope, covers, plan_scope
-from planbound.judging.context import judging_context
+from planbound.judging.context import JudgingContext, judging_context, strongest_cell
 from planbound.plan.glob import parse_glob
 from planbound.plan.parse import parse
 from planbound.state.place import HARNESS_OWN, Binding, Proof, TeamState
 from planbound.state.plan import known_of
+from planbound.workspace.configuration import CommitTrailer
 from planbound.workspace.context import Context
 from planbound.workspace.measured import ScreenedTree
 from planbound.workspace.worktrees import WorktreeRules
+
+_RECEIPT = "Planbound-Receipt"
+_NAMED = re.compile(rf"(?m)^{_RECEIPT}: sha256:([0-9a-f]{{64}})$")
 
 
 class Commits:
@@ -33,10 +41,44 @@ class Commits:
         self.rules: WorktreeRules = context.configuration.worktrees
         self.inside = git_place(context).inside
         """The workspace as seen from a worktree's top."""
+        self._judged: dict[str, JudgingContext] = {}
+
+    @cached_property
+    def cell(self) -> Cell:
+        """The strongest cell, tried once for all workspaces."""
+        return strongest_cell(self._context)
+
+    def trailers(self, plan: str, digest: str | None, receipt: str | None) -> str:
+        """Return what the end of a commit's message says about its plan."""
+        lines = [f"Planbound-Plan: {plan}"]
+        if digest is not None:
+            lines.append(f"Planbound-Digest: {digest}")
+        if receipt is not None:
+            lines.append(f"{_RECEIPT}: sha256:{receipt}")
+        if CommitTrailer.ASSISTED_BY in self._context.configuration.receipts.trailers:
+            name = CommitTrailer.ASSISTED_BY.value
+            lines += [f"{name}: {kind}" for kind in self._kinds(plan)]
+        return "\n".join(lines)
+
+    def receipt_of(self, commit: str) -> str | None:
+        """Return the receipt that a commit of the harness names."""
+        found = _NAMED.search(self.repository.message(commit))
+        return found[1] if found is not None else None
+
+    def _kinds(self, plan: str) -> list[str]:
+        """Return the kinds of the agents that worked at a plan."""
+        agents = self._context.configuration.agents
+        ended = self.recorder.journal.read(Query(plan=plan, events=(EventKind.ATTEMPT_ENDED,)))
+        events = (record.event for record in ended)
+        names = [event.agent for event in events if isinstance(event, AttemptEnded) and event.agent]
+        return list(dict.fromkeys(agents[name].kind for name in names if name in agents))
 
     def tree_of(self, workspace: str) -> str:
         """Return what a workspace holds, as verdicts name it."""
-        judging = judging_context(self._context.at(workspace))
+        judging = self._judged.get(workspace)
+        if judging is None:
+            judging = judging_context(self._context.at(workspace), self.cell)
+            self._judged[workspace] = judging
         return ScreenedTree(judging.tree).manifest(judging.rules).digest
 
     def scope(self, slug: str) -> Scope:
@@ -48,10 +90,13 @@ class Commits:
             return Scope(None)
 
 
-def commit_proved(commits: Commits, state: TeamState, objective: str) -> str:
+def commit_proved(
+    commits: Commits, state: TeamState, objective: str, receipt: str | None = None
+) -> str:
     """Return the commit that a proved plan's branch leads to, with all that was proved in it.
 
-    Raise Refused where the plan is not proved, or its worktree holds something else.
+    `receipt` is the SHA-256 of one that is kept: the commit names it. Raise Refused where the plan
+    is not proved, or its worktree holds something else.
     """
     work = proved_work(commits, state)
     tip = work.parents[0]
@@ -60,7 +105,7 @@ def commit_proved(commits: Commits, state: TeamState, objective: str) -> str:
             # By somebody else; or by the harness, which was cut off before it could note it.
             _note(commits, work, tip)
         return tip
-    commit = _write(commits, work, objective)
+    commit = _write(commits, work, objective, receipt)
     _note(commits, work, commit)
     return commit
 
@@ -127,14 +172,6 @@ def _folder(name: str) -> str:
     return f"{name.rstrip('/')}/"
 
 
-def trailers(plan: str, digest: str | None) -> str:
-    """Return what the end of a commit's message says about its plan."""
-    lines = [f"Planbound-Plan: {plan}"]
-    if digest is not None:
-        lines.append(f"Planbound-Digest: {digest}")
-    return "\n".join(lines)
-
-
 def _refuse_changed(commits: Commits, binding: Binding, proof: Proof) -> None:
     if commits.tree_of(binding.workspace) != proof.tree:
         raise Refused(
@@ -145,10 +182,10 @@ def _refuse_changed(commits: Commits, binding: Binding, proof: Proof) -> None:
         )
 
 
-def _write(commits: Commits, work: ProvedWork, objective: str) -> str:
+def _write(commits: Commits, work: ProvedWork, objective: str, receipt: str | None) -> str:
     binding, proof, tree, parents = work
     plan = binding.plan
-    message = f"{objective or plan}\n\n{trailers(plan, proof.digest)}\n"
+    message = f"{objective or plan}\n\n{commits.trailers(plan, proof.digest, receipt)}\n"
     repository = commits.repository
     commit = repository.commit(tree, parents, message, commits.rules.author)
     if not repository.move(binding.branch, commit, parents[0], "planbound: proved work"):
@@ -168,9 +205,11 @@ def _note(commits: Commits, work: ProvedWork, commit: str) -> None:
     commits.recorder.record(event, work.binding.plan, key=f"{commit} {work.proof.tree}")
 
 
-def commit_done(context: Context, file: PlanFile, objective: str) -> str | None:
+def commit_done(
+    context: Context, file: PlanFile, objective: str, receipt: str | None
+) -> str | None:
     """Commit the work of a plan that has just been proved in its own worktree."""
     state = known_of(context.existing_journal(), file.slug)
     if state.binding is None or state.proof is None:
         return None
-    return commit_proved(Commits(context), state, objective)
+    return commit_proved(Commits(context), state, objective, receipt)

@@ -25,14 +25,14 @@ from planbound.journal.words import (
     QuestionSubject,
     SubjectKind,
 )
-from planbound.judging.case import Case, Scope, asks_git, cases
+from planbound.judging.case import Case, Scope, asks_git
 from planbound.judging.contract import Setting
 from planbound.judging.events import shown_proof
 from planbound.judging.judge import judge, judge_together
 from planbound.judging.reference import Frozen, with_changes_of_others
 from planbound.judging.verdict import Verdict
 from planbound.plan.digest import contract_digest
-from planbound.plan.edit import mark_progress
+from planbound.plan.edit import ProgressMarks
 from planbound.plan.model import Baseline, Judged, PlanStatus, StepStatus
 from planbound.plan.parse import parse
 from planbound.run.answer import FailureAnswers
@@ -83,7 +83,16 @@ class RunEnding:
             for case in self._conditions(SubjectKind.POSTCONDITION)
             if not self._is_settled(case, tree)
         ]
-        setting = Setting(
+        if again or conditions:
+            self._judge([*again, *conditions], self._last_setting(now, conditions), final=now)
+        if session.control.reason is None:
+            self._ask_about(conditions)
+        self._judged_tree = tree
+        return tree
+
+    def _last_setting(self, now: Manifest, conditions: list[Case]) -> Setting:
+        session = self.session
+        return Setting(
             frozen=self._reference(now),
             scope=session.scope,
             plan_changed=session.changed_plan(),
@@ -92,11 +101,6 @@ class RunEnding:
             # A step is compared with what was there before it; the end with what was approved.
             tests={**session.state.tests, **self._approved_tests(conditions)},
         )
-        self._judge([*again, *conditions], setting, final=now)
-        if session.control.reason is None:
-            self._ask_about(conditions)
-        self._judged_tree = tree
-        return tree
 
     def is_judged(self, tree: SeenTree) -> bool:
         """Say whether a tree is what the last check judged."""
@@ -120,11 +124,11 @@ class RunEnding:
         approved, judging = session.approved, session.judging
         if approved is None:
             return None
-        found = cases(session.layout.plan)
+        found = session.cases
         return with_changes_of_others(approved, now, found, session.scope, judging.vault)
 
     def _conditions(self, subject: SubjectKind) -> list[Case]:
-        return [case for case in cases(self.session.layout.plan) if case.subject is subject]
+        return [case for case in self.session.cases if case.subject is subject]
 
     def _approved_tests(self, conditions: Iterable[Case]) -> dict[str, str]:
         known = self.session.state.approved_tests
@@ -292,7 +296,7 @@ class Projection:
         self.session = session
         self._written = 0.0
         self._took = 0.0
-        self._plan = session.layout.plan
+        self._marks = ProgressMarks(session.layout.plan)
         self._mine = session.data
 
     def show_soon(self) -> None:
@@ -326,13 +330,14 @@ class Projection:
                 return  # a person has another text there: that is theirs
             if session.data != self._mine:
                 # Somebody wrote in it what does not change its meaning: their text is kept.
-                self._plan = parse(session.data, path=file.shown)
-            data = mark_progress(self._plan, status, steps).to_bytes()
+                self._marks = ProgressMarks(parse(session.data, path=file.shown))
+            data = self._marks.shown(status, steps).to_bytes()
             if data != session.data:
                 session.context.files.replace(file.path, data, expected=session.data)
                 session.data = data
             self._mine = session.data
-            self._keep(status)
+            if self._written:  # what took a moment only is soon made anew
+                self._keep(status)
         except (ConcurrentModification, FileProblem):
             pass  # the journal has it; `doctor` says where file and journal disagree
         self._written = time.monotonic()
@@ -342,6 +347,6 @@ class Projection:
         """Spare who goes on with this run what took long; in the time that writing marks has."""
         session = self.session
         if status is PlanStatus.IN_PROGRESS:
-            session.context.snapshots.keep_plan(self._plan, session.data)
+            session.context.snapshots.keep_plan(self._marks.plan, session.data)
             if session.last is not None:
                 session.context.snapshots.keep_state(session.state.plan, session.last)

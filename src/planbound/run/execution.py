@@ -51,6 +51,10 @@ class RunWatcher:
     def say(self, text: str) -> None:
         """Hear what is no event."""
 
+    def vouch(self, context: Context, slug: str) -> str | None:  # noqa: ARG002 - nobody does here
+        """Hear that the plan is done; return the SHA-256 of a receipt of it that is kept now."""
+        return None
+
     def ask(self, session: RunSession) -> bool:  # noqa: ARG002 - there is nobody to be asked
         """Ask a person; say whether there is an answer."""
         return False
@@ -117,12 +121,11 @@ class Execution:
                 options = self.options
                 terms = RunTerms(options.jobs, self.kind, anyway=options.anyway)
                 said = self._drive(start(run_context, terms, held_lease, data, plan), held_lease)
-                if (
-                    isinstance(said, RunEnded)
-                    and said.status.is_complete
-                    and run_context.place.is_bound
-                ):
-                    self._commit(plan.objective.value if plan.objective else "")
+                if isinstance(said, RunEnded) and said.status.is_complete:
+                    receipt = self.watcher.vouch(self.context, run_context.slug)
+                    if run_context.place.is_bound:
+                        objective = plan.objective.value if plan.objective else ""
+                        self._commit(objective, receipt)
                 return said
             finally:
                 self._notice()
@@ -139,12 +142,12 @@ class Execution:
             if is_news(seen):
                 notice(run_context.recorder, run_context.files, seen)
 
-    def _commit(self, objective: str) -> None:
+    def _commit(self, objective: str, receipt: str | None) -> None:
         """Commit what was proved, so that it cannot get lost; `integrate` does it where not."""
         from planbound.run.commit import commit_done  # noqa: PLC0415 - only in worktrees of ours
 
         try:
-            commit = commit_done(self.context, self.run_context.file, objective)
+            commit = commit_done(self.context, self.run_context.file, objective, receipt)
         except PlanboundError as error:
             self.watcher.say(f"note: what was proved is not committed: {error.message}")
         else:

@@ -294,9 +294,11 @@ class Orders:
             if path is not None:
                 copies.remove(path)
         copies.sweep(_WholeCopies())
-        for slot, step in zip(session.layout.slots, state.steps, strict=True):
-            if over or step.status.is_settled:
-                self.staff.remove_home(slot)
+        self.staff.remove_homes(
+            slot
+            for slot, step in zip(session.layout.slots, state.steps, strict=True)
+            if over or step.status.is_settled
+        )
 
     # -- parts ---------------------------------------------------------------------------------
 
@@ -327,8 +329,8 @@ class Orders:
         root = context.judging.tree.root
         self._beside = tuple(
             parse_glob(text)
-            for held in context.leases.held()
-            if held.claim.worktree == root and held.claim.plan != context.slug and not held.expired
+            for held in context.leases.held(beside=context.slug)
+            if held.claim.worktree == root and not held.expired
             for text in held.claim.touches or ()
         )
         return self._beside

@@ -80,6 +80,8 @@ class AttemptRecorder:
             is_lost = order.left and step.ended is None
             return self._lost_agent(order.slot, order.number) if is_lost else []
         target, stopped = order.slot.step.target, attempted.stopped
+        agent = order.agent.name if order.agent is not None else None
+        rules = self.session.context.configuration.agents.get(agent or "")
         event = AttemptEnded(
             attempt=order.number,
             ending=AttemptEnding(worked.outcome.ending.value)
@@ -88,7 +90,9 @@ class AttemptRecorder:
             reason=stopped,
             prompt=order.prompt,
             changed=names(attempted.changed),
-            agent=order.agent.name if order.agent is not None else None,
+            agent=agent,
+            kind=rules.kind if rules is not None else None,
+            model=rules.model if rules is not None else None,
             role=target.value if target is not None else None,
             type=work_type(target.value if target is not None else None),
             subscriptions=tuple(order.brief.subscriptions) or None,

@@ -5,6 +5,7 @@ from __future__ import annotations
 import time
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
+from functools import cached_property
 from typing import NamedTuple
 
 from planbound.agents.agent import Worked
@@ -24,7 +25,7 @@ from planbound.journal.event import (
 )
 from planbound.journal.record import Draft, Head, HeldLease, Query, Record
 from planbound.journal.words import SubjectKind
-from planbound.judging.case import Case, cases, plan_scope
+from planbound.judging.case import Case, Scope, cases, plan_scope, plan_touches
 from planbound.judging.events import evaluated, observed, verdict_draft
 from planbound.judging.reference import Frozen, keep_manifest
 from planbound.judging.verdict import Verdict
@@ -221,9 +222,8 @@ class RunSession:
         )
         self.approved: Frozen | None = None
         """The tree that was approved, without the harness's own files."""
-        self.scope = plan_scope(state.layout.plan)
-        """What the steps may change together."""
-        self.occupancy = Occupancy(context.worktree, is_shared=self.scope.patterns is not None)
+        is_shared = plan_touches(state.layout.plan) is not None
+        self.occupancy = Occupancy(context.worktree, is_shared=is_shared)
         self._cases: dict[int, Case] = {}
         self._looked = 0.0
         self._head: Head | None = None
@@ -231,13 +231,20 @@ class RunSession:
         self.last: Head | None = None
         """The last record that this run took in; None: no more than it began with."""
         self._stamp: tuple[int, int, int] | None = None
-        for case in cases(state.layout.plan):
+        self.cases = tuple(cases(state.layout.plan))
+        """All contracts of the plan, also those before its steps and behind them."""
+        for case in self.cases:
             if case.subject is SubjectKind.STEP:
                 self._cases[len(self._cases)] = case
 
     @property
     def layout(self) -> Layout:
         return self.state.layout
+
+    @cached_property
+    def scope(self) -> Scope:
+        """What the steps may change together."""
+        return plan_scope(self.layout.plan)
 
     def now(self) -> str:
         """Return the time as the journal writes it."""

@@ -45,6 +45,9 @@ _SETTLING = (
     EventKind.ATTESTED,
 )
 """The events by which a step is done, or need not be."""
+_OF_STEPS = frozenset({EventKind.TASK_STARTED, EventKind.TASK_COMPLETED})
+_DECIDING = tuple(kind for kind in OF_APPROVAL if kind not in _OF_STEPS)
+"""The events by which an approval is given, used and taken back."""
 _PLAIN = (Source, LoopState, EarlierItems, EarlierTexts)
 _ELSEWHERE = {
     ("collections", "deque"),
@@ -168,12 +171,17 @@ def _is_told(state: PlanState, journal: Journal) -> bool:
 
     Nobody can put there what was never approved, or never judged.
     """
-    told = plan_state(journal, state.slug, OF_APPROVAL) or PlanState(state.slug)
-    if told.approval != state.approval:
+    # What becomes of a step decides nothing about the approval, and nearly every event tells that.
+    if not any(_approval_is(state, journal, kinds) for kinds in (_DECIDING, OF_APPROVAL)):
         return False
     ends = journal.read(Query(plan=state.slug, events=_SETTLING))
     known = {each.draft.task_id for each in ends if each.draft.provenance is Provenance.LIVE}
     return all(name in known for name, step in state.steps.items() if step.status.is_settled)
+
+
+def _approval_is(state: PlanState, journal: Journal, kinds: tuple[EventKind, ...]) -> bool:
+    told = plan_state(journal, state.slug, kinds) or PlanState(state.slug)
+    return told.approval == state.approval
 
 
 def _load(path: str, key: _Key, kind: type[V]) -> V | None:

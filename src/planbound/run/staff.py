@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from decimal import Decimal
 from functools import partial
 
@@ -64,13 +64,24 @@ class Staff:
     def expected(self) -> dict[int, Expected]:
         """Return by step what is known of an attempt at it, whatever the plan has seen so far."""
         elsewhere = self._elsewhere()
-        return {slot.place: self._expect(slot, elsewhere) for slot in self.session.layout.slots}
+        alike: dict[tuple[str | None, str, float], Expected] = {}
+        found: dict[int, Expected] = {}
+        for slot in self.session.layout.slots:
+            target = slot.step.target.value if slot.step.target else None
+            agent = self._find(slot, target)
+            if agent is None:
+                found[slot.place] = NOBODY
+                continue
+            key = (target, agent.name, self.seconds(slot, agent))
+            if key not in alike:
+                alike[key] = self._expect(slot, agent, elsewhere)
+            found[slot.place] = alike[key]
+        return found
 
-    def _expect(self, slot: Slot, elsewhere: Mapping[str, tuple[Use, ...]]) -> Expected:
+    def _expect(
+        self, slot: Slot, agent: Agent, elsewhere: Mapping[str, tuple[Use, ...]]
+    ) -> Expected:
         target = slot.step.target.value if slot.step.target else None
-        agent = self._find(slot, target)
-        if agent is None:
-            return NOBODY
         configuration = self.session.context.configuration
         rules, budget = configuration.agents.get(agent.name), configuration.budget
         role = self.role(slot)
@@ -160,9 +171,11 @@ class Staff:
             subscriptions=tuple(each.record for each in given.excerpts),
         )
 
-    def remove_home(self, slot: Slot) -> None:
-        """Remove what the agents of a step left in their home."""
-        self.session.context.homes.remove(self._home(slot))
+    def remove_homes(self, slots: Iterable[Slot]) -> None:
+        """Remove what the agents of some steps left in their homes."""
+        homes = self.session.context.homes
+        for name in homes.names().intersection(map(self._home, slots)):
+            homes.remove(name)
 
     def _home(self, slot: Slot) -> str:
         return f"{self.session.notes.run}-{slot.label}"

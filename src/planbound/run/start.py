@@ -15,7 +15,7 @@ from planbound.journal.fields import Allowed
 from planbound.journal.leases import Claim, hold_lease
 from planbound.journal.record import HeldLease
 from planbound.journal.words import MotorKind
-from planbound.judging.case import cases, plan_scope
+from planbound.judging.case import cases, plan_touches
 from planbound.judging.reference import approved_tree, freeze_for, judges_of, read_frozen
 from planbound.plan.model import Plan, StepStatus
 from planbound.plan.parse import write
@@ -81,11 +81,11 @@ def read_state(context: RunContext, plan: Plan) -> RunState:
 
 def claim_of(context: RunContext, plan: Plan) -> Claim:
     """Return what a run of the plan claims."""
-    scope = plan_scope(plan)
+    touches = plan_touches(plan)
     return Claim(
         plan=context.slug,
         worktree=context.judging.tree.root,
-        touches=None if scope.patterns is None else tuple(glob.text for glob in scope.patterns),
+        touches=None if touches is None else tuple(glob.text for glob in touches),
         holder=context.holder,
         process=context.process,
     )
@@ -262,7 +262,7 @@ def _edited_judge(session: RunSession, manifest: Manifest, edited: tuple[str, ..
     if not edited or approved is None:
         return None
     found = judges_of(
-        tuple(cases(session.layout.plan)),
+        session.cases,
         approved.manifest,
         partial(read_frozen, approved.manifest, session.judging.vault),
     ).files

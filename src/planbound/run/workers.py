@@ -183,6 +183,10 @@ class WorkerWatcher:
     def say(self, plan: str, text: str) -> None:
         """Hear what is no event."""
 
+    def vouch(self, context: Context, plan: str) -> str | None:  # noqa: ARG002 - nobody does here
+        """Hear that it is done; return the SHA-256 of a receipt of it that is kept now."""
+        return None
+
     def left(self, taken: TakenPlan) -> None:
         """Hear how it went."""
 
@@ -202,6 +206,9 @@ class _PlanWatcher(RunWatcher):
 
     def say(self, text: str) -> None:
         self._watcher.say(self._plan, text)
+
+    def vouch(self, context: Context, slug: str) -> str | None:
+        return self._watcher.vouch(context, slug)
 
 
 class WorkerRules(NamedTuple):

@@ -1,7 +1,5 @@
 """Reads simple commands: their words, redirects, and the command behind wrappers."""
 
-from __future__ import annotations
-
 import re
 from abc import ABC, abstractmethod
 from collections.abc import Callable, Iterable, Sequence
@@ -63,7 +61,7 @@ class Inside(NamedTuple):
 class Notes:
     """What is collected on the way."""
 
-    def __init__(self, parse: Callable[[bytes], Node]) -> None:
+    def __init__(self, parse: "Callable[[bytes], Node]") -> None:
         self.parse = parse
         self.calls: list[Call] = []
         self.redirects: list[Redirect] = []
@@ -104,7 +102,9 @@ class CallReader(ABC):
                 self.fixed = (within.start, within.end)
 
     @abstractmethod
-    def statement(self, node: Node, context: Inside, redirects: tuple[Node, ...] = ()) -> Statement:
+    def statement(
+        self, node: "Node", context: Inside, redirects: "tuple[Node, ...]" = ()
+    ) -> Statement:
         """Read any statement."""
 
     @abstractmethod
@@ -115,24 +115,24 @@ class CallReader(ABC):
     def continued(self, item: Statement, behind: Behind, context: Inside) -> Statement:
         """Join a statement with what stands behind its `<<EOF`."""
 
-    def span(self, node: Node) -> tuple[int, int]:
+    def span(self, node: "Node") -> tuple[int, int]:
         """Return where a node stands."""
         if self.fixed is not None:
             return self.fixed
         return node.start_byte + self.base, node.end_byte + self.base
 
-    def written(self, node: Node) -> str:
+    def written(self, node: "Node") -> str:
         """Return the text of a node."""
         return self.text[node.start_byte : node.end_byte]
 
-    def unread(self, node: Node) -> Unread:
+    def unread(self, node: "Node") -> Unread:
         """Give up on a node."""
         start, end = self.span(node)
         return Unread(start=start, end=end)
 
     # -- simple commands ---------------------------------------------------------------------
 
-    def command(self, node: Node, context: Inside, redirects: tuple[Node, ...]) -> Statement:
+    def command(self, node: "Node", context: Inside, redirects: "tuple[Node, ...]") -> Statement:
         """Read `NAME=value program argument > file`."""
         words: list[Word] = []
         assignments: list[ShellAssignment] = []
@@ -147,18 +147,22 @@ class CallReader(ABC):
                 words.append(self.word(child, context, kind))
         return self.simple(node, words, assignments, context, (*own, *redirects))
 
-    def assignments(self, node: Node, context: Inside, redirects: tuple[Node, ...]) -> Statement:
+    def assignments(
+        self, node: "Node", context: Inside, redirects: "tuple[Node, ...]"
+    ) -> Statement:
         """Read `NAME=value` without a program."""
         nodes = [node] if node.type == "variable_assignment" else named(node)
         assigned = [self._assigned(each, context) for each in nodes]
         return self.simple(node, (), assigned, context, redirects)
 
-    def declaration(self, node: Node, context: Inside, redirects: tuple[Node, ...]) -> Statement:
+    def declaration(
+        self, node: "Node", context: Inside, redirects: "tuple[Node, ...]"
+    ) -> Statement:
         """Read `export NAME=value` and its like."""
         words = [self.word(child, context) for child in node.children if child.type != "comment"]
         return self.simple(node, words, (), context, redirects)
 
-    def test(self, node: Node, context: Inside, redirects: tuple[Node, ...] = ()) -> Statement:
+    def test(self, node: "Node", context: Inside, redirects: "tuple[Node, ...]" = ()) -> Statement:
         """Read `[ ... ]`, `[[ ... ]]` and `(( ... ))` as a program with words."""
         words: list[Word] = []
         pending = list(reversed(node.children[:-1]))
@@ -172,11 +176,11 @@ class CallReader(ABC):
 
     def simple(
         self,
-        node: Node,
+        node: "Node",
         words: Sequence[Word],
         assignments: Sequence[ShellAssignment],
         context: Inside,
-        redirects: tuple[Node, ...],
+        redirects: "tuple[Node, ...]",
     ) -> Statement:
         """Note a call."""
         behind: Behind | None = None
@@ -193,7 +197,7 @@ class CallReader(ABC):
 
     def _call(
         self,
-        node: Node,
+        node: "Node",
         words: Sequence[Word],
         assignments: Sequence[ShellAssignment],
         redirects: Sequence[Redirect],
@@ -245,7 +249,7 @@ class CallReader(ABC):
 
     # -- words -------------------------------------------------------------------------------
 
-    def word(self, node: Node, context: Inside, kind: str = "") -> Word:
+    def word(self, node: "Node", context: Inside, kind: str = "") -> Word:
         """Read one word, and the commands in it."""
         start, end = node.start_byte, node.end_byte
         text = self.text[start:end]
@@ -261,7 +265,7 @@ class CallReader(ABC):
             start, end = start + self.base, end + self.base
         return Word(text, value, start, end)
 
-    def _value(self, node: Node, text: str, context: Inside) -> str | None:
+    def _value(self, node: "Node", text: str, context: Inside) -> str | None:
         kind = node.type
         value: str | None = None
         if kind in {"word", "number"}:
@@ -285,7 +289,7 @@ class CallReader(ABC):
                 value = text
         return value
 
-    def _assigned(self, node: Node, context: Inside) -> ShellAssignment:
+    def _assigned(self, node: "Node", context: Inside) -> ShellAssignment:
         name, value = node.children[0], node.children[-1]
         start, end = self.span(node)
         return ShellAssignment(
@@ -295,7 +299,7 @@ class CallReader(ABC):
             end=end,
         )
 
-    def substitutions(self, node: Node, context: Inside) -> None:
+    def substitutions(self, node: "Node", context: Inside) -> None:
         """Read the commands inside a word."""
         pending = [node]
         while pending:
@@ -311,7 +315,7 @@ class CallReader(ABC):
 
     # -- redirects ---------------------------------------------------------------------------
 
-    def redirects(self, nodes: Iterable[Node], context: Inside, behind: Behind) -> list[Redirect]:
+    def redirects(self, nodes: "Iterable[Node]", context: Inside, behind: Behind) -> list[Redirect]:
         """Read redirects, and what the grammar puts into them."""
         taken: list[Redirect] = []
         for node in nodes:
@@ -331,7 +335,7 @@ class CallReader(ABC):
                 )
         return taken
 
-    def _heredoc(self, node: Node, context: Inside, behind: Behind) -> list[Redirect]:
+    def _heredoc(self, node: "Node", context: Inside, behind: Behind) -> list[Redirect]:
         taken: list[Redirect] = []
         for child in node.children:
             kind = child.type

@@ -1,7 +1,5 @@
 """What the programs that contracts are made of do with the files that they are given."""
 
-from __future__ import annotations
-
 from collections.abc import Iterable, Iterator
 from itertools import pairwise
 from typing import NamedTuple

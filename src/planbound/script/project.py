@@ -1,7 +1,5 @@
 """The files of a project, and what its build files say they run."""
 
-from __future__ import annotations
-
 import json
 import re
 from bisect import bisect_left

@@ -5,8 +5,6 @@ condition, behind `!`, or before `&&` or `||`. A pipeline has the exit code of i
 unless the script says `set -o pipefail`.
 """
 
-from __future__ import annotations
-
 import enum
 from collections.abc import Iterator, Sequence
 from typing import NamedTuple

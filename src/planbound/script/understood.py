@@ -6,8 +6,6 @@ Python, a runner that can have a failing test, a judge that gets a failure at it
 the product that is started as a program of its own ends nobody but itself.
 """
 
-from __future__ import annotations
-
 from collections.abc import Callable, Collection, Iterable, Iterator, Mapping
 from typing import NamedTuple
 

@@ -4,8 +4,6 @@ This is the one walk over it. Who wants to know which files judge, which program
 or which call runs the tests, looks at what comes by, and says how far it trusts what it sees.
 """
 
-from __future__ import annotations
-
 import enum
 import re
 from collections.abc import Callable, Collection, Iterable, Iterator, Sequence

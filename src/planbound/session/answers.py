@@ -1,9 +1,7 @@
 """What a tool answers: in words for the agent, and as data for programs."""
 
-from __future__ import annotations
-
 from collections.abc import Mapping, Sequence
-from typing import NamedTuple
+from typing import TYPE_CHECKING, NamedTuple
 
 from msgspec import to_builtins
 
@@ -12,7 +10,6 @@ from planbound.journal.fields import ControlResult
 from planbound.journal.record import Json, Query
 from planbound.journal.words import SubjectKind
 from planbound.judging.case import cases, demands_red
-from planbound.judging.verdict import Verdict
 from planbound.plan.model import Command, StepStatus
 from planbound.session.context import SessionContext
 from planbound.session.contracts import seen_before
@@ -21,6 +18,9 @@ from planbound.session.shown import agenda_data, evidence_of, heading_of, show, 
 from planbound.session.work import Work
 from planbound.state.item import Item
 from planbound.state.step import foretold, held
+
+if TYPE_CHECKING:
+    from planbound.judging.verdict import Verdict
 
 
 class Told(NamedTuple):
@@ -63,7 +63,7 @@ def _seen(work: Work, name: str) -> str:
     return f" ({evidence})" if evidence else ""
 
 
-def created(work: Work, what: str, looked_at: Sequence[Verdict] = ()) -> Told:
+def created(work: Work, what: str, looked_at: "Sequence[Verdict]" = ()) -> Told:
     """Say that a plan was written, with how much of what, and show it."""
     plan = work.plan
     counted = [
@@ -80,7 +80,7 @@ def created(work: Work, what: str, looked_at: Sequence[Verdict] = ()) -> Told:
     return shown(work, f"{head}{before_work(work)}{_of_controls(looked_at)}")
 
 
-def _of_controls(looked_at: Sequence[Verdict]) -> str:
+def _of_controls(looked_at: "Sequence[Verdict]") -> str:
     """Say which contracts do not notice what they have to reject."""
     lines = [
         f"{verdict.subject.value} {verdict.number}: "

@@ -5,6 +5,7 @@ from __future__ import annotations
 import time
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from functools import partial
+from typing import TYPE_CHECKING
 
 from planbound.errors import Refused
 from planbound.journal.event import (
@@ -20,7 +21,6 @@ from planbound.journal.event import (
 from planbound.journal.fields import ProbeCall
 from planbound.journal.words import SubjectKind
 from planbound.judging.case import Case, Scope, cases, demands_red, judge_scope, plan_scope
-from planbound.judging.verdict import Verdict
 from planbound.plan.model import Attest, Judged, Step, StepStatus
 from planbound.session.context import Probe
 from planbound.session.decide import AgendaItem, lack_of_start, lack_of_substance
@@ -30,6 +30,9 @@ from planbound.state.item import Item
 from planbound.state.owner import TOOLS
 from planbound.state.step import Before, proof_of
 from planbound.workspace.measured import rules_beside
+
+if TYPE_CHECKING:
+    from planbound.judging.verdict import Verdict
 
 # -- runs the contracts of a plan in the loop, and records what they came to ---------------------
 

@@ -1,7 +1,5 @@
 """Whether an agent may end: the one decision behind every surface of the gate."""
 
-from __future__ import annotations
-
 import enum
 from collections.abc import Iterable, Iterator, Sequence
 from datetime import datetime, timedelta

@@ -1,7 +1,5 @@
 """Checks that need no shell to be written: each becomes a contract, or a probe of the harness."""
 
-from __future__ import annotations
-
 import json
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from typing import NamedTuple

@@ -23,7 +23,6 @@ from planbound.journal.event import EventKind, SessionOutcome
 from planbound.journal.record import Json, Query
 from planbound.journal.words import SubjectKind
 from planbound.judging.case import cases
-from planbound.judging.verdict import Verdict
 from planbound.plan.model import Step
 from planbound.plan.parse import parse
 from planbound.session.answers import Told, created, finished, logged, shown, status_line
@@ -68,6 +67,7 @@ from planbound.workspace.context import Context
 
 if TYPE_CHECKING:
     from planbound.cells.stages import Stages
+    from planbound.judging.verdict import Verdict
 _LOOKING = 20.0
 """So many seconds are spent on the contracts of a plan that was just written."""
 

@@ -8,8 +8,7 @@ from collections.abc import Iterator
 from contextlib import contextmanager, suppress
 from typing import TYPE_CHECKING
 
-from planbound.cells.cell import refuse_in_cell
-from planbound.cells.isolation import Isolation
+from planbound.cells.isolation import Isolation, refuse_in_cell
 from planbound.disk.files import PlanFile
 from planbound.disk.lock import this_process
 from planbound.errors import ConcurrentModification, FileProblem, Refused, UsageError

@@ -208,6 +208,8 @@ class Recorder:
 
     def step_ids(self, plan: Plan) -> dict[str, str]:
         """Return by label how the journal calls the steps."""
+        if not self.redactor.may_hide(step.title for step in plan.steps):
+            return {step.label: step.id for step in reversed(plan.steps)}
         return {
             step.label: self.step_id(step.id, step.label, step.title)
             for step in reversed(plan.steps)

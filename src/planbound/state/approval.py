@@ -1,7 +1,5 @@
 """What people decided about a plan: which text was approved, and when that holds no longer."""
 
-from __future__ import annotations
-
 from collections.abc import Iterator, Mapping
 from typing import NamedTuple
 

@@ -1,7 +1,5 @@
 """A step or condition of an agent in the loop, as the journal knows it, and as it was before."""
 
-from __future__ import annotations
-
 from collections.abc import Collection, Mapping
 from typing import Generic, NamedTuple, TypeVar
 
@@ -213,6 +211,6 @@ class Deferrals(NamedTuple):
     """When the first of them was."""
     in_all: int = 0
 
-    def once_more(self, now: str) -> Deferrals:
+    def once_more(self, now: str) -> "Deferrals":
         """Return it with one more."""
         return Deferrals(self.stops + 1, self.since or now, self.in_all + 1)

@@ -1,7 +1,5 @@
 """Where a plan's work is, by the journal: its worktree, its branch, whether it was merged."""
 
-from __future__ import annotations
-
 import re
 from collections.abc import Iterable
 from itertools import count

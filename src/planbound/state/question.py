@@ -1,7 +1,5 @@
 """What waits for a person, and what can be answered."""
 
-from __future__ import annotations
-
 import re
 from collections.abc import Callable, Mapping
 from typing import NamedTuple

@@ -10,7 +10,7 @@ from msgspec import Struct
 
 from planbound.journal.event import Result, RunOutcome, VerdictKind
 from planbound.journal.record import Record
-from planbound.plan.glob import Glob, parse_glob
+from planbound.plan.glob import Glob, GlobError, parse_glob
 from planbound.plan.model import Attest, Condition, OnFail, Plan, Step, StepStatus
 from planbound.state.approval import Approval
 from planbound.state.plan import PlanState
@@ -126,7 +126,10 @@ def _touches(plan: Plan, step: Step) -> tuple[Glob, ...] | None:
     found = plan.touches_of(step)
     if step.touches is None and not found:
         return None
-    return tuple(parse_glob(item.value) for item in found)
+    try:
+        return tuple(parse_glob(item.value) for item in found)
+    except GlobError:
+        return ()  # nobody approves such a plan: it is only looked at
 
 
 def are_disjoint(one: Slot, other: Slot) -> bool:

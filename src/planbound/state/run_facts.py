@@ -1,7 +1,5 @@
 """What came of a recovery: known once the step is proved, fails again, or is asked about."""
 
-from __future__ import annotations
-
 from collections import deque
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from datetime import datetime
@@ -251,11 +249,11 @@ class RunFacts(Struct):
 
     # -- another text ----------------------------------------------------------------------------
 
-    def begun_anew(self) -> RunFacts:
+    def begun_anew(self) -> "RunFacts":
         """Return what stays where the plan is another one by the same name."""
         return RunFacts(uses=self.uses, recovering=self.recovering)
 
-    def _before_run(self, kept: Iterable[str]) -> RunFacts:
+    def _before_run(self, kept: Iterable[str]) -> "RunFacts":
         """Return what stays where the plan is to be approved again, with the steps it keeps."""
         steps = {name: self.steps[name] for name in kept if name in self.steps}
         return RunFacts(
@@ -276,7 +274,7 @@ class RunFacts(Struct):
         self.working = _count_working(steps)
         self.moves += 1
 
-    def amended_by(self, event: PlanAmended) -> RunFacts:
+    def amended_by(self, event: PlanAmended) -> "RunFacts":
         """Return what is known after an amendment: what it keeps, and that nothing runs."""
         kept = event.kept or ()
         red = {
@@ -289,7 +287,7 @@ class RunFacts(Struct):
         found.seen_red, found.amended = red, Amended(kept, event.to)
         return found
 
-    def approved_by(self, event: GateApproved, *, by_agent: bool) -> RunFacts:
+    def approved_by(self, event: GateApproved, *, by_agent: bool) -> "RunFacts":
         """Return what is known after an approval; `by_agent`: an agent in the loop is at work.
 
         Only an amendment keeps what a run has settled. What an agent in the loop has settled is

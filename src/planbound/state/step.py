@@ -1,7 +1,5 @@
 """Where one step of a run is: what a pass shows, what a failure is, and what was spent."""
 
-from __future__ import annotations
-
 from collections.abc import Mapping
 from decimal import Decimal, InvalidOperation
 from types import MappingProxyType

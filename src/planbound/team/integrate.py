@@ -23,7 +23,7 @@ from planbound.run.commit import Commits, proved_work
 from planbound.run.execution import INTERRUPTED
 from planbound.state.place import Integration, TeamState
 from planbound.state.plan import known_team
-from planbound.team.judge_merge import quietly_close
+from planbound.team.judge_merge import quietly_leave
 from planbound.team.merge import (
     LEASE,
     Integrated,
@@ -118,7 +118,7 @@ class Integrator:
                     merger.scratch.sweep()
                     return self._execute(merger, branch)
             finally:
-                left = quietly_close(merger.scratch)
+                left = quietly_leave(merger.scratch)
                 if left is not None:
                     self.tell(Note(f"note: {left}"))
 

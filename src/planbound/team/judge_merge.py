@@ -11,6 +11,9 @@ from typing import NamedTuple
 from msgspec.structs import replace
 
 from planbound.agents.control import ControlledCell, StopSignal
+from planbound.cells.cell import Cell
+from planbound.cells.inside.tree import remove_entry
+from planbound.cells.isolation import Isolation
 from planbound.disk.lock import is_gone, this_process
 from planbound.errors import AlreadyExists, FileProblem, GitProblem, Refused
 from planbound.git.place import git_place, make_repository
@@ -20,7 +23,7 @@ from planbound.journal.words import SubjectKind
 from planbound.judging.case import Case, Scope, cases
 from planbound.judging.context import JudgingContext, judging_context
 from planbound.judging.contract import Setting
-from planbound.judging.judge import judge
+from planbound.judging.judge import judge_together
 from planbound.judging.reference import tree_as_it_is
 from planbound.judging.reproduction import is_reproduction
 from planbound.judging.verdict import Verdict
@@ -115,9 +118,11 @@ def judge_merge(
     rules = replace(judging.configuration.judging, evidence=None)
     judging = judging._replace(configuration=replace(judging.configuration, judging=rules))
     # What failed before the merge is known to the branches only.
-    setting = Setting(frozen=tree_as_it_is(judging), scope=Scope(None), observing=True)
+    frozen = tree_as_it_is(judging)
+    setting = Setting(frozen=frozen, scope=Scope(None), observing=True)
     found = []
-    verdicts = judge(judging, [each.case for each in wanted], setting)
+    cases_of_it = [each.case for each in wanted]
+    verdicts = judge_together(judging, cases_of_it, setting, frozen.manifest)
     for each, verdict in zip(wanted, verdicts, strict=True):
         if control.reason is not None:  # what it says then is only that it was ended
             return None
@@ -151,29 +156,42 @@ def _label(plan: str, verdict: Verdict, own: str) -> str:
     return label if plan == own else f"{label} of `{plan}`"
 
 
-# -- the worktree in which merges are judged: nobody works in it, and it goes when it is done with
+# -- the worktree in which merges are judged: nobody works in it, and the next merge takes it over
 
 
 _NAME, _OWNER = "integrate-", ".owner"
+_KEPT = os.path.join("merged", "checkout")
+"""In the state home: what is left there for the next merge."""
 _LONGEST_MARK = 4096
+_LEFT = "left for the next merge"
 
 
 class MergeScratch:
-    """Made when it is first asked for, and only ever one for a process."""
+    """Taken over or made when it is first asked for, and only ever one for a process."""
 
     def __init__(self, context: Context, repository: Repository, control: StopSignal) -> None:
         self._context = context
         self._repository = repository
         self._control = control
-        self._folder = os.path.join(os.path.realpath(context.state.folder), "scratch")
+        home = os.path.realpath(context.state.folder)
+        self._folder = os.path.join(home, "scratch")
+        self.kept = os.path.join(home, _KEPT)
         self.path = os.path.join(self._folder, f"{_NAME}{os.getpid()}")
         self._shown: str | None = None
+        self._is_untouched = False
+        """Nothing ran in it since its files were checked out."""
+        self._is_open = False
+        """A contract ran in it without walls."""
 
     def show(self, commit: str) -> str:
         """Check a commit out; return where."""
+        if self._shown is None:
+            self._take_over(commit)
         if self._shown is not None and self._shown != commit:
             # What a contract or a setup left there may be in the way of the next one.
-            if self._repository.check_out(self.path, self._shown, commit) is None:
+            refresh = not self._is_untouched
+            way = self._repository.check_out(self.path, self._shown, commit, refresh=refresh)
+            if way is None:
                 self._repository.detach(self.path, self._shown, commit)
                 self._shown = commit
             else:
@@ -182,9 +200,13 @@ class MergeScratch:
             self._make(commit)
         return self.path
 
-    def judging(self) -> JudgingContext:
-        """Return what judges the files that it shows."""
-        judging = judging_context(self._context.at(self._workspace()))
+    def judging(self, cell: Cell) -> JudgingContext:
+        """Return what judges the files that it shows, in that cell if it is strong enough."""
+        self._is_untouched = False
+        there = self._context.at(self._workspace())
+        strong = cell.isolation.reaches(there.configuration.judging.isolation)
+        judging = judging_context(there, cell if strong else None)
+        self._is_open |= not judging.cell.isolation.reaches(Isolation.I1)
         return judging._replace(cell=ControlledCell(judging.cell, self._control))
 
     def close(self) -> None:
@@ -193,12 +215,52 @@ class MergeScratch:
             self.remove(self.path)
         self._shown = None
 
+    def leave(self) -> None:
+        """Leave it for the next merge; remove it where it can hold more than a commit.
+
+        That is so after a setup, and where nothing kept a contract from writing to it.
+        """
+        if self._shown is None or self._is_open or self.path != self.kept:
+            self.close()
+            return
+        self._mark(self.path, _LEFT)
+        self._shown = None
+
+    @property
+    def _has_setup(self) -> bool:
+        return bool(self._context.configuration.worktrees.setup)
+
+    def _take_over(self, commit: str) -> None:
+        """Take over what the last merge left, if it holds that commit then, and nothing else."""
+        if self._has_setup or (_has_owner(self.kept) and not _is_gone(self.kept)):
+            return
+        mark, fits = self._mark(self.kept), False
+        if os.path.lexists(self.kept):
+            # Whatever is wrong with it: one that is made anew is as good.
+            with contextlib.suppress(OSError, GitProblem):
+                fits = self._repository.renew(self.kept, commit)
+            if _read_mark(self.kept) != mark:
+                return  # somebody else took it meanwhile
+            if not fits:
+                with contextlib.suppress(OSError, GitProblem):
+                    self.remove(self.kept)
+                if os.path.lexists(self.kept):
+                    return
+        self.path = self.kept
+        if fits:
+            self._shown, self._is_untouched = commit, True
+
     def sweep(self) -> None:
-        """Remove what processes left that are dead by now."""
-        for path in self.abandoned():
+        """Remove what processes left that are dead by now, and what no merge takes over."""
+        useless = [self.kept] if self._has_setup and self.is_left() else []
+        for path in (*self.abandoned(), *useless):
             # One that cannot be removed is in nobody's way.
             with contextlib.suppress(OSError, GitProblem):
                 self.remove(path)
+
+    def is_left(self) -> bool:
+        """Say whether there is one for the next merge, which nobody works in."""
+        return _has_owner(self.kept) and _is_gone(self.kept)
 
     def abandoned(self) -> list[str]:
         """Return the worktrees of processes that are dead by now."""
@@ -206,24 +268,30 @@ class MergeScratch:
             names = sorted(os.listdir(self._folder))
         except FileNotFoundError:
             return []
-        owners = [
-            os.path.join(self._folder, name)
+        paths = [
+            os.path.join(self._folder, name.removesuffix(_OWNER))
             for name in names
             if name.startswith(_NAME) and name.endswith(_OWNER)
         ]
-        return [owner.removesuffix(_OWNER) for owner in owners if _is_gone(owner)]
+        return [path for path in paths if _is_gone(path)]
 
     def _make(self, commit: str) -> None:
-        try:
-            os.makedirs(self._folder, mode=0o700, exist_ok=True)
-            # Before it is there: whoever is cut off leaves a trace of whose it is.
-            with open(f"{self.path}{_OWNER}", "w", encoding="utf-8") as file:
-                file.write(this_process().mark)
-        except OSError as error:
-            raise FileProblem(f"cannot write into `{self._folder}`: {error.strerror}") from error
+        # Before it is there: whoever is cut off leaves a trace of whose it is.
+        self._mark(self.path)
         self._repository.add(self.path, None, commit)
-        self._shown = commit
+        self._shown, self._is_untouched = commit, True
         self._furnish()
+
+    def _mark(self, path: str, mark: str | None = None) -> str:
+        """Say whose a worktree is, by default this process's; return what is said."""
+        folder, mark = os.path.dirname(path), mark or this_process().mark
+        try:
+            os.makedirs(folder, mode=0o700, exist_ok=True)
+            with open(f"{path}{_OWNER}", "w", encoding="utf-8") as file:
+                file.write(mark)
+        except OSError as error:
+            raise FileProblem(f"cannot write into `{folder}`: {error.strerror}") from error
+        return mark
 
     def _workspace(self) -> str:
         path = os.path.normpath(os.path.join(self.path, git_place(self._context).inside))
@@ -235,6 +303,7 @@ class MergeScratch:
         workspace = self._workspace()
         setup = self._context.configuration.worktrees.setup
         files = WorktreeFiles(plans_root(self._context.root))
+        self._is_untouched = not setup
         for item in setup:
             if item.copy is not None:
                 with contextlib.suppress(AlreadyExists):  # this commit brings it tree_as_it_is
@@ -246,24 +315,42 @@ class MergeScratch:
                     hint="mend `[worktrees] setup`",
                 )
 
+    def remove_left(self) -> None:
+        """Remove what is left for the next merge, unless one has taken it over."""
+        if self.is_left():
+            self.remove(self.kept)
+
     def remove(self, path: str) -> None:
         """Remove a worktree and the trace of whose it is."""
         registered = {each.path for each in self._repository.registered()}
         if path in registered:
-            self._repository.remove(path, force=True)
-        with contextlib.suppress(OSError):
-            os.rmdir(path)  # git was cut off before it knew it
+            try:
+                self._repository.remove(path, force=True)
+            except GitProblem:  # git does not take what is there for it
+                remove_entry(path)
+                self._repository.remove(path, force=True)
+        remove_entry(path)  # git was cut off before it knew it, or was made to forget it
         if not os.path.lexists(path):
             with contextlib.suppress(FileNotFoundError):
                 os.unlink(f"{path}{_OWNER}")
 
 
-def _is_gone(owner: str) -> bool:
+def _has_owner(path: str) -> bool:
+    return os.path.lexists(f"{path}{_OWNER}")
+
+
+def _is_gone(path: str) -> bool:
+    """Say whether nobody works in a worktree."""
+    mark = _read_mark(path)
+    return mark == _LEFT or is_gone(mark)
+
+
+def _read_mark(path: str) -> str:
     try:
-        with open(owner, encoding="utf-8", errors="replace") as file:
-            return is_gone(file.read(_LONGEST_MARK))
+        with open(f"{path}{_OWNER}", encoding="utf-8", errors="replace") as file:
+            return file.read(_LONGEST_MARK)
     except OSError:
-        return False
+        return ""
 
 
 def abandoned_merges(context: Context) -> list[tuple[str, Callable[[], None]]]:
@@ -272,10 +359,16 @@ def abandoned_merges(context: Context) -> list[tuple[str, Callable[[], None]]]:
     return [(path, partial(scratch.remove, path)) for path in scratch.abandoned()]
 
 
-def quietly_close(scratch: MergeScratch) -> str | None:
-    """Remove a scratch worktree at the end; return why it stays."""
+def left_merge(context: Context) -> tuple[str, Callable[[], None]] | None:
+    """Return what is left for the next merge, with what removes it; None where nothing is."""
+    scratch = MergeScratch(context, make_repository(context), StopSignal())
+    return (scratch.kept, scratch.remove_left) if scratch.is_left() else None
+
+
+def quietly_leave(scratch: MergeScratch) -> str | None:
+    """Leave or remove a scratch worktree at the end; return why it cannot be removed."""
     try:
-        scratch.close()
+        scratch.leave()
     except GitProblem as problem:
         return f"{problem.message}; the next `planbound integrate` removes it"
     return None

@@ -23,7 +23,7 @@ from planbound.journal.event import (
 from planbound.journal.leases import Leases, hold_lease, keep_renewed, my_claim
 from planbound.journal.record import HeldLease, Query
 from planbound.plan.slug import UNNAMED, progress_name
-from planbound.run.commit import Commits, commit_proved, trailers
+from planbound.run.commit import Commits, commit_proved
 from planbound.state.place import Binding, Integration, TeamState
 from planbound.state.plan import known_of, known_team
 from planbound.team.judge_merge import (
@@ -175,7 +175,8 @@ class Merger:
         ]
         digest = state.proof.digest if state.proof else None
         subject = merge_subject(slug, own.objective)
-        message = f"{subject}\n\n{trailers(slug, digest)}\n"
+        receipt = self.commits.receipt_of(tip)
+        message = f"{subject}\n\n{self.commits.trailers(slug, digest, receipt)}\n"
         attempt = _MergeAttempt(self, slug, tip, message, demanded(own, others))
         for _ in range(_TRIES):
             target = self.target()
@@ -345,7 +346,9 @@ class _MergeAttempt:
         author = merger.commits.rules.author
         commit = repository.commit(merged.tree, [target, self.tip], self.message, author)
         merger.scratch.show(commit)
-        judged = judge_merge(merger.scratch.judging(), self.contracts, merger.control)
+        judged = judge_merge(
+            merger.scratch.judging(merger.commits.cell), self.contracts, merger.control
+        )
         if judged is None or merger.control.reason is not None:
             return None
         stopped = self._stopped_by(judged, target)

@@ -63,13 +63,13 @@ class MemoryLeases:
                 self._stand(plan, LeaseState(found.number + 1, held=False, holder=by))
             return found
 
-    def held(self) -> Sequence[Held]:
+    def held(self, *, beside: str | None = None) -> Sequence[Held]:
         """Return all leases that were not given back, in the order of their plans."""
         with self._lock:
             return [
                 self._shown(lease)
-                for _, lease in sorted(self._leases.items())
-                if lease.lease_state.held
+                for plan, lease in sorted(self._leases.items())
+                if lease.lease_state.held and plan != beside
             ]
 
     def lease_state(self, plan: str) -> LeaseState | None:

@@ -14,8 +14,6 @@ from msgspec import Struct
 
 from planbound.plan.glob import Glob, GlobError, parse_glob
 from planbound.plan.model import Step
-from planbound.script import read_script
-from planbound.script.tree import FileUse
 from planbound.source import lazy_pattern
 
 # -- which files the words of a step name as what it writes --------------------------------------
@@ -202,6 +200,8 @@ class Mention(Struct, frozen=True):
 
 def mentions(text: str) -> Iterator[Mention]:
     """Yield every piece of a text that may be a path, or is a command."""
+    if _MENTION.search(text) is None:
+        return  # most titles, and many a task
     lead = ""
     for sentence in _sentences(text):
         is_item = _ITEM.match(sentence)
@@ -249,6 +249,9 @@ def _written(mention: Mention, *, is_judged: bool) -> Iterator[Named]:
     """Yield what a mention says is written: a path, or what a command writes."""
     text = mention.text
     if " " in text:
+        from planbound.script import read_script  # noqa: PLC0415 - few tasks hold a command
+        from planbound.script.tree import FileUse  # noqa: PLC0415 - few tasks hold a command
+
         for reference in read_script(text).files:
             if reference.use is FileUse.WRITTEN:
                 yield Named(reference.path, is_made=True)

@@ -130,6 +130,31 @@ class RunRules(Struct, frozen=True):
     """For how many seconds a runner that is not heard of any more keeps its plan."""
 
 
+class CommitTrailer(enum.Enum):
+    """What commits of the harness may say about who worked."""
+
+    ASSISTED_BY = "Assisted-by"
+    """The kinds of the agents. Some projects ask for it, and some forbid it."""
+
+
+class ReceiptRules(Struct, frozen=True):
+    """How receipts are made, and what becomes of them by itself."""
+
+    key: str | None = None
+    """The file of a person's key that signs them; None: the harness's own does."""
+    keep: bool = False
+    """Whether a plan that is done leaves a receipt in the repository."""
+    push: bool = False
+    """Whether it is sent to `remote`, too."""
+    remote: str = "origin"
+    trailers: tuple[CommitTrailer, ...] = ()
+
+    @property
+    def are_kept(self) -> bool:
+        """Whether there is anything to keep: what is sent is kept."""
+        return self.keep or self.push
+
+
 class BudgetRules(Struct, frozen=True):
     """What is known of the use of agents before any was seen at work."""
 
@@ -166,6 +191,7 @@ class Configuration(Struct, frozen=True):
     """The roles that are configured; see `role` for those that are shipped."""
     run: RunRules = RunRules()
     budget: BudgetRules = BudgetRules()
+    receipts: ReceiptRules = ReceiptRules()
     own_recipes: tuple[Recipe, ...] | None = None
     """None: nothing is said about recovery; see `recipes`."""
     own_worktrees: WorktreeRules | None = None

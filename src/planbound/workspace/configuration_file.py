@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import re
 from collections.abc import Mapping
 from typing import TYPE_CHECKING
 
@@ -17,11 +18,13 @@ from planbound.workspace.configuration import (
     STRICT,
     ApprovalDemand,
     BudgetRules,
+    CommitTrailer,
     Configuration,
     Contracts,
     GateRules,
     HeldOut,
     Judging,
+    ReceiptRules,
     Require,
     RunRules,
     TreeRules,
@@ -39,6 +42,7 @@ _MAX_BYTES = 1024 * 1024
 _KEYS = (
     *("profile", "verify", "agents", "roles", "redact", "contracts", "judging", "workspace"),
     *("gate", "notify", "run", "recovery", "recipes", "worktrees", "budget"),
+    "receipts",
 )
 
 
@@ -106,6 +110,7 @@ def read_configuration(document: Mapping[str, object], *, path: str) -> Configur
         roster=_roster(top.table("roles"), agents),
         run=run,
         budget=_budget(top.table("budget")),
+        receipts=_receipts(top.table("receipts")),
         own_recipes=_recipes(top),
         own_worktrees=_worktrees(top.table("worktrees")) if "worktrees" in top else None,
         path=path,
@@ -146,6 +151,31 @@ def _budget(table: Table) -> BudgetRules:
     table.allow(*BudgetRules.__struct_fields__)
     what = "what an attempt is likely to use"
     return BudgetRules(table.budget("estimate", what) if "estimate" in table else Budget())
+
+
+def _receipts(table: Table) -> ReceiptRules:
+    table.allow(*ReceiptRules.__struct_fields__)
+    usual = ReceiptRules()
+    key = table.get("key")
+    if key is not None and (not isinstance(key, str) or not key):
+        table.refuse("key", f"is {key!r}", 'write a path, such as `key = "~/.ssh/id_ed25519"`')
+    remote = table.get("remote", usual.remote)
+    # It becomes a word of a command line of git's.
+    if not isinstance(remote, str) or not re.fullmatch(r"\w[\w./-]*", remote):
+        table.refuse("remote", f"is {remote!r}", f'write the name of a remote: `"{usual.remote}"`')
+    known = {each.value: each for each in CommitTrailer}
+    trailers = table.texts("trailers", "a list of trailers")
+    for name in trailers:
+        if name not in known:
+            listed = ", ".join(f'"{each}"' for each in known)
+            table.refuse("trailers", f"holds `{name}`", f"known trailers are {listed}")
+    return ReceiptRules(
+        key=key if isinstance(key, str) else None,
+        keep=table.flag("keep", usual.keep),
+        push=table.flag("push", usual.push),
+        remote=remote,
+        trailers=tuple(known[name] for name in dict.fromkeys(trailers)),
+    )
 
 
 def _contracts(table: Table) -> Contracts:

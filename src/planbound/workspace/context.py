@@ -208,7 +208,7 @@ class Context:
         anchored.added = self.show_progress
         return anchored
 
-    def existing_journal(self) -> Journal | None:
+    def existing_journal(self) -> PostgresJournal | SqliteJournal | None:
         """Return the journal to read; None where nothing was ever written."""
         if not os.environ.get("PLANBOUND_DATABASE_URL") and not os.path.exists(self.state.journal):
             return None

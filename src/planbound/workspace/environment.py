@@ -5,8 +5,6 @@ is the project's own, because somebody installed Planbound into it, it is used: 
 project's.
 """
 
-from __future__ import annotations
-
 import hashlib
 import os
 import re
@@ -341,11 +339,14 @@ def _links_of_packages(prefix: str) -> Iterator[str]:
     for folder in packages_of(prefix):
         with os.scandir(folder) as entries:
             for entry in entries:
-                name = entry.name
-                if name.endswith((".pth", ".egg-link")) or (
-                    name.startswith("__editable__") and name.endswith(".py")
-                ):
+                if is_link_of_packages(entry.name):
                     yield entry.path
+
+
+def is_link_of_packages(name: str) -> bool:
+    """Say whether a file among packages says by its name where others are written."""
+    is_finder = name.startswith("__editable__") and name.endswith(".py")
+    return is_finder or name.endswith((".pth", ".egg-link"))
 
 
 def packages_of(prefix: str) -> Iterator[str]:

@@ -106,8 +106,10 @@ def own_places(environment: Mapping[str, str]) -> list[str]:
 
 def narrow(paths: Iterable[str], keep: Iterable[str]) -> Iterator[str]:
     """Yield paths without those that hold all of a home, or what lies beside the workspace."""
-    places = [os.path.realpath(place) for place in keep if place]
+    places: list[str] | None = None
     for path in paths:
+        if places is None:
+            places = [os.path.realpath(place) for place in keep if place]
         real = os.path.realpath(path)
         if not any(is_below(place, real) for place in places):
             yield path

@@ -9,8 +9,6 @@ What is known lies in one file of the state home for each workspace, which no ce
 is missing, damaged or about something else is as good as none.
 """
 
-from __future__ import annotations
-
 import contextlib
 import hashlib
 import os
@@ -120,7 +118,7 @@ class KnownFiles:
         self.last: LastReading | None = None
         """What the last scan found."""
 
-    def reading(self, root: int) -> TreeReading:
+    def reading(self, root: int) -> "TreeReading":
         """Begin to read the tree at an open folder."""
         if not self._is_loaded:
             self._load()

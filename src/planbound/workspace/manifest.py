@@ -1,13 +1,10 @@
 """What a tree holds, as a value: every entry with its type, mode and content."""
 
-from __future__ import annotations
-
 import enum
 import re
 from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
 from typing import NamedTuple
 
-from planbound.script.runners import RUNNERS
 from planbound.source import lazy_pattern
 from planbound.workspace.entries import (
     Changed,
@@ -99,8 +96,9 @@ CACHE_TAG = b"CACHEDIR.TAG"
 SUMMARISED = frozenset({b".git", b".venv", b"venv", b"node_modules"})
 CACHES = frozenset(
     b"__pycache__ .mypy_cache .ruff_cache .hypothesis .import_linter_cache .nyc_output .tox .nox "
-    b".gradle".split()
-) | frozenset(name.encode() for runner in RUNNERS for name in runner.caches)
+    b".gradle "
+    b".pytest_cache .jest-cache".split()  # of `RUNNERS`, which a look at a tree does without
+)
 """Directories that are caches wherever they are."""
 
 
@@ -116,6 +114,8 @@ class ScanRules(NamedTuple):
     """Paths that are no part of a manifest, whatever is there."""
     not_caches: frozenset[bytes] = frozenset()
     """Directories that are read even where they say that they are caches."""
+    without_own: bool = False
+    """Whether the harness's own files are left unread, and out of the manifest."""
     max_entries: int = 2_000_000
     max_bytes: int = 200 * 10**9
     """Of all contents together, as far as they are read."""

@@ -1,7 +1,5 @@
 """The status in a plan's file, for people and `grep`: it follows the journal, never leads it."""
 
-from __future__ import annotations
-
 from collections.abc import Iterator
 from contextlib import suppress
 from typing import NamedTuple

@@ -121,7 +121,7 @@ class ScreenedTree:
 
     def manifest(self, rules: ScanRules) -> Manifest:
         """Return what is there now; bounded in time."""
-        found = self._tree.manifest(rules)
+        found = self._tree.manifest(rules._replace(without_own=True))
         shown = self._shown(found)
         self._last = found, shown
         return shown

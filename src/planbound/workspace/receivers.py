@@ -32,6 +32,7 @@ from planbound.workspace.notify import (
     identity,
     troubles,
 )
+from planbound.workspace.root import is_below, path_outside
 
 if TYPE_CHECKING:
     from planbound.workspace.configuration import Configuration
@@ -161,28 +162,18 @@ class Sender:
 
     def _passed(self) -> dict[str, str]:
         passed = {name: self._environment[name] for name in _PASSED if name in self._environment}
-        folders = self._environment.get("PATH", os.defpath).split(os.pathsep)
-        # Agents write to the workspace: no program is taken from there.
-        outside = (each for each in folders if os.path.isabs(each) and not _is_in(self._root, each))
-        return {**passed, "PATH": os.pathsep.join(outside)}
+        path = self._environment.get("PATH", os.defpath)
+        return {**passed, "PATH": path_outside(self._root, path)}
 
 
 def _refuse_inside(root: str, entry: Notify) -> None:
     if isinstance(entry.target, NotifyCommand) and os.path.isabs(entry.target.words[0]):
         program = entry.target.words[0]
-        if _is_in(root, program):
+        if is_below(root, program):
             raise ConfigurationError(
                 f"`notify` starts `{program}`, which lies in the workspace",
                 hint="agents can change it there: put it somewhere else",
             )
-
-
-def _is_in(root: str, path: str) -> bool:
-    inside = os.path.realpath(root)
-    return any(
-        os.path.commonpath([inside, place]) == inside
-        for place in (os.path.normpath(path), os.path.realpath(path))
-    )
 
 
 # -- tells receivers what happens while something else goes on -----------------------------------

@@ -109,6 +109,21 @@ def upwards(folder: str) -> Iterator[str]:
         folder = parent
 
 
+def is_below(root: str, path: str) -> bool:
+    """Say whether a path is a folder or lies in it, as it is written or by where its links lead."""
+    inside = os.path.realpath(root)
+    return any(
+        os.path.commonpath([inside, place]) == inside
+        for place in (os.path.normpath(path), os.path.realpath(path))
+    )
+
+
+def path_outside(root: str, path: str) -> str:
+    """Return a `PATH` without the folders of a workspace: agents write there."""
+    folders = path.split(os.pathsep)
+    return os.pathsep.join(f for f in folders if os.path.isabs(f) and not is_below(root, f))
+
+
 def chunks(path: str, size: int) -> Iterator[bytes]:
     """Yield the content of a regular file."""
     # Not blocking: a FIFO must give an answer and not a wait.

@@ -231,6 +231,8 @@ FOLDER = os.O_RDONLY | os.O_DIRECTORY | os.O_NOFOLLOW | os.O_NONBLOCK | os.O_CLO
 FILE = os.O_RDONLY | os.O_NOFOLLOW | os.O_NONBLOCK | os.O_CLOEXEC | os.O_NOCTTY
 
 HARNESS = b".harness"
+TOPICS = "topics"
+"""What agents write for each other lies there, in the harness's folder."""
 _SIGNATURE = b"Signature: 8a477f597d28d172789f06886806bc55"
 _VENVS = {b"venv", b".venv"}
 
@@ -473,8 +475,8 @@ class _Walk:
         encode, entries = os.fsencode, self._entries
         prefix = folder.path + b"/" if folder.path else b""
         caches, cache_paths = self._rules.caches, self._cache_paths
-        with os.scandir(folder.descriptor) as found:
-            for each in found:
+        with os.scandir(folder.descriptor) as listed:
+            for each in self._without_own(folder, listed):
                 name = encode(each.name)
                 path = prefix + name
                 if path in cache_paths:
@@ -532,7 +534,7 @@ class _Walk:
     def _list_known(self, folder: _Folder, reading: TreeReading) -> None:
         """List a folder like any other; but take over what is known, and read only the rest."""
         with os.scandir(folder.descriptor) as listed:
-            found = list(listed)
+            found = list(self._without_own(folder, listed))
         if folder.path in self._with_cache_paths:
             gone = {each for each in found if self._is_cache_path(folder.path, each)}
             found = [each for each in found if each not in gone]
@@ -573,6 +575,14 @@ class _Walk:
             folders = (each.name for each in found if each.is_dir(follow_symlinks=False))
             below = (name for name in folders if name not in self._cache_names)
             folder.below.extend((os.fsencode(name), False) for name in below)
+
+    def _without_own(
+        self, folder: _Folder, found: Iterable[os.DirEntry[str]]
+    ) -> Iterable[os.DirEntry[str]]:
+        """Return what is in a folder, without what is the harness's own where that is asked."""
+        if folder.path != HARNESS or not self._rules.without_own:
+            return found
+        return [each for each in found if each.name == TOPICS]
 
     def _note_looks(self, folder: _Folder, names: str, count: int, looks: bytes | None) -> None:
         """Note what programs can ask of a folder and its files, but for their contents."""

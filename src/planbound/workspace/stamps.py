@@ -7,8 +7,6 @@ many file systems keep no such time, or let others write behind their back. Each
 here, and "nobody knows" is a no. See docs/decisions/057.
 """
 
-from __future__ import annotations
-
 import fcntl
 import mmap
 import os

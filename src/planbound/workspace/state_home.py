@@ -77,6 +77,13 @@ class AgentHomes:
             raise FileProblem(f"`{path}` cannot be made: {error.strerror}") from error
         return path
 
+    def names(self) -> set[str]:
+        """Return which homes there are."""
+        try:
+            return set(os.listdir(self.root))
+        except OSError:
+            return set()
+
     def remove(self, name: str) -> None:
         """Remove a home with all that is in it; one that is not there is fine."""
         path = os.path.join(self.root, name)

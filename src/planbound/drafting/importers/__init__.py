@@ -8,6 +8,7 @@ from collections.abc import Sequence
 
 from planbound.drafting.importers.backlog import read_backlog, read_card
 from planbound.drafting.importers.checks import read_checks
+from planbound.drafting.importers.github import FIELDS, holds_issues, read_github
 from planbound.drafting.importers.openspec import read_openspec
 from planbound.drafting.importers.spec_kit import read_spec_kit
 from planbound.drafting.importers.superpowers import TASK_HEADING, read_superpowers
@@ -31,6 +32,7 @@ class Format(enum.Enum):
     TASKMASTER = "taskmaster"
     BACKLOG = "backlog"
     SUPERPOWERS = "superpowers"
+    GITHUB = "github"
     MARKDOWN = "markdown"
 
 
@@ -52,7 +54,7 @@ def recognise(files: Sequence[SourceFile]) -> Format:
 def _signs(files: Sequence[SourceFile]) -> list[Format]:
     first = files[0]
     if first.name.endswith(".json") or first.text.lstrip()[:1] in {"{", "["}:
-        return [Format.TASKMASTER]
+        return [Format.GITHUB if holds_issues(first) else Format.TASKMASTER]
     if any(read_card(file) for file in files):
         return [Format.BACKLOG]
     document = Document(first.text)
@@ -89,6 +91,8 @@ def read_tasks(files: Sequence[SourceFile], kind: Format, *, tag: str | None = N
             tasks = read_backlog(files)
         case Format.SUPERPOWERS:
             tasks = read_superpowers(first)
+        case Format.GITHUB:
+            tasks = read_github(first)
         case Format.MARKDOWN:
             tasks = read_checks(first)
     if not tasks.tasks:
@@ -104,5 +108,6 @@ _EXPECTED = {
     Format.TASKMASTER: "tasks stand in a list `tasks`, in the file or below a tag",
     Format.BACKLOG: "a task is a file whose frontmatter holds `id`, `title` and `status`",
     Format.SUPERPOWERS: "a task begins with a heading such as `### Task 1: The parser`",
+    Format.GITHUB: f"issues are what `gh issue list --json {FIELDS}` prints",
     Format.MARKDOWN: "a task is an item with a check box, `- [ ] ...`, or of a numbered list",
 }

@@ -2,11 +2,13 @@
 
 from __future__ import annotations
 
+import json
 import re
 import textwrap
 from collections.abc import Callable, Iterable, Iterator
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
+from planbound.errors import UsageError
 from planbound.plan.frontmatter import frontmatter_lines
 from planbound.plan.glob import GlobError, parse_glob
 from planbound.plan.markdown import Block, BlockKind, read_blocks
@@ -59,6 +61,19 @@ class TaskList(NamedTuple):
     context: str = ""
     remarks: tuple[str, ...] = ()
     """What the reader of the source left out or could not make sense of."""
+
+
+def decoded_json(file: SourceFile) -> Any:
+    """Return what a file of JSON holds; raise UsageError where it is none."""
+    try:
+        return json.loads(file.text)
+    except json.JSONDecodeError as error:
+        raise UsageError(
+            f"`{file.path}` is not JSON: {error.msg} at line {error.lineno}, column {error.colno}"
+        ) from error
+    except (RecursionError, ValueError) as error:
+        what = "it nests too deeply, or holds a number without end"
+        raise UsageError(f"`{file.path}` is JSON that cannot be read: {what}") from error
 
 
 # -- what stands between the tasks, and inside them: paths, commands, references, ticks ----------

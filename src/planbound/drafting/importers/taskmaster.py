@@ -11,6 +11,7 @@ from planbound.drafting.importers.task import (
     SourceFile,
     TaskList,
     command_in,
+    decoded_json,
     one_line,
 )
 from planbound.errors import UsageError
@@ -22,7 +23,7 @@ _UNTOUCHED = frozenset({"", "pending", "todo"})
 
 def read_taskmaster(file: SourceFile, tag: str | None) -> TaskList:
     """Return the tasks of a tag, subtasks before the task that they are part of."""
-    value = _decoded(file)
+    value = decoded_json(file)
     tags = _tags(value)
     name = _chosen(file, tags, tag)
     content = value if name is None else tags[name]
@@ -39,18 +40,6 @@ def read_taskmaster(file: SourceFile, tag: str | None) -> TaskList:
         context=_word(_mapping(about.get("metadata")), "description"),
         remarks=tuple(remarks),
     )
-
-
-def _decoded(file: SourceFile) -> Any:
-    try:
-        return json.loads(file.text)
-    except json.JSONDecodeError as error:
-        raise UsageError(
-            f"`{file.path}` is not JSON: {error.msg} at line {error.lineno}, column {error.colno}"
-        ) from error
-    except (RecursionError, ValueError) as error:
-        what = "it nests too deeply, or holds a number without end"
-        raise UsageError(f"`{file.path}` is JSON that cannot be read: {what}") from error
 
 
 def _tags(value: Any) -> dict[str, Any]:

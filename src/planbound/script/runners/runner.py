@@ -1,7 +1,5 @@
 """All that is known of one test runner, as a row; and how the words of a call are read with it."""
 
-from __future__ import annotations
-
 import enum
 import hashlib
 import re

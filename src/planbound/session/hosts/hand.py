@@ -11,8 +11,8 @@ import pwd
 from collections.abc import Iterable, Iterator, Mapping
 from typing import NamedTuple
 
-from planbound.cells.cell import AGENT_MARK, KEEPER_MARK
-from planbound.cells.processes import COMMON_SIGNERS, SIGNERS, allowed_signers
+from planbound.cells.isolation import AGENT_MARK, KEEPER_MARK
+from planbound.cells.signatures import COMMON_SIGNERS, SIGNERS, allowed_signers
 from planbound.errors import Refused
 from planbound.session.hosts.host import AgentHost
 from planbound.session.hosts.install import OriginalFile, host_parts, originals

@@ -570,7 +570,7 @@ def told_to_edit_judge(subject: Subject) -> Iterable[Finding]:
 
 _LESS_EVIDENCE = "demand what it can reach, or write a contract that can reach more"
 _TABLE = "write a `check` with `cases: NAME.cases.jsonl`, and name the file in `[judging] held_out`"
-_NO_RECEIPTS = "nothing gives `E5` before there are receipts"
+_NO_RUN = "`E5` is what a replay on another machine finds, and no run"
 _Demanded = Located[Evidence]
 _OTHERS = words("node deno bun tsx ts-node ruby perl php lua Rscript julia tox nox")
 _TAKES_IN = frozenset({".", "source", "eval"})
@@ -583,7 +583,7 @@ def evidence_out_of_reach(subject: Subject) -> Iterable[Finding]:
     """A level of evidence is demanded that the contract cannot reach.
 
     ## What it does
-    Reports `E5`, which nothing gives yet: it comes with receipts, judged again on another machine.
+    Reports `E5`, which no run can give to itself: it is what a replay on another machine finds.
     Reports `E4` where the contract is no [table of cases](../how-to/judge-in-another-process.md),
     because whatever a command runs can read its judges, also those that are held out; and where the
     table names no file that is held out. Reports `E3` where the contract runs a program that
@@ -649,7 +649,7 @@ def _beyond(demanded: _Demanded, why: str) -> Finding:
 def _beyond_tables(wanted: Evidence, *, held_out: bool) -> str:
     """Return why a table of cases cannot reach a level; empty where it may."""
     if wanted is Evidence.E5:
-        return _NO_RECEIPTS
+        return _NO_RUN
     without = wanted is Evidence.E4 and not held_out
     return "the table names no `cases` that are held out" if without else ""
 
@@ -657,7 +657,7 @@ def _beyond_tables(wanted: Evidence, *, held_out: bool) -> str:
 def _out_of_reach(wanted: Evidence, script: Script) -> str:
     """Return why a command cannot reach a level; empty where it may."""
     if wanted is Evidence.E5:
-        return _NO_RECEIPTS
+        return _NO_RUN
     if wanted is Evidence.E4:
         return "the product's process can read the judges while it runs"
     if wanted.value < Evidence.E3.value or script.broken:
