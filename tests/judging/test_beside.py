@@ -27,6 +27,7 @@ from planbound.judging.judge import judge, judge_together, observe
 from planbound.judging.reference import Frozen, freeze
 from planbound.judging.verdict import CanaryRun, Verdict
 from planbound.plan.parse import parse
+from planbound.script.runners.python import steadily
 from planbound.testing.cell import ScriptedCell
 from planbound.workspace.context import Context
 from tests.needs import need
@@ -909,3 +910,23 @@ def test_a_contract_that_failed_beside_others_is_judged_again_alone(
     first, second = at_the_end(tmp_path, answer, "test -e a", "test -e b")
     assert (first.kind, second.kind) == (kind, VerdictKind.PASS)
     assert ran.count("test -e a") == times
+
+
+# -- reading Python in several threads -----------------------------------------------------------
+
+
+def test_a_text_is_read_although_another_thread_makes_python_trip() -> None:
+    tries = count()
+
+    def parse(text: str) -> str:
+        if next(tries) < 3:
+            raise SystemError("AST constructor recursion depth mismatch (before=36, after=30)")
+        return text.upper()
+
+    assert steadily(parse, "x") == "X"
+
+    def never(text: str) -> str:
+        raise SystemError(text)
+
+    with pytest.raises(SystemError, match="always"):
+        steadily(never, "always")

@@ -149,6 +149,10 @@ class Companion(Generic[_T]):
         """Begin."""
         self._thread.start()
 
+    def wait(self, seconds: float) -> None:
+        """Wait so long for it at most."""
+        self._thread.join(seconds)
+
     def found(self) -> tuple[_T] | None:
         """Return what was found, when it is there; None: nobody can say."""
         if self._thread.ident is not None:

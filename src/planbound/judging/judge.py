@@ -3,8 +3,10 @@
 from __future__ import annotations
 
 import os
+import threading
 import time
 from collections.abc import Iterable, Iterator, Mapping, Sequence
+from functools import partial
 from typing import NamedTuple
 
 from msgspec.structs import replace
@@ -15,7 +17,14 @@ from planbound.errors import CellProblem
 from planbound.journal.event import BaselineObserved, EventKind, Result, VerdictKind, replaced
 from planbound.journal.record import Journal, Query
 from planbound.journal.words import SubjectKind
-from planbound.judging.beside import StoppableCell, found_together, jobs, judged_together
+from planbound.judging.beside import (
+    Companion,
+    StoppableCell,
+    found_together,
+    in_turn,
+    jobs,
+    judged_together,
+)
 from planbound.judging.case import Case, Scope, covers, demands_red
 from planbound.judging.context import JudgingContext
 from planbound.judging.contract import JudgedContract, Setting, started_text
@@ -62,6 +71,8 @@ LANGUAGES = frozenset({"", "shell", "bash", "sh", "console", "shell-session", "s
 _SHOWN = 20
 _LOOK_EVERY = 1.0
 """So many seconds of contracts side by side share one look at the tree."""
+_MOMENT = 0.25
+"""So many seconds what the next contract says is waited for."""
 _MOST_TOGETHER = 50
 """So many of them at most."""
 
@@ -169,6 +180,74 @@ def _side_by_side(
     return told
 
 
+def judge_with_next(
+    judging: JudgingContext, case: Case, setting: Setting, upcoming: Case | None
+) -> tuple[Verdict, Verdict | None]:
+    """Return a verdict, and what the contract of the next step says on the very same tree.
+
+    That step begins with the tree on which this one ends. So both run side by side, and one look
+    at the tree stands for both. What the next one says counts only where this one passes, nothing
+    changed meanwhile, and it came to its own end in as much time and a moment. None: it has to be
+    asked by itself.
+    """
+    before = None
+    if upcoming is not None and jobs(judging) > 1:
+        judging = _by_rules_of(setting, judging)
+        before = as_it_is(judging, None)
+    if upcoming is None or before is None or before.truncated is not None or before.has_tags:
+        return next(judge(judging, [case], setting, before)), None
+    over = threading.Event()
+    look = Companion(partial(_looked_at, judging, upcoming, before, over))
+    judgement = _judgement_of(judging, case, setting, before)
+    look.begin()
+    try:
+        verdict = judgement.verdict()
+        if verdict.kind is VerdictKind.PASS:
+            look.wait(_MOMENT)
+    finally:
+        over.set()
+        found = look.found()
+        for each in (judgement, *(looked for looked, _ in found or ())):
+            each.contract.let_go()
+    if verdict.kind is not VerdictKind.PASS:
+        return _alone(judging, case, setting, verdict), None
+    if found is None and judgement.is_recalled:
+        return judgement.noted(verdict), None
+    after = judging.tree.manifest(judging.rules)
+    is_same = after.looks == before.looks
+    if after.digest != before.digest:
+        verdict, found = _meanwhile(verdict, before, after), None
+    verdict = judgement.noted(verdict, is_same=is_same)
+    if found is None or not is_same:
+        return verdict, None
+    ((looked, seen),) = found
+    return verdict, looked.noted(seen) if _came_to_its_end(seen) else None
+
+
+def _looked_at(
+    judging: JudgingContext, case: Case, before: Manifest, over: threading.Event
+) -> tuple[_Judgement, Verdict]:
+    """Return what a contract says before its work; nobody is told of it, and it can be stopped."""
+    there = in_turn(undemanding(judging))._replace(on_stage=lambda _stage: None)
+    there = there._replace(cell=StoppableCell(judging.cell, over))
+    judgement = _judgement_of(there, _undemanded(case), _look_setting(judging), before)
+    return judgement, judgement.verdict()
+
+
+def _came_to_its_end(verdict: Verdict) -> bool:
+    """Say whether a contract ran to its own end, and no neighbour can be the reason for that."""
+    is_whole = verdict.outcome is not None and verdict.outcome.ending is CommandEnding.EXITED
+    return is_whole and verdict.kind in {VerdictKind.PASS, VerdictKind.FAIL}
+
+
+def _judgement_of(
+    judging: JudgingContext, case: Case, setting: Setting, before: Manifest
+) -> _Judgement:
+    assert isinstance(case.contract, Judged)
+    stage = Stage(1, 1, _first_line(case.contract.text))
+    return _Judgement(JudgedContract(judging, case, case.contract, setting, before, stage))
+
+
 def _by_rules_of(setting: Setting, judging: JudgingContext) -> JudgingContext:
     """Return the same, but that a folder does not become a cache by saying so."""
     if setting.frozen is None:
@@ -243,12 +322,14 @@ class _Judgement:
 
     def noted(self, verdict: Verdict, *, is_same: bool = True) -> Verdict:
         """Return a verdict that says what it is founded on; keep that, if nothing changed since."""
-        if self.recalling is None:
-            return verdict
-        cell = self.contract.judging.cell
-        if isinstance(cell, StoppableCell) and cell.could_meet:
-            is_same = False  # it is judged again alone, and may end otherwise there
-        return self.recalling.noted_in(verdict, self.support, self.counted, is_same=is_same)
+        if self.recalling is not None:
+            cell = self.contract.judging.cell
+            if isinstance(cell, StoppableCell) and cell.could_meet:
+                is_same = False  # it is judged again alone, and may end otherwise there
+            given = (verdict, self.support, self.counted)
+            verdict = self.recalling.noted_in(*given, is_same=is_same)
+        self.contract.let_go()
+        return verdict
 
     def verdict(self) -> Verdict:
         self.contract.judging.on_stage(self.contract.stage)
@@ -664,15 +745,10 @@ def observe(
     judging: JudgingContext, cases: Iterable[Case], seen: Manifest | None = None
 ) -> Iterator[Verdict]:
     """Yield what every contract says now, of which nothing is demanded; `seen` is as in `judge`."""
-    plain: Iterable[Case] = (case._replace(evidence=None, baseline=Baseline.ANY) for case in cases)
+    plain: Iterable[Case] = map(_undemanded, cases)
     if isinstance(cases, Sequence):
         plain = list(plain)  # who is told of the progress knows how many there are
-    setting = Setting(
-        frozen=None,
-        scope=Scope(None),
-        observing=True,
-        adds_tests=judging.configuration.judging.canary,
-    )
+    setting = _look_setting(judging)
     judging = undemanding(judging)
     judged = (
         [case for case in plain if isinstance(case.contract, Judged)]
@@ -683,6 +759,16 @@ def observe(
         yield from _together(judging, judged, setting)
     else:
         yield from judge(judging, plain, setting, seen)
+
+
+def _undemanded(case: Case) -> Case:
+    return case._replace(evidence=None, baseline=Baseline.ANY)
+
+
+def _look_setting(judging: JudgingContext) -> Setting:
+    """Return the setting of a look before the work: there is nothing to compare with."""
+    adds = judging.configuration.judging.canary
+    return Setting(frozen=None, scope=Scope(None), observing=True, adds_tests=adds)
 
 
 def _together(
