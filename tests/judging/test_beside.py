@@ -23,8 +23,9 @@ from planbound.judging import beside
 from planbound.judging.case import Case, Scope, cases
 from planbound.judging.context import JudgingContext, judging_context
 from planbound.judging.contract import Setting
-from planbound.judging.judge import judge, judge_together, observe
+from planbound.judging.judge import judge, observe
 from planbound.judging.reference import Frozen, freeze
+from planbound.judging.together import judge_together
 from planbound.judging.verdict import CanaryRun, Verdict
 from planbound.plan.parse import parse
 from planbound.script.runners.python import steadily

@@ -11,10 +11,10 @@ import pytest
 from planbound.cells.cell import Cell, CommandEnding, Outcome, Overseer
 from planbound.cells.isolation import Isolation
 from planbound.journal.event import VerdictKind
-from planbound.judging import judge as module
+from planbound.judging import together as module
 from planbound.judging.case import Scope
 from planbound.judging.contract import Setting
-from planbound.judging.judge import judge_with_next
+from planbound.judging.together import judge_with_next
 from planbound.judging.verdict import Verdict
 from tests.judging.test_beside import (
     FAILED,
@@ -55,6 +55,27 @@ def test_both_run_at_the_same_time_on_the_same_tree(tmp_path: Path) -> None:
     assert (verdict.kind, looked.kind) == (VerdictKind.PASS, VerdictKind.FAIL)
     assert (verdict.number, looked.number) == ("1", "2")
     assert verdict.tree == looked.tree
+
+
+@pytest.mark.parametrize("who", [THIS, NEXT])
+def test_who_could_have_met_the_other_one_is_asked_alone(tmp_path: Path, who: str) -> None:
+    """A lock that both hold makes one red that is green alone, and one green that is red alone."""
+    beside = threading.Event()
+    asked: list[str] = []
+
+    def answer(command: str, _overseer: Overseer | None) -> Outcome:
+        asked.append(command)
+        if len(asked) <= 2:
+            if len(asked) == 2:
+                beside.set()
+            assert beside.wait(PATIENCE)
+            return (PASSED if command == THIS else FAILED)._replace(could_meet=command == who)
+        return FAILED
+
+    verdict, looked = both(tmp_path, answer)
+    assert looked is None
+    assert verdict.kind is (VerdictKind.FAIL if who == THIS else VerdictKind.PASS)
+    assert asked.count(THIS) == (2 if who == THIS else 1)
 
 
 @pytest.mark.parametrize("who", [THIS, NEXT])

@@ -3,10 +3,7 @@
 from __future__ import annotations
 
 import os
-import threading
-import time
 from collections.abc import Iterable, Iterator, Mapping, Sequence
-from functools import partial
 from typing import NamedTuple
 
 from msgspec.structs import replace
@@ -18,10 +15,7 @@ from planbound.journal.event import BaselineObserved, EventKind, Result, Verdict
 from planbound.journal.record import Journal, Query
 from planbound.journal.words import SubjectKind
 from planbound.judging.beside import (
-    Companion,
     StoppableCell,
-    found_together,
-    in_turn,
     jobs,
     judged_together,
 )
@@ -69,12 +63,6 @@ from planbound.workspace.manifest import EntryType, Manifest, changes, path_text
 
 LANGUAGES = frozenset({"", "shell", "bash", "sh", "console", "shell-session", "shellscript"})
 _SHOWN = 20
-_LOOK_EVERY = 1.0
-"""So many seconds of contracts side by side share one look at the tree."""
-_MOMENT = 0.25
-"""So many seconds what the next contract says is waited for."""
-_MOST_TOGETHER = 50
-"""So many of them at most."""
 
 
 def judge(
@@ -87,168 +75,33 @@ def judge(
 
     `seen` is the tree, where it was read and nothing was alive since that could have written to it.
     """
-    judging = _by_rules_of(setting, judging)
+    judging = by_rules_of(setting, judging)
     before = as_it_is(judging, seen)
     judged = (case for case in cases if isinstance(case.contract, Judged))
     for place, case in enumerate(judged, 1):
         assert isinstance(case.contract, Judged)
-        stage = Stage(place, _count(cases), _first_line(case.contract.text))
-        judgement = _Judgement(JudgedContract(judging, case, case.contract, setting, before, stage))
+        stage = Stage(place, _count(cases), first_line(case.contract.text))
+        judgement = Judgement(JudgedContract(judging, case, case.contract, setting, before, stage))
         verdict = judgement.verdict()
         if judgement.is_recalled:
             yield judgement.noted(verdict)  # nothing ran that could have changed anything
             continue
         after = judging.tree.manifest(judging.rules)
         if after.digest != before.digest:
-            verdict = _meanwhile(verdict, before, after)
+            verdict = meanwhile(verdict, before, after)
         yield judgement.noted(verdict, is_same=after.looks == before.looks)
         before = after
 
 
-def judge_together(
-    judging: JudgingContext, cases: Sequence[Case], setting: Setting, seen: Manifest
-) -> Iterator[Verdict]:
-    """Yield a verdict for every case, in their order, side by side; `seen` is as in `judge`.
-
-    Behind walls no contract can write to the tree, so one look at it stands for several of them.
-    Where that finds another tree nobody knows which of them it is about: each is judged again by
-    itself, between two looks of its own. So is whatever did not pass: its neighbours may be the
-    reason, by the time and the memory that they took. So is what could have met its neighbours.
-    """
-    if len(cases) < 2 or jobs(judging) < 2:
-        yield from judge(judging, cases, setting, seen)
-        return
-    judging = _by_rules_of(setting, judging)
-    before, done = as_it_is(judging, seen), 0
-    while done < len(cases):
-        found = _side_by_side(judging, cases, done, setting, before)
-        after = judging.tree.manifest(judging.rules)
-        is_same = (after.digest, after.looks) == (before.digest, before.looks)
-        for case, (judgement, verdict, could_meet) in zip(cases[done:], found, strict=False):
-            stands = is_same and not could_meet and verdict.kind is VerdictKind.PASS
-            if judgement.is_recalled or stands:
-                yield judgement.noted(verdict)
-            else:
-                yield _alone(judging, case, setting, verdict)
-                is_same = False  # time went by since the look
-        before = after if is_same else judging.tree.manifest(judging.rules)
-        done += len(found)
-
-
-def _alone(judging: JudgingContext, case: Case, setting: Setting, beside: Verdict) -> Verdict:
-    """Return what a contract comes to by itself, of which nobody knows it beside others.
-
-    Where it failed there one pass is not enough: the reason may as well be its own.
-    """
-    verdict = next(judge(judging, [case], setting))
-    if beside.kind is VerdictKind.FAIL and verdict.kind is VerdictKind.PASS:
-        return next(judge(judging, [case._replace(repeat=max(2, case.repeat))], setting))
-    return verdict
-
-
-def _side_by_side(
-    judging: JudgingContext, cases: Sequence[Case], first: int, setting: Setting, before: Manifest
-) -> list[tuple[_Judgement, Verdict, bool]]:
-    """Return what contracts come to on one tree, from one of them on: of as many as time allows.
-
-    And of each whether its runs could have met those of another one.
-
-    What stands there twice waits until its first is told: then it need not be run.
-    """
-    until = time.monotonic() + _LOOK_EVERY
-    chosen: dict[str, Case] = {}
-    for case in cases[first : first + _MOST_TOGETHER]:
-        assert isinstance(case.contract, Judged)
-        if chosen.setdefault(contract_digest(case.contract), case) is not case:
-            break
-
-    def find(there: JudgingContext, place: int) -> tuple[_Judgement, Verdict] | None:
-        if place > first and time.monotonic() > until:
-            return None
-        case = cases[place]
-        assert isinstance(case.contract, Judged)
-        stage = Stage(place + 1, len(cases), _first_line(case.contract.text))
-        contract = JudgedContract(there, case, case.contract, setting, before, stage)
-        judgement = _Judgement(contract)
-        return judgement, judgement.verdict()
-
-    told: list[tuple[_Judgement, Verdict, bool]] = []
-    for one, could_meet in found_together(judging, range(first, first + len(chosen)), find):
-        if one is None:
-            break
-        told.append((*one, could_meet))
-    return told
-
-
-def judge_with_next(
-    judging: JudgingContext, case: Case, setting: Setting, upcoming: Case | None
-) -> tuple[Verdict, Verdict | None]:
-    """Return a verdict, and what the contract of the next step says on the very same tree.
-
-    That step begins with the tree on which this one ends. So both run side by side, and one look
-    at the tree stands for both. What the next one says counts only where this one passes, nothing
-    changed meanwhile, and it came to its own end in as much time and a moment. None: it has to be
-    asked by itself.
-    """
-    before = None
-    if upcoming is not None and jobs(judging) > 1:
-        judging = _by_rules_of(setting, judging)
-        before = as_it_is(judging, None)
-    if upcoming is None or before is None or before.truncated is not None or before.has_tags:
-        return next(judge(judging, [case], setting, before)), None
-    over = threading.Event()
-    look = Companion(partial(_looked_at, judging, upcoming, before, over))
-    judgement = _judgement_of(judging, case, setting, before)
-    look.begin()
-    try:
-        verdict = judgement.verdict()
-        if verdict.kind is VerdictKind.PASS:
-            look.wait(_MOMENT)
-    finally:
-        over.set()
-        found = look.found()
-        for each in (judgement, *(looked for looked, _ in found or ())):
-            each.contract.let_go()
-    if verdict.kind is not VerdictKind.PASS:
-        return _alone(judging, case, setting, verdict), None
-    if found is None and judgement.is_recalled:
-        return judgement.noted(verdict), None
-    after = judging.tree.manifest(judging.rules)
-    is_same = after.looks == before.looks
-    if after.digest != before.digest:
-        verdict, found = _meanwhile(verdict, before, after), None
-    verdict = judgement.noted(verdict, is_same=is_same)
-    if found is None or not is_same:
-        return verdict, None
-    ((looked, seen),) = found
-    return verdict, looked.noted(seen) if _came_to_its_end(seen) else None
-
-
-def _looked_at(
-    judging: JudgingContext, case: Case, before: Manifest, over: threading.Event
-) -> tuple[_Judgement, Verdict]:
-    """Return what a contract says before its work; nobody is told of it, and it can be stopped."""
-    there = in_turn(undemanding(judging))._replace(on_stage=lambda _stage: None)
-    there = there._replace(cell=StoppableCell(judging.cell, over))
-    judgement = _judgement_of(there, _undemanded(case), _look_setting(judging), before)
-    return judgement, judgement.verdict()
-
-
-def _came_to_its_end(verdict: Verdict) -> bool:
-    """Say whether a contract ran to its own end, and no neighbour can be the reason for that."""
-    is_whole = verdict.outcome is not None and verdict.outcome.ending is CommandEnding.EXITED
-    return is_whole and verdict.kind in {VerdictKind.PASS, VerdictKind.FAIL}
-
-
-def _judgement_of(
+def judgement_of(
     judging: JudgingContext, case: Case, setting: Setting, before: Manifest
-) -> _Judgement:
+) -> Judgement:
     assert isinstance(case.contract, Judged)
-    stage = Stage(1, 1, _first_line(case.contract.text))
-    return _Judgement(JudgedContract(judging, case, case.contract, setting, before, stage))
+    stage = Stage(1, 1, first_line(case.contract.text))
+    return Judgement(JudgedContract(judging, case, case.contract, setting, before, stage))
 
 
-def _by_rules_of(setting: Setting, judging: JudgingContext) -> JudgingContext:
+def by_rules_of(setting: Setting, judging: JudgingContext) -> JudgingContext:
     """Return the same, but that a folder does not become a cache by saying so."""
     if setting.frozen is None:
         return judging
@@ -263,12 +116,12 @@ def _count(cases: Iterable[Case]) -> int:
     return sum(isinstance(case.contract, Judged) for case in cases)
 
 
-def _first_line(command: str) -> str:
+def first_line(command: str) -> str:
     lines = command.strip().splitlines()
     return lines[0] + (" …" if len(lines) > 1 else "") if lines else ""
 
 
-def _meanwhile(verdict: Verdict, before: Manifest, after: Manifest) -> Verdict:
+def meanwhile(verdict: Verdict, before: Manifest, after: Manifest) -> Verdict:
     """Return a verdict on a tree that was another one afterwards: nobody knows what it is about.
 
     What git does by itself, such as packing, is about no file that anybody works on.
@@ -302,7 +155,7 @@ def _runs_of(contract: JudgedContract) -> ContractRuns:
     return CheckRuns(contract)
 
 
-class _Judgement:
+class Judgement:
     """What the runs of a contract come to."""
 
     def __init__(self, contract: JudgedContract) -> None:
@@ -745,10 +598,10 @@ def observe(
     judging: JudgingContext, cases: Iterable[Case], seen: Manifest | None = None
 ) -> Iterator[Verdict]:
     """Yield what every contract says now, of which nothing is demanded; `seen` is as in `judge`."""
-    plain: Iterable[Case] = map(_undemanded, cases)
+    plain: Iterable[Case] = map(undemanded, cases)
     if isinstance(cases, Sequence):
         plain = list(plain)  # who is told of the progress knows how many there are
-    setting = _look_setting(judging)
+    setting = look_setting(judging)
     judging = undemanding(judging)
     judged = (
         [case for case in plain if isinstance(case.contract, Judged)]
@@ -761,11 +614,11 @@ def observe(
         yield from judge(judging, plain, setting, seen)
 
 
-def _undemanded(case: Case) -> Case:
+def undemanded(case: Case) -> Case:
     return case._replace(evidence=None, baseline=Baseline.ANY)
 
 
-def _look_setting(judging: JudgingContext) -> Setting:
+def look_setting(judging: JudgingContext) -> Setting:
     """Return the setting of a look before the work: there is nothing to compare with."""
     adds = judging.configuration.judging.canary
     return Setting(frozen=None, scope=Scope(None), observing=True, adds_tests=adds)

@@ -17,10 +17,10 @@ from planbound.journal.event import VerdictKind
 from planbound.judging.case import Case, Scope, covers
 from planbound.judging.context import JudgingContext
 from planbound.judging.contract import Setting
-from planbound.judging.judge import judge_with_next
 from planbound.judging.judges import Judges
 from planbound.judging.protection import protect
 from planbound.judging.restore import Restored, restore
+from planbound.judging.together import judge_with_next
 from planbound.judging.verdict import Verdict
 from planbound.plan.limits import Budget, format_budget
 from planbound.plan.model import Judged
