@@ -249,7 +249,7 @@ def _evidence(item: RunItem) -> str:
 def _approval(run: PlanRun) -> str:
     given = run.approval
     if given is None:
-        return "- Approved by **nobody**: no approval of this text is on record"
+        return f"- Approved by **nobody**: {_parts(words_of(WithoutApproval()).said)}"
     how = code(given.method, _NAME)
     return f"- Approved by {code(given.by, _NAME)} ({how}, {code(given.strength, _NAME)})"
 

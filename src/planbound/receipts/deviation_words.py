@@ -119,7 +119,7 @@ def _kind_and_words(deviation: Deviation) -> tuple[Part, Sequence[Part]]:  # noq
         case EditedPlan():
             return "The file of the plan was changed by unknown hands", ()
         case WithoutApproval():
-            return Strong("Not approved"), ("no approval of this text is on record",)
+            return Strong("Not approved"), ("no approval of it is on record",)
         case NobodyLooked(policy=policy):
             return Strong("A rule approved it, and no person"), (Quoted(policy, NAME),)
         case ApprovedInSpite(warnings=warnings, missing_tools=tools):
@@ -156,8 +156,8 @@ def _kind_and_words(deviation: Deviation) -> tuple[Part, Sequence[Part]]:  # noq
         case LateCondition():
             return "Seen to hold only when work had begun", ()
         case EarlierPlan(events=count):
-            said = (Quoted(str(count), NAME), " events in the journal are its own")
-            return "Another plan had this name before", said
+            its = (Quoted(str(count), NAME), " events in the journal are its own")
+            return "Another plan had this name before", its
         case NotKept(what=what):
             return "Not in this receipt", (Quoted(what, REASON),)
         case _:

@@ -261,9 +261,10 @@ def _deviation(story: PlanStory, deviation: Deviation, items: Mapping[str, ItemS
     seq = element("span", f" event #{told.seq}", class_="dim") if told.seq is not None else None
     colour = {HeldItem: colour_of("holds"), UnsettledItem: "bad"}.get(type(deviation), "warn")
     kind = element("span", _plain(told.kind), class_=f"word {colour}")
-    words = _plain(told.said).removeprefix(": ")
-    gap = ": " if words and not words.startswith(" ") else None
-    return join(kind, " " if about else None, about, gap, said(words), seq)
+    words = _plain(told.said)
+    gap = " " if words.startswith(" ") else ": "
+    shown = said(words.removeprefix(": ").strip()) if words else None
+    return join(kind, " " if about else None, about, gap if shown else None, shown, seq)
 
 
 def _plain(parts: Sequence[Part]) -> str:
