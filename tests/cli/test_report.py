@@ -189,8 +189,8 @@ def test_a_plan_in_the_loop_is_told_with_what_is_only_claimed(bench: Bench) -> N
     for said in (
         "claimed step 2 by the agent, judged by nobody: I <b>looked</b>",
         "Not approved: no approval of it is on record",
-        "not done postcondition 1: pending",
-        "unknown cost the plan: an agent works on it by itself",
+        "not done postcondition 1",
+        "Unknown cost: an agent works by itself, and nobody says what it uses",
     ):
         assert said in page.text, said
     loop.step_update("2", "in_progress")
