@@ -1137,7 +1137,8 @@ def _untold(run: Mapping[str, Any], cited: Mapping[int, str]) -> Iterator[str]:
             yield f"event {seq} is `{event}`, and no item and no deviation tells it"
 
 
-# ======== check_replay =============================================================================
+# -- the receipt of a replay ----------------------------------------------------------------------
+
 
 _REPLAY_OUTCOMES = (
     *("same", "differs", "flaky", "unrunnable", "inconclusive", "missing judge"),

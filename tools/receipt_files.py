@@ -42,7 +42,6 @@ PARTS = (
     "check_journal",
     "check_tree",
     "check_claims",
-    "check_replay",
     "check",
 )
 """The modules of the checker, each behind those that it uses."""

@@ -12,9 +12,8 @@ import re
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from typing import Any, NamedTuple
 
-from planbound.receipts.check_claims import check_claims
+from planbound.receipts.check_claims import check_claims, check_replay
 from planbound.receipts.check_journal import check_journal
-from planbound.receipts.check_replay import check_replay
 from planbound.receipts.check_tree import Git, check_tree
 from planbound.receipts.claims import (
     FAILS,

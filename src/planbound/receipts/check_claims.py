@@ -12,7 +12,10 @@ from typing import Any
 
 from planbound.receipts.claims import (
     BY_WORD,
+    FAILS,
     GREEN,
+    OK,
+    OPEN,
     SETTLED,
     Checked,
     counts_of,
@@ -256,3 +259,58 @@ def _untold(run: Mapping[str, Any], cited: Mapping[int, str]) -> Iterator[str]:
     for seq, event in cited.items():
         if event in ("WAIVED", "ATTESTED", "TASK_SKIPPED") and seq not in rest | people:
             yield f"event {seq} is `{event}`, and no item and no deviation tells it"
+
+
+# -- the receipt of a replay ----------------------------------------------------------------------
+
+
+_REPLAY_OUTCOMES = (
+    *("same", "differs", "flaky", "unrunnable", "inconclusive", "missing judge"),
+    "not judged",
+)
+_WALLS = ("I2", "I3", "I4")
+_INDEPENDENT = "E5"
+
+
+def check_replay(
+    run: Mapping[str, Any], subjects: Sequence[Mapping[str, Any]]
+) -> Iterator[Checked]:
+    """Yield each check: its name, whether it holds, and why."""
+    given = run["receipt"]
+    by = f"signed by {given['key']}" if given["key"] else "not signed"
+    yield "receipt", OPEN, f"it judged again the receipt with SHA-256 {given['sha256']}, {by}"
+    right = [each["digest"].get("gitTree") for each in subjects[:1]] == [run["tree"]["git_tree"]]
+    yield "subject", right, "the tree that was judged" if right else "not the tree that it names"
+    faults = list(_replay_faults(run))
+    yield "items", not faults, "; ".join(faults[:5]) or "each word follows from its own fields"
+    yield "same", *_passed_again(run)
+
+
+def _replay_faults(run: Mapping[str, Any]) -> Iterator[str]:
+    names = [item_name(item) for item in run["items"]]
+    if len(set(names)) != len(names):
+        yield "an item stands there twice"
+    own = run["harness"]["key"]
+    others = own is not None and run["receipt"]["key"] not in (None, own["fingerprint"])
+    judged = [item for item in run["items"] if item["verdict"] is not None]
+    if run["independent"] and not (others and all(i["isolation"] in _WALLS for i in judged)):
+        yield "it is called independent, and it is the same key, or there were no walls"
+    for name, item in zip(names, run["items"], strict=True):
+        if item["outcome"] not in _REPLAY_OUTCOMES:
+            yield f"{name}: `{item['outcome']}` is no outcome"
+        if (item["outcome"] == "same") != (item["verdict"] == "pass"):
+            yield f"{name}: `{item['outcome']}` does not follow from `{item['verdict']}`"
+        if item["outcome"] == "same" and item["recorded"] not in GREEN:
+            yield f"{name}: `{item['recorded']}` is nothing that could be seen again"
+        if item["evidence"] == _INDEPENDENT and not run["independent"]:
+            yield f"{name}: E5 takes an independent verdict"
+
+
+def _passed_again(run: Mapping[str, Any]) -> tuple[bool | None, str]:
+    judged = [item for item in run["items"] if item["outcome"] != "not judged"]
+    passed = [item for item in judged if item["outcome"] == "same"]
+    if run["same"] != (bool(judged) and len(passed) == len(judged)):
+        return FAILS, "it does not follow from the items"
+    words = f"{len(passed)} of {len(judged)} pass again"
+    words += "" if run["whole"] else ", of the steps that were chosen"
+    return (OK, words) if run["same"] else (OPEN, words)
