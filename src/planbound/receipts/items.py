@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
-from typing import NamedTuple, assert_never
+from typing import NamedTuple
 
 from planbound.journal.event import (
     Attested,
@@ -22,19 +22,14 @@ from planbound.journal.fields import ProbeCall
 from planbound.journal.record import Record, details_text
 from planbound.journal.words import BaselineMoment, SubjectKind
 from planbound.judging.case import Case, cases
+from planbound.plan.contract import expectation_text
 from planbound.plan.digest import contract_digest
 from planbound.plan.model import (
     Attest,
     CaseTable,
     Command,
-    Contains,
     Contract,
-    ExitCodeIs,
     Expectation,
-    MaximumFailures,
-    MinimumTests,
-    NoNewFailures,
-    OutputIs,
     StepStatus,
 )
 from planbound.receipts.claims import item_name
@@ -414,27 +409,3 @@ def _command(place: ItemPlace, clean: Redact) -> str | None:
 def _expectations(contract: Contract | None) -> Iterator[Expectation]:
     if isinstance(contract, Command | CaseTable):
         yield from (each.value for each in contract.expectations)
-
-
-def expectation_text(expectation: Expectation) -> str:
-    """Return an expectation as a plan writes it."""
-    match expectation:
-        case ExitCodeIs(code=code):
-            return f"exit_code == {code}"
-        case Contains(stream=stream, text=text):
-            return f"{stream.value} contains {_quoted(text)}"
-        case OutputIs(text=text):
-            return f"stdout == {_quoted(text)}"
-        case MinimumTests(minimum=minimum):
-            return f"tests >= {minimum}"
-        case MaximumFailures(maximum=maximum):
-            return f"failed <= {maximum}"
-        case NoNewFailures():
-            return "no new failures"
-        case _:
-            assert_never(expectation)
-
-
-def _quoted(text: str) -> str:
-    said = text.replace("\\", "\\\\").replace('"', '\\"').replace("\n", "\\n")
-    return f'"{said}"'
