@@ -10,7 +10,7 @@ import pytest
 
 from planbound.journal.event import AttemptEnded, details_of
 from planbound.journal.record import Details, Record, decode
-from planbound.receipts.deviation_words import Part, words_of
+from planbound.receipts.deviation_words import plain, words_of
 from planbound.receipts.deviations import agents_of
 from planbound.receipts.items import both_ends
 from planbound.receipts.predicate import ClaimedItem, Deviation, EditableJudge, HeldItem
@@ -19,10 +19,6 @@ from tests.receipts.scene import HELD, RED, SIGNED, Receipts, failing, run_of, u
 from tests.run.bench import NOTHING, Step
 
 GOLDEN = sorted((Path(__file__).parents[1] / "fixtures" / "journal").glob("*.jsonl"))
-
-
-def plain(parts: tuple[Part, ...]) -> str:
-    return "".join(part if isinstance(part, str) else part.text for part in parts)
 
 
 @pytest.mark.requirement("command.receipt")

@@ -94,6 +94,11 @@ def words_of(deviation: Deviation) -> DeviationWords:
     return DeviationWords((kind,), tuple(said), item, seq)
 
 
+def plain(parts: Sequence[Part]) -> str:
+    """Return words as nothing but text, whosever they are."""
+    return "".join(part if isinstance(part, str) else part.text for part in parts)
+
+
 def result_word(result: str) -> Part:
     """Return what we say for where an item is, and the word itself where it is new."""
     return RESULTS.get(result) or Quoted(result, NAME)

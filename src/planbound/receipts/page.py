@@ -11,7 +11,7 @@ from planbound.journal.record import Record
 from planbound.plan.limits import format_budget
 from planbound.receipts.conversation import about_words
 from planbound.receipts.costs import AttemptCost, total
-from planbound.receipts.deviation_words import Part, words_of
+from planbound.receipts.deviation_words import plain, words_of
 from planbound.receipts.fragments import ItemBeside, item, room_for
 from planbound.receipts.html import Content, Html, document, element, identity, join, text
 from planbound.receipts.page_costs import spending, spent_words
@@ -260,15 +260,11 @@ def _deviation(story: PlanStory, deviation: Deviation, items: Mapping[str, ItemS
         about = element("a", told.item, href=f"#{item_place(story, items[told.item])}")
     seq = element("span", f" event #{told.seq}", class_="dim") if told.seq is not None else None
     colour = {HeldItem: colour_of("holds"), UnsettledItem: "bad"}.get(type(deviation), "warn")
-    kind = element("span", _plain(told.kind), class_=f"word {colour}")
-    words = _plain(told.said)
+    kind = element("span", plain(told.kind), class_=f"word {colour}")
+    words = plain(told.said)
     gap = " " if words.startswith(" ") else ": "
     shown = said(words.removeprefix(": ").strip()) if words else None
     return join(kind, " " if about else None, about, gap if shown else None, shown, seq)
-
-
-def _plain(parts: Sequence[Part]) -> str:
-    return "".join(part if isinstance(part, str) else part.text for part in parts)
 
 
 def items_table(story: PlanStory) -> Html:
