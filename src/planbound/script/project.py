@@ -21,7 +21,7 @@ _INSTALLED = lazy_pattern(
 _SPECIAL = frozenset("*?[")
 
 
-class _Listing:
+class _PathsTogether:
     """What all paths of a tree say together."""
 
     def __init__(self, paths: tuple[str, ...]) -> None:
@@ -48,8 +48,8 @@ class _Listing:
 
 
 @lru_cache(maxsize=2)  # of a tree and what a contract sees of it: they are asked again and again
-def _listing(paths: tuple[str, ...]) -> _Listing:
-    return _Listing(paths)
+def _listing(paths: tuple[str, ...]) -> _PathsTogether:
+    return _PathsTogether(paths)
 
 
 class ProjectTree:
