@@ -221,8 +221,13 @@ def _answering(shown: tuple[str, ...], closed: tuple[str, ...]) -> Iterator[str]
         path = line.split(maxsplit=7)[7:]
         if not path or not path[0].startswith("/"):
             continue
-        real = os.path.realpath(path[0])
         # By `/proc/self/fd/7/socket` its own process named it: that is another place to us.
+        if _is_within(path[0], ("/proc",)):
+            continue
+        try:
+            real = os.path.realpath(path[0])
+        except OSError:  # a link on the way went while it was read
+            continue
         if _is_within(real, ("/proc",)):
             continue
         if not _is_within(real, (*ROOMS, *closed)) or any(is_below(real, each) for each in shown):
