@@ -31,6 +31,7 @@ CLEAN = {
     "GIT_CONFIG_GLOBAL": "/dev/null",
     "GIT_OPTIONAL_LOCKS": "0",
     "GIT_NO_LAZY_FETCH": "1",
+    "GIT_NO_REPLACE_OBJECTS": "1",
 }
 
 

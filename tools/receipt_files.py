@@ -41,6 +41,7 @@ PARTS = (
     "claims",
     "check_journal",
     "check_tree",
+    "check_facts",
     "check_claims",
     "check_replay",
     "check",

@@ -10,6 +10,14 @@ from collections import Counter
 from collections.abc import Iterator, Mapping, Sequence
 from typing import Any
 
+from planbound.receipts.check_facts import (
+    Values,
+    agent_faults,
+    deviation_faults,
+    event_faults,
+    level_faults,
+    number_faults,
+)
 from planbound.receipts.claims import (
     BY_WORD,
     GREEN,
@@ -20,7 +28,6 @@ from planbound.receipts.claims import (
     outcome_of,
 )
 
-Values = Mapping[str, Any]
 _TOLD = 5
 _LITTLE = (None, "E0", "E1")
 _STATUSES = ("pending", "in-progress", "waiting", "failed", "blocked", *SETTLED)
@@ -86,6 +93,7 @@ def _item_faults(items: Sequence[Values], cited: Mapping[int, str]) -> Iterator[
     yield from (f"{name} stands there {count} times" for name, count in names.items() if count > 1)
     for item in items:
         yield from (f"{item_name(item)}: {fault}" for fault in _word_faults(item, cited))
+    yield from event_faults(items, cited)
 
 
 def _word_faults(item: Values, cited: Mapping[int, str]) -> Iterator[str]:
@@ -98,6 +106,7 @@ def _word_faults(item: Values, cited: Mapping[int, str]) -> Iterator[str]:
         yield "it has a contract, and none"
     if result in GREEN:
         yield from _green_faults(item)
+    yield from number_faults(item)
     settled_by = item["settled_by"]
     if result not in SETTLED:
         if settled_by is not None:
@@ -136,6 +145,7 @@ def _evidence_faults(items: Sequence[Values]) -> Iterator[str]:
 
 
 def _unfounded(item: Values) -> Iterator[str]:
+    yield from level_faults(item)
     level, canary, baseline = item["evidence"], item["canary"], item["baseline"]
     mutated = item["mutated"]
     if mutated is not None and mutated["sensitive"] + len(mutated["blind"]) > mutated["tests"]:
@@ -177,6 +187,8 @@ def _deviation_faults(run: Mapping[str, Any], cited: Mapping[int, str]) -> Itera
         seq = each.get("seq")
         if seq is not None and cited.get(seq) not in _TELLS.get(each["deviation"], ()):
             yield f"`{each['deviation']}` rests on event {seq}, which tells something else"
+    yield from deviation_faults(run)
+    yield from agent_faults(run["agents"])
     yield from _untold(run, cited)
 
 

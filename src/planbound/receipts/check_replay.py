@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping, Sequence
 from typing import Any
 
+from planbound.receipts.check_facts import LEVELS, WALLS, is_fingerprint
 from planbound.receipts.claims import FAILS, GREEN, OK, OPEN, Checked, item_name
 
 _REPLAY_OUTCOMES = (
@@ -33,20 +34,36 @@ def _replay_faults(run: Mapping[str, Any]) -> Iterator[str]:
     names = [item_name(item) for item in run["items"]]
     if len(set(names)) != len(names):
         yield "an item stands there twice"
-    own = run["harness"]["key"]
-    others = own is not None and run["receipt"]["key"] not in (None, own["fingerprint"])
+    own, given = run["harness"]["key"], run["receipt"]
+    if given["key"] is not None and not is_fingerprint(given["key"]):
+        yield f"`{given['key']}` is no fingerprint of a key"
+    if given["unsigned"] != bool(given["refused"] or given["key"] is None):
+        yield "whether the receipt checks does not follow from what was refused"
+    others = own is not None and given["key"] not in (None, own["fingerprint"])
+    others = others and not given["unsigned"]
     judged = [item for item in run["items"] if item["verdict"] is not None]
     if run["independent"] and not (others and all(i["isolation"] in _WALLS for i in judged)):
-        yield "it is called independent, and it is the same key, or there were no walls"
+        words = "it is the same key, there are no walls, or the receipt does not check"
+        yield f"it is called independent, and {words}"
     for name, item in zip(names, run["items"], strict=True):
-        if item["outcome"] not in _REPLAY_OUTCOMES:
-            yield f"{name}: `{item['outcome']}` is no outcome"
-        if (item["outcome"] == "same") != (item["verdict"] == "pass"):
-            yield f"{name}: `{item['outcome']}` does not follow from `{item['verdict']}`"
-        if item["outcome"] == "same" and item["recorded"] not in GREEN:
-            yield f"{name}: `{item['recorded']}` is nothing that could be seen again"
+        yield from (f"{name}: {fault}" for fault in _item_faults_again(item))
         if item["evidence"] == _INDEPENDENT and not run["independent"]:
             yield f"{name}: E5 takes an independent verdict"
+
+
+def _item_faults_again(item: Mapping[str, Any]) -> Iterator[str]:
+    if item["evidence"] not in (None, *LEVELS, _INDEPENDENT):
+        yield f"`{item['evidence']}` is no level"
+    if item["isolation"] not in (None, *WALLS):
+        yield f"`{item['isolation']}` is no isolation"
+    if item["evidence"] == _INDEPENDENT and item["verdict"] != "pass":
+        yield f"{_INDEPENDENT} takes a pass"
+    if item["outcome"] not in _REPLAY_OUTCOMES:
+        yield f"`{item['outcome']}` is no outcome"
+    if (item["outcome"] == "same") != (item["verdict"] == "pass"):
+        yield f"`{item['outcome']}` does not follow from `{item['verdict']}`"
+    if item["outcome"] == "same" and item["recorded"] not in GREEN:
+        yield f"`{item['recorded']}` is nothing that could be seen again"
 
 
 def _passed_again(run: Mapping[str, Any]) -> tuple[bool | None, str]:
