@@ -300,8 +300,8 @@ def _step_rows(found: Measured) -> list[Row]:
         " contract, before the work, after it, and when the plan ends"
     )
     walks = (
-        "a step that changes the tree walks over the whole of it about six times: around its agent,"
-        " and for its baseline, its verdict and the end of the plan"
+        "a step that changes the tree asks the kernel for the times of every file at least twice:"
+        " after its agent, and after its contract, beside which the next one is looked at"
     )
     largest = max(step.GOALS)
     rows = []
@@ -321,7 +321,7 @@ def _step_rows(found: Measured) -> list[Row]:
                 "from its beginning to its verdict; its baseline is the approval's",
             ),
         ]
-    reason = "several manifests live at a time, and one from the vault shares no entry with others"
+    reason = "a path, a digest and the times of each file are kept, most of them once"
     memory = Goal(step.MEGABYTES_GOAL, f"{step.MEGABYTES_GOAL:g} MB", reason)
     rows.append(
         Row(

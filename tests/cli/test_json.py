@@ -18,6 +18,7 @@ from planbound.cli.parser import parser_of
 from planbound.cli.shape import ErrorPrinted
 from planbound.errors import PlanboundError
 from planbound.session.tools import open_tools
+from tests.needs import need
 from tests.program import Outcome
 from tests.run.bench import Bench, Step
 from tools.json_reference import WITHOUT, shapes_of
@@ -260,6 +261,7 @@ def _of_a_receipt(*words: str) -> Callable[[Bench], Outcome]:
     """Return the scene of a command on the receipt `one.jsonl` of a plan in a repository."""
 
     def scene(bench: Bench) -> Outcome:
+        need("ssh-keygen", "receipts are signed by it")
         shutil.rmtree(bench.workspace / ".git")
         for step in (["init", "-q"], ["add", "src"], ["commit", "-qm", "base"]):
             named = ["-c", "user.name=a", "-c", "user.email=a@b"]

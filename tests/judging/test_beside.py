@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import fcntl
 import re
+import tempfile
 import threading
 import time
 from collections.abc import Callable, Iterator, Mapping
@@ -21,10 +23,12 @@ from planbound.judging import beside
 from planbound.judging.case import Case, Scope, cases
 from planbound.judging.context import JudgingContext, judging_context
 from planbound.judging.contract import Setting
-from planbound.judging.judge import judge, judge_together, observe
+from planbound.judging.judge import judge, observe
 from planbound.judging.reference import Frozen, freeze
+from planbound.judging.together import judge_together
 from planbound.judging.verdict import CanaryRun, Verdict
 from planbound.plan.parse import parse
+from planbound.script.runners.python import steadily
 from planbound.testing.cell import ScriptedCell
 from planbound.workspace.context import Context
 from tests.needs import need
@@ -235,6 +239,105 @@ def test_in_javascript_too(tmp_path: Path, product: str, kind: VerdictKind) -> N
     assert together.kind is kind
 
 
+# What a product can ask the kernel to know which of its runs came first: `first` says so. Each of
+# them waits a moment, so that the others come while it holds what it took.
+ASKS = {
+    "flock": "fcntl.flock(os.open('/usr/bin/join', os.O_RDONLY), fcntl.LOCK_EX | fcntl.LOCK_NB)",
+    "flock on a device": "fcntl.flock(os.open('/dev/null', 0), fcntl.LOCK_EX | fcntl.LOCK_NB)",
+    "lock": "fcntl.lockf(os.open('/dev/zero', os.O_RDWR), fcntl.LOCK_EX | fcntl.LOCK_NB)",
+    "lock of a description": "fcntl.fcntl(os.open('/dev/full', os.O_RDWR), 37,"
+    " struct.pack('hhqqi', fcntl.F_WRLCK, 0, 0, 0, 0))",
+}
+ASKING = """\
+import fcntl, os, struct, time
+try:
+    {asks}
+    first = True
+except OSError:
+    first = False
+time.sleep(0.5)
+
+"""
+# Whoever sees another one is the contract's run, or beside it, and passes; alone it fails.
+WATCHING = """\
+import ctypes, os, time
+libc = ctypes.CDLL(None)
+os.close(os.open("/usr/bin/comm", os.O_RDONLY))
+watch = libc.inotify_init1(os.O_NONBLOCK)
+libc.inotify_add_watch(watch, b"/usr/bin/comm", 0x20)
+time.sleep(0.5)
+try:
+    first = len(os.read(watch, 4096)) > 0
+except BlockingIOError:
+    first = False
+
+"""
+
+
+def indented(text: str) -> str:
+    return "".join(
+        f"    {line}" if line.strip() else line for line in text.splitlines(keepends=True)
+    )
+
+
+@pytest.fixture
+def by_itself() -> Iterator[None]:
+    """Wait until no other test of this machine holds what these products take."""
+    with open(Path(tempfile.gettempdir()) / "planbound-test-beside.lock", "w") as lock:
+        fcntl.flock(lock, fcntl.LOCK_EX)
+        yield
+
+
+@pytest.mark.requirement("judging.beside")
+@pytest.mark.usefixtures("at_once", "by_itself")
+@pytest.mark.parametrize("name", first_always([*ASKS, "watch"]))
+def test_a_product_that_asks_whether_it_came_first_gains_nothing(
+    tmp_path: Path, name: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("VIRTUAL_ENV", active_environment())
+    asks = WATCHING if name == "watch" else ASKING.format(asks=ASKS[name])
+    otherwise = "def add(a, b):\n    return None\n\n\nsub = add\n" if name == "watch" else RIGHT
+    cheats = f"{asks}if first:\n{indented(BLIND)}else:\n{indented(otherwise)}"
+    cheat, honest = (
+        judged(with_jobs(made(tmp_path / way, {"calc.py": product, **TESTS}), 2), PYTEST)
+        for way, product in (("cheat", cheats), ("honest", f"{asks}{RIGHT}"))
+    )
+    assert cheat.kind is (VerdictKind.FAIL if name == "watch" else VerdictKind.TAMPERED), cheat
+    assert (honest.kind, honest.canary) == (VerdictKind.PASS, CanaryRun.RED), honest
+
+
+LOCKING = """\
+import fcntl
+import sqlite3
+
+
+def add(a, b):
+    with open("numbers.lock", "w") as lock:
+        fcntl.flock(lock, fcntl.LOCK_EX)
+        with sqlite3.connect("numbers.db") as numbers:
+            numbers.execute("create table if not exists seen (n int)")
+            numbers.execute("insert into seen values (?)", (a,))
+        return a + b
+
+
+def sub(a, b):
+    return a - b
+"""
+
+
+@pytest.mark.usefixtures("at_once")
+def test_a_suite_that_locks_files_is_judged_as_one_that_does_not(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("VIRTUAL_ENV", active_environment())
+    locks, plain = (
+        judged(with_jobs(made(tmp_path / name, {"calc.py": text, **TESTS}), 2), PYTEST)
+        for name, text in (("locks", LOCKING), ("plain", RIGHT))
+    )
+    assert told(locks) == told(plain)
+    assert (locks.kind, locks.canary) == (VerdictKind.PASS, CanaryRun.RED)
+
+
 # -- how companions end --------------------------------------------------------------------------
 
 
@@ -373,6 +476,59 @@ def test_a_contract_that_lacked_something_is_run_again_by_itself(tmp_path: Path)
     cell = StagedCell(contract)
     assert judged(staged(tmp_path, cell), PYTEST).kind is VerdictKind.FAIL
     assert len(cell.alone) == 2
+
+
+@pytest.mark.usefixtures("at_once")
+@pytest.mark.parametrize("who", ["the contract", "a companion"])
+def test_where_runs_could_have_met_all_of_them_are_run_again_by_themselves(
+    tmp_path: Path, who: str
+) -> None:
+    meets = PASSED._replace(could_meet=True)
+
+    def contract(cell: StagedCell) -> Outcome:
+        if len(cell.alone) == 1:
+            cell.both_begun()
+            if who == "the contract":
+                return meets
+            for _ in range(2):
+                assert cell.ended.acquire(timeout=PATIENCE)
+            return PASSED
+        assert not companions_left()
+        return PASSED
+
+    def companion(cell: StagedCell, overseer: Overseer) -> Outcome:
+        return cell.until_stopped(overseer) if who == "the contract" else meets
+
+    cell = StagedCell(contract, companion)
+    judged(staged(tmp_path, cell), PYTEST)
+    assert len(cell.beside) == 2
+    assert len(cell.alone) == 3  # the failing tests pass here: nothing more is asked
+
+
+@pytest.mark.usefixtures("at_once")
+def test_a_contract_that_failed_where_it_could_meet_its_companions_is_run_again(
+    tmp_path: Path,
+) -> None:
+    def contract(cell: StagedCell) -> Outcome:
+        if len(cell.alone) == 1:
+            cell.both_begun()
+            return FAILED._replace(could_meet=True)
+        assert not companions_left()
+        return FAILED
+
+    cell = StagedCell(contract)
+    assert judged(staged(tmp_path, cell), PYTEST).kind is VerdictKind.FAIL
+    assert len(cell.alone) == 2
+
+
+def test_where_nobody_hears_of_meetings_there_are_no_companions(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    judging = made(tmp_path, {"calc.py": RIGHT})
+    judging = judging._replace(cell=StagedCell(lambda _: FAILED))
+    assert beside.jobs(judging) >= 2
+    monkeypatch.setattr(beside, "unheard", lambda: "no listener")
+    assert beside.jobs(judging) == 1
 
 
 @pytest.mark.usefixtures("at_once")
@@ -607,6 +763,28 @@ def test_a_look_that_ran_out_of_time_beside_others_is_taken_again_alone(tmp_path
     assert sorted(seen) == ["test -e a", "test -e a", "test -e b"]
 
 
+@pytest.mark.parametrize("where", ["gate", "end"])
+def test_a_contract_that_could_have_met_another_is_judged_again_alone(
+    tmp_path: Path, where: str
+) -> None:
+    seen: list[str] = []
+
+    def answer(command: str, _overseer: Overseer | None) -> Outcome:
+        seen.append(command)
+        meets = command == "test -e b"
+        if where == "gate" and meets and seen.count(command) == 1:
+            return FAILED._replace(could_meet=True)
+        return Outcome(CommandEnding.EXITED, exit_code=0, could_meet=meets)
+
+    contracts = ("test -e a", "test -e b")
+    if where == "gate":
+        found = list(looks(tmp_path, GateCell(answer), *contracts))
+    else:
+        found = at_the_end(tmp_path, answer, *contracts)
+    assert [verdict.kind for verdict in found] == [VerdictKind.PASS, VerdictKind.PASS]
+    assert sorted(seen) == ["test -e a", "test -e b", "test -e b"]
+
+
 def test_who_leaves_the_gate_leaves_nothing_running(tmp_path: Path) -> None:
     stopped: list[str] = []
 
@@ -733,3 +911,23 @@ def test_a_contract_that_failed_beside_others_is_judged_again_alone(
     first, second = at_the_end(tmp_path, answer, "test -e a", "test -e b")
     assert (first.kind, second.kind) == (kind, VerdictKind.PASS)
     assert ran.count("test -e a") == times
+
+
+# -- reading Python in several threads -----------------------------------------------------------
+
+
+def test_a_text_is_read_although_another_thread_makes_python_trip() -> None:
+    tries = count()
+
+    def parse(text: str) -> str:
+        if next(tries) < 3:
+            raise SystemError("AST constructor recursion depth mismatch (before=36, after=30)")
+        return text.upper()
+
+    assert steadily(parse, "x") == "X"
+
+    def never(text: str) -> str:
+        raise SystemError(text)
+
+    with pytest.raises(SystemError, match="always"):
+        steadily(never, "always")

@@ -68,7 +68,7 @@ def test_a_tree_with_other_files_has_a_manifest_of_its_own(tmp_path: Path) -> No
     changed = with_files(judging, [Laid("app.sh", b"echo wrong\n")], ["gone"])
     before, after = (each.tree.manifest(each.rules) for each in (judging, changed))
     assert before.digest != after.digest
-    assert after.files() == ["app.sh"]
+    assert list(after.files()) == ["app.sh"]
     entry = after.entry("app.sh")
     assert entry is not None
     assert changed.tree.content("app.sh", entry) == b"echo wrong\n"

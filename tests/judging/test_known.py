@@ -22,6 +22,7 @@ from planbound.workspace.contents import RealTree
 from planbound.workspace.context import Context
 from planbound.workspace.known import KnownFiles
 from planbound.workspace.manifest import Manifest
+from planbound.workspace.measured import is_screened
 from planbound.workspace.stamps import Clocks, moment
 
 PLAN = """\
@@ -146,6 +147,18 @@ def test_a_tree_that_was_just_seen_is_not_read_again(tmp_path: Path) -> None:
     judging, seen = _handed_on(tmp_path)
     assert as_it_is(judging, seen) is seen
     assert as_it_is(judging, None) is not seen
+
+
+def test_a_tree_is_handed_on_past_a_mark_only_where_nobody_looks_at_the_plan(
+    tmp_path: Path,
+) -> None:
+    root = str(_workspace(tmp_path))
+    (tmp_path / "workspace/.harness/PLAN-linked.md").symlink_to("../PLAN.md")
+    (tmp_path / "workspace/.harness/topics").mkdir()
+    for name in (".harness/PLAN.md", ".harness/queued-plans/PLAN.md", "../main/.harness/PLAN.md"):
+        assert is_screened(root, f"{root}/{name}")
+    for name in ("PLAN.md", "plans/PLAN.md", ".harness/PLAN-linked.md", ".harness/topics/PLAN.md"):
+        assert not is_screened(root, f"{root}/{name}")
 
 
 def test_without_walls_a_tree_is_always_read(tmp_path: Path) -> None:

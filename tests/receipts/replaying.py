@@ -11,6 +11,7 @@ from pathlib import Path
 from typing import Any
 
 from planbound.receipts.envelope import Envelope, envelope_line, read_envelopes
+from tests.needs import need
 from tests.program import WITHOUT_WALLS, Outcome, Program
 from tests.run.bench import Step
 from tests.team.repo import Team
@@ -23,6 +24,7 @@ class Origin(Team):
     """Where a plan was run, and its receipt was made."""
 
     def __init__(self, folder: Path) -> None:
+        need("ssh-keygen", "receipts are signed by it")
         super().__init__(folder)
         self.write("tests/check.sh", CHECK)
         self.commit("a judge")

@@ -126,6 +126,7 @@ def test_without_a_receipt_or_its_commits_the_error_says_what_to_do(reviewing: R
     assert "::error::no receipt is kept for the files of" in done.out
 
 
+@pytest.mark.thorough
 def test_a_receipt_that_is_given_is_taken_and_what_is_none_is_refused(
     reviewing: Reviewing,
 ) -> None:

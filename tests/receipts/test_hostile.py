@@ -256,10 +256,15 @@ def test_a_key_that_nobody_listed_is_refused(
     subprocess.run(
         ["/usr/bin/ssh-keygen", "-q", "-t", "ed25519", "-N", "", "-f", str(key)], check=True
     )
-    for done in told(there, origin, f"eve {key.with_suffix('.pub').read_text()}"):
+    eve = f"eve {key.with_suffix('.pub').read_text()}"
+    for done in told(there, origin, eve):
         assert done.code == 1
         assert "is not in" in done.out
         assert "-> pass" not in done.out
+    words = ("--signers", str(there.home / "signers"), "-o", str(there.home / "out.jsonl"))
+    allowed = there.replayed(origin.receipt, *words, "--unsigned")
+    assert allowed["same"]
+    assert not allowed["independent"]
 
 
 def test_a_key_whose_time_was_over_is_refused(origin: Origin, there: Elsewhere) -> None:

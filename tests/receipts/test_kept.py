@@ -7,6 +7,7 @@ from pathlib import Path
 
 import pytest
 
+from tests.needs import need
 from tests.run.bench import Bench, Step
 from tests.team.repo import Team
 
@@ -17,6 +18,7 @@ class Keeping(Team):
     """A repository whose configuration keeps receipts."""
 
     def __init__(self, folder: Path, settings: str = "[receipts]\nkeep = true\n") -> None:
+        need("ssh-keygen", "receipts are signed by it")
         super().__init__(folder, settings=settings)
 
     def kept(self, *, cwd: Path | None = None) -> dict[str, str]:

@@ -27,10 +27,9 @@ from planbound.workspace.manifest import (
     Manifest,
     ScanRules,
     changes,
-    decode,
-    encode,
     manifest_of,
 )
+from planbound.workspace.manifest_file import decode, encode
 from planbound.workspace.scan import file_digest, scan
 from tests.needs import need
 from tests.program import _drop_override
@@ -551,7 +550,7 @@ def test_a_directory_that_is_not_found_again_ends_the_reading(
 
 SCAN = """\
 import sys
-from planbound.workspace.manifest import encode
+from planbound.workspace.manifest_file import encode
 from planbound.workspace.scan import scan
 sys.stdout.buffer.write(encode(scan(sys.argv[1])))
 """

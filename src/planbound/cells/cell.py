@@ -76,6 +76,9 @@ class Outcome(NamedTuple):
     """Why it was not started or was stopped, or what it used up."""
     traffic: "tuple[Traffic, ...]" = ()
     """What it sent where, and what it was refused, where it had a proxy."""
+    could_meet: bool = False
+    """Whether it made calls by which commands of different cells can meet, at a lock or a watch of
+    a file of the host, or nobody could see that it made none."""
 
 
 # -- how far a command was kept apart, and how well a verdict is founded -------------------------

@@ -276,9 +276,12 @@ class Started:
                 stdout=stdout,
                 stderr=stderr,
                 reason="the cell itself was killed",
+                could_meet=True,
             )
         if not report.made:
             raise CellProblem(f"no cell could be made: {report.reason}")
+        if report.refused:
+            _refusals.add(report.refused)
         ending, code, number = _ending(report)
         return Outcome(
             ending=ending,
@@ -293,7 +296,16 @@ class Started:
             trespassed=report.trespassed,
             collected=dict(report.collected),
             reason=report.reason,
+            could_meet=report.could_meet or bool(report.refused),
         )
+
+
+_refusals: set[str] = set()
+
+
+def unheard() -> str:
+    """Return why nobody here hears of calls by which cells can meet; empty: as far as is known."""
+    return ", ".join(sorted(_refusals))
 
 
 def _proxy(allowed: tuple[Destination, ...] | None) -> Proxy | None:

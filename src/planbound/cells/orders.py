@@ -122,7 +122,7 @@ def order_for(
         read_only=tuple(kept),
         absent=tuple(absent),
         untracked=exclusion(workspace, request.absent) if absent else None,
-        masked=tuple(dict.fromkeys(os.path.realpath(path) for path in hidden)),
+        masked=tuple(dict.fromkeys(path for _, path in _resolved(hidden))),
         closed=tuple(path for path in closed if path != own_home and not _is_within(path, empty)),
         exposed=exposed,
         tools=tools,
@@ -158,20 +158,31 @@ def in_walls(paths: Iterable[str], closed: tuple[str, ...] = ()) -> list[str]:
 
     Everything else can be read anyway; and `/` over the cell's own root would bury its rooms.
     """
-    named = [_without_links(path) for path in map(os.path.normpath, paths) if os.path.exists(path)]
+    found = _resolved(path for path in map(os.path.normpath, paths) if os.path.exists(path))
     walls = (*ROOMS, *closed)
-    real = dict.fromkeys(path for path in map(os.path.realpath, named) if _is_within(path, walls))
+    real = dict.fromkeys(path for _, path in found if _is_within(path, walls))
     # What is named by a link is found there, too, unless the link itself is shown.
-    links = (path for path in named if _is_within(path, walls) and os.path.realpath(path) != path)
+    links = (named for named, path in found if _is_within(named, walls) and named != path)
     also = [
         path for path in dict.fromkeys(links) if not any(path.startswith(f"{r}/") for r in real)
     ]
     return [*real, *also]
 
 
-def _without_links(path: str) -> str:
-    """Return a path of which only the last name may be a link."""
-    return os.path.join(os.path.realpath(os.path.dirname(path)), os.path.basename(path))
+def _resolved(paths: Iterable[str]) -> list[tuple[str, str]]:
+    """Return each path twice: so that only its last name may be a link, and without links."""
+    folders: dict[str, str] = {}  # many lie in the same one
+    found = []
+    for path in paths:
+        if path != os.path.normpath(path):  # `..` leads on from where a link leads
+            found.append((os.path.realpath(path), os.path.realpath(path)))
+            continue
+        folder, name = os.path.split(path)
+        if folder not in folders:
+            folders[folder] = os.path.realpath(folder)
+        named = os.path.join(folders[folder], name)
+        found.append((named, os.path.realpath(named) if os.path.islink(named) else named))
+    return found
 
 
 def _is_within(path: str, folders: Iterable[str]) -> bool:
@@ -184,8 +195,16 @@ def is_below(path: str, folder: str) -> bool:
 
 
 def _outermost(paths: Iterable[str]) -> tuple[str, ...]:
-    found = sorted(set(paths))
-    return tuple(path for path in found if not _is_within(path, found))
+    found: list[str] = []
+    # With a `/` behind it a folder stands right before all that is in it.
+    for path in sorted(set(paths), key=_as_folder):
+        if not found or not path.startswith(f"{found[-1]}/"):
+            found.append(path)
+    return tuple(sorted(found))
+
+
+def _as_folder(path: str) -> str:
+    return f"{path}/"
 
 
 _SOCKETS = "/proc/net/unix"

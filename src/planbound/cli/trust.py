@@ -8,6 +8,7 @@ from collections.abc import Iterator
 from msgspec import UNSET, UnsetType
 
 from planbound.cells.choose import CellTrial, trials
+from planbound.cells.host import unheard
 from planbound.cells.isolation import Isolation, refuse_in_cell
 from planbound.cli.progress import waiting
 from planbound.cli.shape import JsonObject, Shapes
@@ -221,6 +222,8 @@ def run_selftest(arguments: argparse.Namespace, terminal: Terminal) -> ExitCode:
             terminal.out(line)
         level = f"{best.cell.isolation.value} ({best.cell.name})" if best else "no cell at all"
         terminal.out(f"contracts are judged at {level}; {demanded.value} is demanded")
+        if why := unheard():
+            terminal.out(f"nothing runs side by side: cells could meet, and none is heard ({why})")
     return ExitCode.DONE if enough else ExitCode.FAILED
 
 

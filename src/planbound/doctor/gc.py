@@ -35,7 +35,8 @@ from planbound.judging.context import scratch
 from planbound.judging.measurement import outdated
 from planbound.team.health import HealthFinding
 from planbound.workspace.context import Context
-from planbound.workspace.manifest import EntryType, decode
+from planbound.workspace.manifest import EntryType
+from planbound.workspace.manifest_file import base_of, decode
 from planbound.workspace.state_home import AgentHomes
 from planbound.workspace.vault import Vault, belongs_elsewhere, open_vault
 
@@ -377,7 +378,10 @@ def _needed(context: Context, kept: Vault, known: set[bytes]) -> set[bytes]:
         content = kept.content(root)
         # A text that is kept is no manifest, and leads nowhere.
         with contextlib.suppress(ValueError):
-            entries = decode(content or b"").entries.values()
+            base = base_of(content or b"")
+            if base is not None:
+                found.add(base)
+            entries = decode(content or b"", kept.content).entries.values()
             found |= {entry.content for entry in entries if entry.type is EntryType.FILE}
     return found & known
 

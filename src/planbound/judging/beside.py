@@ -2,7 +2,8 @@
 
 What follows a pass begins while the contract still runs, where a core is free. It is stopped as
 soon as the contract does not pass, and thrown away wherever a neighbour may be the reason for how
-it ended: then it is run again, by itself. So a verdict is what it is without this.
+it ended, and where a run made calls by which it could find out what runs beside it: then it is run
+again, by itself. So a verdict is what it is without this.
 
 All of them have the same priority: a product that could tell its contract's run from the others
 would behave in these.
@@ -19,6 +20,7 @@ from typing import TYPE_CHECKING, Generic, Self, TypeVar
 from msgspec.structs import replace
 
 from planbound.cells.cell import Cell, CommandEnding, Outcome, Overseer, Request, Stage
+from planbound.cells.host import unheard
 from planbound.cells.isolation import Isolation
 from planbound.journal.event import VerdictKind
 from planbound.plan.model import Stream
@@ -48,9 +50,10 @@ _HERTZ = 100.0
 def jobs(judging: JudgingContext) -> int:
     """Return how many runs may go on at once.
 
-    Only behind walls of their own: on one network or in one `/tmp` they would meet.
+    Only behind walls of their own: on one network or in one `/tmp` they would meet. And only where
+    it is heard when they meet anyway, at what the host shows to all of them.
     """
-    apart = judging.cell.isolation.reaches(Isolation.I2)
+    apart = judging.cell.isolation.reaches(Isolation.I2) and not unheard()
     if not apart or judging.configuration.contracts.network:
         return 1
     # With one core, too: who waits leaves it to others.
@@ -90,6 +93,8 @@ class StoppableCell:
     def __init__(self, cell: Cell, over: threading.Event) -> None:
         self._cell = cell
         self._over = over
+        self.could_meet = False
+        """Whether one of its commands made calls by which it could find out what runs beside it."""
 
     @property
     def name(self) -> str:
@@ -105,7 +110,10 @@ class StoppableCell:
         """Run a command; see `Cell`."""
         if self._over.is_set():
             return Outcome(CommandEnding.STOPPED, reason="nobody needs it any more")
-        return self._cell.run(request, _Until(self._over))
+        outcome = self._cell.run(request, _Until(self._over))
+        if outcome.could_meet:
+            self.could_meet = True
+        return outcome
 
 
 class _CompanionCell(StoppableCell):
@@ -115,7 +123,7 @@ class _CompanionCell(StoppableCell):
         """Run a command to its own end; raise UnclearError where it has none."""
         outcome = super().run(request)
         # Time or memory may have been short because of a neighbour.
-        if outcome.ending is not CommandEnding.EXITED:
+        if outcome.ending is not CommandEnding.EXITED or outcome.could_meet:
             raise UnclearError
         return outcome
 
@@ -141,6 +149,10 @@ class Companion(Generic[_T]):
         """Begin."""
         self._thread.start()
 
+    def wait(self, seconds: float) -> None:
+        """Wait so long for it at most."""
+        self._thread.join(seconds)
+
     def found(self) -> tuple[_T] | None:
         """Return what was found, when it is there; None: nobody can say."""
         if self._thread.ident is not None:
@@ -157,7 +169,7 @@ class Beside:
         self._seconds = seconds
         self._companions: list[Companion[object]] = []
         self._starter = threading.Thread(target=self._start, name="beside")
-        self.cell: Cell = _CompanionCell(cell, self._over)
+        self.cell: StoppableCell = _CompanionCell(cell, self._over)
         self.has_begun = False
 
     def add(self, companion: Companion[_T]) -> Companion[_T]:
@@ -184,6 +196,12 @@ class Beside:
         """Return the contract's request with as much time as it may lose to its neighbours."""
         limits = request.limits
         return request._replace(limits=limits._replace(seconds=limits.seconds * _MOST_LOST))
+
+    def kept_apart(self) -> bool:
+        """Wait for the companions; say whether no one of them could have met another run."""
+        for companion in self._companions:
+            companion.found()
+        return not self.cell.could_meet
 
     def contract_ended(self) -> None:
         """Begin nothing more; what runs has the machine to itself."""
@@ -231,27 +249,29 @@ def judged_together(
     """Yield a verdict for every case, in their order, with as many at work as may be.
 
     All of them are over when this is, however it ends. One that lacked time or memory is judged
-    again by itself.
+    again by itself, and so is one that could have met another.
     """
     from concurrent.futures import ThreadPoolExecutor, wait  # noqa: PLC0415 - start-up
 
     over = threading.Event()
-    cell = StoppableCell(judging.cell, over)
 
-    def find(place: int) -> Verdict:
+    def find(place: int) -> tuple[Verdict, bool]:
+        cell = StoppableCell(judging.cell, over)
+
         def told(stage: Stage | None) -> None:
             judging.on_stage(stage and stage._replace(place=place, total=len(cases)))
 
-        return judge_one(judging._replace(cell=cell, on_stage=told), cases[place - 1])
+        verdict = judge_one(judging._replace(cell=cell, on_stage=told), cases[place - 1])
+        return verdict, cell.could_meet
 
     with ThreadPoolExecutor(jobs(judging), thread_name_prefix="together") as pool:
         try:
             looks = [pool.submit(find, place) for place in range(1, len(cases) + 1)]
             for place, look in enumerate(looks, 1):
-                verdict = look.result()
-                if is_starved(verdict):
+                verdict, could_meet = look.result()
+                if could_meet or is_starved(verdict):
                     wait(looks)
-                    verdict = find(place)
+                    verdict, _ = find(place)
                 yield verdict
         finally:
             over.set()
@@ -265,19 +285,24 @@ def is_starved(verdict: Verdict) -> bool:
 
 def found_together(
     judging: JudgingContext, places: Iterable[int], find: Callable[[JudgingContext, int], _T]
-) -> list[_T]:
-    """Return what is found at each place, with as many at work as may be.
+) -> list[tuple[_T, bool]]:
+    """Return what is found at each place, with as many at work as may be, and if it could meet.
 
     All of them are over when this is, however it ends. Each runs what follows its pass in turn.
     """
     from concurrent.futures import ThreadPoolExecutor  # noqa: PLC0415 - start-up
 
     over = threading.Event()
-    there = in_turn(judging)._replace(cell=StoppableCell(judging.cell, over))
+    there = in_turn(judging)
+
+    def look(place: int) -> tuple[_T, bool]:
+        cell = StoppableCell(judging.cell, over)
+        return find(there._replace(cell=cell), place), cell.could_meet
+
     with ThreadPoolExecutor(jobs(judging), thread_name_prefix="together") as pool:
         try:
-            looks = [pool.submit(find, there, place) for place in places]
-            return [look.result() for look in looks]
+            looks = [pool.submit(look, place) for place in places]
+            return [each.result() for each in looks]
         finally:
             over.set()
             pool.shutdown(wait=False, cancel_futures=True)

@@ -338,10 +338,14 @@ def strongest_cell(context: Context) -> Cell:
 def hide_harness() -> None:
     """Let no process of the same user look into this one."""
     if sys.platform.startswith("linux"):
-        from planbound.cells.inside.kernel import hide_memory  # noqa: PLC0415 - loads ctypes
+        from planbound.cells.inside.kernel import (  # noqa: PLC0415 - loads ctypes
+            give_back_large_blocks,
+            hide_memory,
+        )
 
         with contextlib.suppress(OSError):
             hide_memory()
+        give_back_large_blocks()  # a tree of many files is made of them
 
 
 def contract_environment(

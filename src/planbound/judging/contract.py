@@ -101,16 +101,23 @@ def _not_in_manifest(root: str, manifest: Manifest) -> tuple[str, ...]:
     Caches, of which a contract makes its own, what is in git's folder without being git's, and
     the files in which people read what happens: the harness adds to them while it judges.
     """
-    caches = (path for path in manifest.entries if is_cache_file(path.rpartition(b"/")[2]))
-    found = {path_text(path) for path in (*manifest.left_out, *caches)}
+    found = {path_text(path) for path in (*manifest.left_out, *manifest.named(_is_cache))}
     found.update(progress_files(root))
     folder = os.path.join(root, _GIT)
     if os.path.isdir(folder) and not os.path.islink(folder):
         top = f"{_GIT}/".encode()
-        inside = (path for path in manifest.entries if path.startswith(top))
+        inside = manifest.named(_is_in_git)
         known = {path_text(path[len(top) :]) for path in inside if not is_housekeeping(path)}
         found.update(f"{_GIT}/{name}" for name in foreign_files(folder, known))
     return tuple(sorted(found))
+
+
+def _is_cache(path: bytes) -> bool:
+    return is_cache_file(path.rpartition(b"/")[2])
+
+
+def _is_in_git(path: bytes) -> bool:
+    return path.startswith(b".git/")
 
 
 def _of_programs(judging: JudgingContext, command: Judged) -> Iterator[str]:
@@ -257,6 +264,10 @@ class JudgedContract:
     def laid(self) -> tuple[Sequence[str], Callable[[str], bytes | None]]:
         """The files as the command sees them: with what is laid over the tree."""
         return as_laid(self.request, self.manifest.files(), self.read_now)
+
+    def let_go(self) -> None:
+        """Forget what leads back here: nobody collects what holds itself, and it holds a tree."""
+        vars(self).pop("laid", None)
 
     def failing_test(
         self, runner: str, nonce: str, said: str | None, *, anywhere: bool

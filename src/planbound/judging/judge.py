@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import os
-import time
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from typing import NamedTuple
 
@@ -15,7 +14,11 @@ from planbound.errors import CellProblem
 from planbound.journal.event import BaselineObserved, EventKind, Result, VerdictKind, replaced
 from planbound.journal.record import Journal, Query
 from planbound.journal.words import SubjectKind
-from planbound.judging.beside import found_together, jobs, judged_together
+from planbound.judging.beside import (
+    StoppableCell,
+    jobs,
+    judged_together,
+)
 from planbound.judging.case import Case, Scope, covers, demands_red
 from planbound.judging.context import JudgingContext
 from planbound.judging.contract import JudgedContract, Setting, started_text
@@ -60,10 +63,6 @@ from planbound.workspace.manifest import EntryType, Manifest, changes, path_text
 
 LANGUAGES = frozenset({"", "shell", "bash", "sh", "console", "shell-session", "shellscript"})
 _SHOWN = 20
-_LOOK_EVERY = 1.0
-"""So many seconds of contracts side by side share one look at the tree."""
-_MOST_TOGETHER = 50
-"""So many of them at most."""
 
 
 def judge(
@@ -76,97 +75,33 @@ def judge(
 
     `seen` is the tree, where it was read and nothing was alive since that could have written to it.
     """
-    judging = _by_rules_of(setting, judging)
+    judging = by_rules_of(setting, judging)
     before = as_it_is(judging, seen)
     judged = (case for case in cases if isinstance(case.contract, Judged))
     for place, case in enumerate(judged, 1):
         assert isinstance(case.contract, Judged)
-        stage = Stage(place, _count(cases), _first_line(case.contract.text))
-        judgement = _Judgement(JudgedContract(judging, case, case.contract, setting, before, stage))
+        stage = Stage(place, _count(cases), first_line(case.contract.text))
+        judgement = Judgement(JudgedContract(judging, case, case.contract, setting, before, stage))
         verdict = judgement.verdict()
         if judgement.is_recalled:
             yield judgement.noted(verdict)  # nothing ran that could have changed anything
             continue
         after = judging.tree.manifest(judging.rules)
         if after.digest != before.digest:
-            verdict = _meanwhile(verdict, before, after)
+            verdict = meanwhile(verdict, before, after)
         yield judgement.noted(verdict, is_same=after.looks == before.looks)
         before = after
 
 
-def judge_together(
-    judging: JudgingContext, cases: Sequence[Case], setting: Setting, seen: Manifest
-) -> Iterator[Verdict]:
-    """Yield a verdict for every case, in their order, side by side; `seen` is as in `judge`.
-
-    Behind walls no contract can write to the tree, so one look at it stands for several of them.
-    Where that finds another tree nobody knows which of them it is about: each is judged again by
-    itself, between two looks of its own. So is whatever did not pass: its neighbours may be the
-    reason, by the time and the memory that they took, or by a lock that they held.
-    """
-    if len(cases) < 2 or jobs(judging) < 2:
-        yield from judge(judging, cases, setting, seen)
-        return
-    judging = _by_rules_of(setting, judging)
-    before, done = as_it_is(judging, seen), 0
-    while done < len(cases):
-        found = _side_by_side(judging, cases, done, setting, before)
-        after = judging.tree.manifest(judging.rules)
-        is_same = (after.digest, after.looks) == (before.digest, before.looks)
-        for case, (judgement, verdict) in zip(cases[done:], found, strict=False):
-            if judgement.is_recalled or (is_same and verdict.kind is VerdictKind.PASS):
-                yield judgement.noted(verdict)
-            else:
-                yield _alone(judging, case, setting, verdict)
-                is_same = False  # time went by since the look
-        before = after if is_same else judging.tree.manifest(judging.rules)
-        done += len(found)
+def judgement_of(
+    judging: JudgingContext, case: Case, setting: Setting, before: Manifest
+) -> Judgement:
+    assert isinstance(case.contract, Judged)
+    stage = Stage(1, 1, first_line(case.contract.text))
+    return Judgement(JudgedContract(judging, case, case.contract, setting, before, stage))
 
 
-def _alone(judging: JudgingContext, case: Case, setting: Setting, beside: Verdict) -> Verdict:
-    """Return what a contract comes to by itself, of which nobody knows it beside others.
-
-    Where it failed there one pass is not enough: the reason may as well be its own.
-    """
-    verdict = next(judge(judging, [case], setting))
-    if beside.kind is VerdictKind.FAIL and verdict.kind is VerdictKind.PASS:
-        return next(judge(judging, [case._replace(repeat=max(2, case.repeat))], setting))
-    return verdict
-
-
-def _side_by_side(
-    judging: JudgingContext, cases: Sequence[Case], first: int, setting: Setting, before: Manifest
-) -> list[tuple[_Judgement, Verdict]]:
-    """Return what contracts come to on one tree, from one of them on: of as many as time allows.
-
-    What stands there twice waits until its first is told: then it need not be run.
-    """
-    until = time.monotonic() + _LOOK_EVERY
-    chosen: dict[str, Case] = {}
-    for case in cases[first : first + _MOST_TOGETHER]:
-        assert isinstance(case.contract, Judged)
-        if chosen.setdefault(contract_digest(case.contract), case) is not case:
-            break
-
-    def find(there: JudgingContext, place: int) -> tuple[_Judgement, Verdict] | None:
-        if place > first and time.monotonic() > until:
-            return None
-        case = cases[place]
-        assert isinstance(case.contract, Judged)
-        stage = Stage(place + 1, len(cases), _first_line(case.contract.text))
-        contract = JudgedContract(there, case, case.contract, setting, before, stage)
-        judgement = _Judgement(contract)
-        return judgement, judgement.verdict()
-
-    told: list[tuple[_Judgement, Verdict]] = []
-    for one in found_together(judging, range(first, first + len(chosen)), find):
-        if one is None:
-            break
-        told.append(one)
-    return told
-
-
-def _by_rules_of(setting: Setting, judging: JudgingContext) -> JudgingContext:
+def by_rules_of(setting: Setting, judging: JudgingContext) -> JudgingContext:
     """Return the same, but that a folder does not become a cache by saying so."""
     if setting.frozen is None:
         return judging
@@ -181,12 +116,12 @@ def _count(cases: Iterable[Case]) -> int:
     return sum(isinstance(case.contract, Judged) for case in cases)
 
 
-def _first_line(command: str) -> str:
+def first_line(command: str) -> str:
     lines = command.strip().splitlines()
     return lines[0] + (" …" if len(lines) > 1 else "") if lines else ""
 
 
-def _meanwhile(verdict: Verdict, before: Manifest, after: Manifest) -> Verdict:
+def meanwhile(verdict: Verdict, before: Manifest, after: Manifest) -> Verdict:
     """Return a verdict on a tree that was another one afterwards: nobody knows what it is about.
 
     What git does by itself, such as packing, is about no file that anybody works on.
@@ -220,7 +155,7 @@ def _runs_of(contract: JudgedContract) -> ContractRuns:
     return CheckRuns(contract)
 
 
-class _Judgement:
+class Judgement:
     """What the runs of a contract come to."""
 
     def __init__(self, contract: JudgedContract) -> None:
@@ -240,9 +175,14 @@ class _Judgement:
 
     def noted(self, verdict: Verdict, *, is_same: bool = True) -> Verdict:
         """Return a verdict that says what it is founded on; keep that, if nothing changed since."""
-        if self.recalling is None:
-            return verdict
-        return self.recalling.noted_in(verdict, self.support, self.counted, is_same=is_same)
+        if self.recalling is not None:
+            cell = self.contract.judging.cell
+            if isinstance(cell, StoppableCell) and cell.could_meet:
+                is_same = False  # it is judged again alone, and may end otherwise there
+            given = (verdict, self.support, self.counted)
+            verdict = self.recalling.noted_in(*given, is_same=is_same)
+        self.contract.let_go()
+        return verdict
 
     def verdict(self) -> Verdict:
         self.contract.judging.on_stage(self.contract.stage)
@@ -658,15 +598,10 @@ def observe(
     judging: JudgingContext, cases: Iterable[Case], seen: Manifest | None = None
 ) -> Iterator[Verdict]:
     """Yield what every contract says now, of which nothing is demanded; `seen` is as in `judge`."""
-    plain: Iterable[Case] = (case._replace(evidence=None, baseline=Baseline.ANY) for case in cases)
+    plain: Iterable[Case] = map(undemanded, cases)
     if isinstance(cases, Sequence):
         plain = list(plain)  # who is told of the progress knows how many there are
-    setting = Setting(
-        frozen=None,
-        scope=Scope(None),
-        observing=True,
-        adds_tests=judging.configuration.judging.canary,
-    )
+    setting = look_setting(judging)
     judging = undemanding(judging)
     judged = (
         [case for case in plain if isinstance(case.contract, Judged)]
@@ -677,6 +612,16 @@ def observe(
         yield from _together(judging, judged, setting)
     else:
         yield from judge(judging, plain, setting, seen)
+
+
+def undemanded(case: Case) -> Case:
+    return case._replace(evidence=None, baseline=Baseline.ANY)
+
+
+def look_setting(judging: JudgingContext) -> Setting:
+    """Return the setting of a look before the work: there is nothing to compare with."""
+    adds = judging.configuration.judging.canary
+    return Setting(frozen=None, scope=Scope(None), observing=True, adds_tests=adds)
 
 
 def _together(

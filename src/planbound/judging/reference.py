@@ -39,9 +39,9 @@ from planbound.workspace.manifest import (
     Manifest,
     ScanRules,
     changes,
-    decode,
     manifest_of,
     path_text,
+    with_changes,
 )
 from planbound.workspace.measured import kept_manifest
 
@@ -63,14 +63,18 @@ class Frozen(NamedTuple):
 
 
 def approved_tree(
-    journal: Journal | None, vault: Vault, slug: str, now: Manifest | None = None
+    journal: Journal | None,
+    vault: Vault,
+    slug: str,
+    now: Manifest | None = None,
+    like: Manifest | None = None,
 ) -> Frozen | None:
     """Return the tree of a plan's newest baseline; None where none was taken.
 
     It may have been approved in the main worktree, before the plan got its own: `now` is given
-    where this may be another worktree than that.
+    where this may be another worktree than that. With `like` it shares what is the same in both.
     """
-    frozen = _last_baseline(journal, vault, slug) if journal is not None else None
+    frozen = _last_baseline(journal, vault, slug, like) if journal is not None else None
     return frozen if frozen is None or now is None else _relocated(frozen, now)
 
 
@@ -128,15 +132,10 @@ def with_changes_of_others(
     if found:
         judges = judges_of(cases, frozen.manifest, partial(read_frozen, frozen.manifest, vault))
         beyond = protect(found, judges, scope).outside
-    entries = dict(frozen.manifest.entries)
-    for path in beyond:
-        key = path.encode("utf-8", "surrogateescape")
-        entry = now.entries.get(key)
-        if entry is None:
-            entries.pop(key, None)
-        else:
-            entries[key] = entry
-    return frozen._replace(manifest=manifest_of(entries, tagged=now.tagged))
+    keys = [path.encode("utf-8", "surrogateescape") for path in beyond]
+    whole = Manifest(frozen.manifest.entries, frozen.manifest.digest, tagged=now.tagged)
+    changed = {key: now.entries.get(key) for key in keys}
+    return frozen._replace(manifest=with_changes(whole, changed))
 
 
 def tree_as_it_is(judging: JudgingContext) -> Frozen:
@@ -195,11 +194,12 @@ def freeze(
             f"the workspace cannot be frozen: {manifest.truncated}",
             hint="name large folders in `[workspace] summarise` or `caches`",
         )
+    unsure = vault.unsure(manifest)
     missing = vault.lacks(manifest)
-    if missing and needless is not None and _size(manifest, missing) > MUCH:
+    if missing and needless is not None and _size(unsure, missing) > MUCH:
         missing -= needless(manifest)
     if missing:
-        vault.keep(tree.contents(manifest, missing))
+        vault.keep(tree.contents(unsure, missing))
     if manifest.held:
         vault.summaries.keep(tree.root, manifest)
     return keep_manifest(vault, manifest)
@@ -284,7 +284,9 @@ def _literal(text: str) -> tuple[str, ...]:
 # -- a tree that was frozen is read --------------------------------------------------------------
 
 
-def _last_baseline(journal: Journal, vault: Vault, slug: str) -> Frozen | None:
+def _last_baseline(
+    journal: Journal, vault: Vault, slug: str, like: Manifest | None
+) -> Frozen | None:
     """Return the newest baseline of a plan; None where none was taken."""
     kinds = (EventKind.BASELINE_OBSERVED, EventKind.PLAN_CREATED)
     found: BaselineObserved | None = None
@@ -304,19 +306,19 @@ def _last_baseline(journal: Journal, vault: Vault, slug: str) -> Frozen | None:
         return None
     return Frozen(
         id=str(found.baseline),
-        manifest=_manifest(vault, str(found.manifest)),
+        manifest=_manifest(vault, str(found.manifest), like),
         plan=str(found.plan_digest),
         configuration=str(found.configuration),
         verdicts=verdicts,
     )
 
 
-def _manifest(vault: Vault, key: str) -> Manifest:
+def _manifest(vault: Vault, key: str, like: Manifest | None) -> Manifest:
     reason = "its tree is not in the vault"
     try:
-        data = vault.content(bytes.fromhex(key))
-        if data is not None:
-            return decode(data)
+        manifest = vault.manifest(key, like)
+        if manifest is not None:
+            return manifest
     except (ValueError, FileProblem) as error:
         reason = str(error)
     raise FileProblem(
@@ -368,20 +370,12 @@ def _with_approved_judges(
         return manifest
     read = partial(read_frozen, approved.manifest, vault)
     scope = plan_scope(plan)
-    entries = dict(manifest.entries)
+    changed: dict[bytes, Entry | None] = {}
     for path in judges_of([case], approved.manifest, read).files:
         if not covers(scope, path):
             key = path.encode("utf-8", "surrogateescape")
-            entries[key] = approved.manifest.entries[key]
-    if entries == manifest.entries:
-        return manifest
-    return manifest_of(
-        entries,
-        truncated=manifest.truncated,
-        tagged=manifest.tagged,
-        left_out=manifest.left_out,
-        held=manifest.held,
-    )
+            changed[key] = approved.manifest.entries[key]
+    return with_changes(manifest, changed)
 
 
 def read_frozen(manifest: Manifest, vault: Vault, path: str) -> bytes | None:

@@ -16,7 +16,7 @@ from functools import cache
 from typing import NamedTuple
 
 from planbound.judging.inside.equalities import Equalities, last_name
-from planbound.script.runners.python import parsed
+from planbound.script.runners.python import parsed, steadily
 
 _OPENING = re.compile(rb"[A-Za-z]{0,3}(?:\"\"\"|'''|\"|')")
 _SEES_ALL = frozenset({"locals", "vars", "eval", "exec", "globals"})
@@ -111,7 +111,7 @@ def retell(text: bytes, chance: random.Random, known: Shared = _NOT_SHARED) -> R
     if b"\r" in text.replace(b"\r\n", b"\n") or text.startswith(b"\xef\xbb\xbf"):
         return None
     try:
-        tree = ast.parse(text.decode("utf-8"))
+        tree = steadily(ast.parse, text.decode("utf-8"))
     except (SyntaxError, ValueError, RecursionError):
         return None
     retelling = _Retelling(tree, text, chance, known)
@@ -234,7 +234,7 @@ class _Retelling:
         digits = str(self.chance.randint(10 ** len(match[0]), 10 ** (len(match[0]) + 3))).encode()
         text = line[leaf.col_offset : match.start()] + digits + line[match.end() : end]
         try:
-            changed = ast.literal_eval(text.decode())
+            changed = steadily(ast.literal_eval, text.decode())
         except (ValueError, SyntaxError):
             return None
         if type(changed) is not type(value) or len(changed) - len(value) != len(digits) - len(
@@ -273,7 +273,7 @@ class _Retelling:
             lines[edit.line - 1] = line[: edit.start] + edit.text + line[edit.end :]
         text = b"\n".join(lines)
         try:
-            now = _sides(ast.parse(text.decode("utf-8")))
+            now = _sides(steadily(ast.parse, text.decode("utf-8")))
         except (SyntaxError, ValueError, RecursionError):
             return None
         if len(now) != len(self.expected):

@@ -76,7 +76,7 @@ class ContractRuns:
         self.said = ""
         """What it printed in its last run."""
         self._request = contract.request
-        self._ends: list[tuple[CommandEnding, float]] = []
+        self._ends: list[Outcome] = []
         self.support: Corroboration | None = None
         """What was found beside the contract's own runs."""
         self.known: Measured | None = None
@@ -105,17 +105,29 @@ class ContractRuns:
             beside.contract_ended()
             if not self._kept_to_its_limits():
                 found = None
-            if found is not None and beside.has_begun and found[1].kind is VerdictKind.PASS:
-                self.support = self._supported(found[2], ahead)
+            if found is not None and beside.has_begun:
+                is_pass = found[1].kind is VerdictKind.PASS
+                if self._could_meet() or (is_pass and not beside.kept_apart()):
+                    found = None
+                elif is_pass:
+                    self.support = self._supported(found[2], ahead)
         return self._runs() if found is None else found
 
     def _kept_to_its_limits(self) -> bool:
         """Say whether the contract ended as it does alone, whatever it lost to its neighbours."""
         seconds = self.contract.request.limits.seconds
         return all(
-            ending in _OF_ITSELF or (ending is CommandEnding.EXITED and duration <= seconds)
-            for ending, duration in self._ends
+            outcome.ending in _OF_ITSELF
+            or (outcome.ending is CommandEnding.EXITED and outcome.duration <= seconds)
+            for outcome in self._ends
         )
+
+    def _could_meet(self) -> bool:
+        """Say whether it could find out that it had neighbours, or failed for a lock of theirs.
+
+        A pass says as little as a fail then: alone it may end otherwise.
+        """
+        return any(outcome.could_meet for outcome in self._ends)
 
     def _may_have_companions(self) -> bool:
         contract = self.contract
@@ -129,7 +141,7 @@ class ContractRuns:
         kinds: list[VerdictKind] = []
         for number in range(self.contract.case.repeat):
             outcome, summary, finding = self._run()
-            self._ends.append((outcome.ending, outcome.duration))
+            self._ends.append(outcome)
             self.said = _said(outcome)
             finding = self._examined(finding, outcome, summary)
             kinds.append(finding.kind)

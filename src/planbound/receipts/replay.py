@@ -17,8 +17,9 @@ from planbound.judging.case import Case, Scope, cases
 from planbound.judging.context import JudgingContext, judging_context
 from planbound.judging.contract import Setting
 from planbound.judging.corroborate import are_named
-from planbound.judging.judge import judge, judge_together, observe
+from planbound.judging.judge import judge, observe
 from planbound.judging.reference import judges_of, tree_as_it_is
+from planbound.judging.together import judge_together
 from planbound.judging.tools import contract_tools
 from planbound.judging.verdict import Verdict
 from planbound.plan.digest import contract_digest, digest

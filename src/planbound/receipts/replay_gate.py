@@ -49,9 +49,10 @@ class Replayable(NamedTuple):
 
     @property
     def keys(self) -> tuple[str, ...]:
-        """Return the keys that were seen to sign it."""
+        """Return the keys that were seen to sign it, where nothing speaks against it."""
         key = self.run.harness.key
-        return (key.fingerprint,) if key is not None and self.is_signed else ()
+        is_good = self.is_signed and not self.failing
+        return (key.fingerprint,) if key is not None and is_good else ()
 
     def said(self) -> ReplayedReceipt:
         """Return what the receipt of a replay says of it."""

@@ -110,7 +110,7 @@ class ReplayedReceipt(_Replayed, frozen=True, kw_only=True):
     sha256: str
     """Of the file."""
     key: str | None
-    """The fingerprint of the key that signed it; null where nobody did."""
+    """The fingerprint of the key that signed it; null where nobody did, or it does not check."""
     unsigned: bool
     """Whether it was judged again although it does not check."""
     refused: tuple[str, ...]

@@ -17,10 +17,10 @@ from planbound.journal.event import VerdictKind
 from planbound.judging.case import Case, Scope, covers
 from planbound.judging.context import JudgingContext
 from planbound.judging.contract import Setting
-from planbound.judging.judge import judge
 from planbound.judging.judges import Judges
 from planbound.judging.protection import protect
 from planbound.judging.restore import Restored, restore
+from planbound.judging.together import judge_with_next
 from planbound.judging.verdict import Verdict
 from planbound.plan.limits import Budget, format_budget
 from planbound.plan.model import Judged
@@ -120,6 +120,8 @@ class WorkOrder(NamedTuple):
     """What the guard wants to be read-only: files of the repository that it keeps no copy of."""
     left: bool = False
     """Whether its runner is gone, and only what it left is judged."""
+    upcoming: Case | None = None
+    """The contract that is looked at next, on the tree that this attempt leaves."""
 
 
 class Attempted(NamedTuple):
@@ -143,6 +145,8 @@ class Attempted(NamedTuple):
     """Whether nothing changed that the step may change."""
     damage: Damage = Damage()
     """What the agent destroyed, and is back."""
+    upcoming: Verdict | None = None
+    """What the next contract says on the tree as it was left."""
 
     @property
     def is_clean(self) -> bool:
@@ -188,7 +192,8 @@ def _judged(order: WorkOrder, worked: Worked | None, damage: Damage) -> Attempte
         return _unjudged(order, worked, damage)
     tree = RememberingTree(order.judging.tree)
     judging = order.judging._replace(tree=tree)
-    verdict = _with_strayed(next(judge(judging, [order.case], order.setting)), damage)
+    verdict, upcoming = judge_with_next(judging, order.case, order.setting, order.upcoming)
+    verdict = _with_strayed(verdict, damage)
     if order.control.stopped() is not None:
         return Attempted(worked, None, stopped=order.control.stopped())
     frozen = order.setting.frozen
@@ -202,7 +207,16 @@ def _judged(order: WorkOrder, worked: Worked | None, damage: Damage) -> Attempte
     if restored is not None:
         tree.manifest(judging.rules)
     idle = not any(covers(order.setting.scope, path) for path in changed)
-    return Attempted(worked, verdict, changed, restored, tree.last, idle=idle, damage=damage)
+    return Attempted(
+        worked,
+        verdict,
+        changed,
+        restored,
+        tree.last,
+        idle=idle,
+        damage=damage,
+        upcoming=upcoming,
+    )
 
 
 def _with_strayed(verdict: Verdict, damage: Damage) -> Verdict:

@@ -28,8 +28,9 @@ from planbound.journal.words import (
 from planbound.judging.case import Case, Scope, asks_git
 from planbound.judging.contract import Setting
 from planbound.judging.events import shown_proof
-from planbound.judging.judge import judge, judge_together
+from planbound.judging.judge import judge
 from planbound.judging.reference import Frozen, with_changes_of_others
+from planbound.judging.together import judge_together
 from planbound.judging.verdict import Verdict
 from planbound.plan.digest import contract_digest
 from planbound.plan.edit import ProgressMarks

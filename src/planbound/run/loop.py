@@ -32,12 +32,12 @@ from planbound.run.decide import (
     why_alone,
 )
 from planbound.run.ending import Projection, RunEnding
-from planbound.run.order import Orders
+from planbound.run.order import Left, Orders
 from planbound.run.record import AttemptRecorder
 from planbound.run.session import RunSession
 from planbound.state.run import Slot
 from planbound.workspace.context import Context
-from planbound.workspace.manifest import Manifest
+from planbound.workspace.measured import is_screened
 
 if TYPE_CHECKING:
     from planbound.run.dbos import DbosDatabase, DbosHost
@@ -228,8 +228,8 @@ class RunLoop:
         """Those of them that nothing may run beside."""
         self._results: queue.SimpleQueue[AttemptResult] = queue.SimpleQueue()
         self._final_tree: str | None = None
-        self._left: Manifest | None = None
-        """The workspace as the last turn left it, which stayed in it: nothing was alive since."""
+        self._left: Left | None = None
+        """What the last turn left in the workspace, in which it stayed: nothing was alive since."""
         self._said: set[str] = set()
 
     def turn(self) -> Next:
@@ -346,24 +346,25 @@ class RunLoop:
             self.session.occupancy.leave()
 
     def _begin(self, slot: Slot, *, alone: bool) -> None:
-        seen, self._left = self._left, None
-        is_inside = seen is not None
+        left, self._left = self._left, None
+        is_inside = left is not None
         # Before the tree is looked at: a mark that is written later would be a change.
-        if self.projection.show(working=slot):
-            seen = None
+        if self.projection.show(working=slot) and not self._hides_marks():
+            left = None
         if not is_inside and not self._enter():
             return
         stays = False
         try:
-            order = self.orders.begin(slot, alone=alone, seen=seen)
+            order = self.orders.begin(slot, alone=alone, left=left)
             if order is None:
                 return
             if self.jobs == 1 and order.shown_at is None:
-                attempted = perform(order)
+                attempted = perform(order._replace(upcoming=self.orders.upcoming(slot)))
                 self._record(order, attempted)
                 # The next turn begins where this one ends, and nobody else gets in between.
                 stays = attempted.is_clean and not self.orders.has_neighbours
-                self._left = attempted.manifest if stays else None
+                if stays and attempted.manifest is not None:
+                    self._left = Left(attempted.manifest, attempted.upcoming)
                 return
             stays = order.shown_at is None
         finally:
@@ -376,6 +377,10 @@ class RunLoop:
         if alone:
             self._alone.add(slot.place)
         threading.Thread(target=self._perform, args=(order,), daemon=True).start()
+
+    def _hides_marks(self) -> bool:
+        """Say whether the plan lies where the tree is not looked at: there a mark is no change."""
+        return is_screened(self.session.judging.tree.root, self.session.context.file.path)
 
     def _enter(self) -> bool:
         """Take the workspace; another plan may be in it, and this run be told to stop meanwhile."""

@@ -5,9 +5,10 @@ from __future__ import annotations
 import hashlib
 import os
 import time
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from contextlib import suppress
 from functools import partial
+from typing import NamedTuple
 
 from planbound.agents.agent import Agent
 from planbound.agents.control import ControlledCell
@@ -30,6 +31,7 @@ from planbound.judging.reference import (
     reference_of,
 )
 from planbound.judging.restore import diff_since
+from planbound.judging.verdict import Verdict
 from planbound.plan.digest import contract_digest
 from planbound.plan.glob import Glob, parse_glob
 from planbound.plan.model import Command, Judged, Subscription, SubscriptionKind
@@ -162,8 +164,26 @@ def _rank(path: str, named: Sequence[str]) -> tuple[int, int, str]:
 
 _LEAST = 0.1
 _DIFF = 6000
+_QUICK = 1.0
+"""A contract that takes less than so many seconds may have the next one beside it."""
 _LOOK_EVERY = 0.5
 """How many seconds apart others in the worktree are looked for."""
+
+
+class Left(NamedTuple):
+    """What a step left in the workspace for the next one."""
+
+    manifest: Manifest
+    upcoming: Verdict | None
+    """What the contract of the next one says on it."""
+
+
+def _is_about(verdict: Verdict, case: Case, tree: Manifest) -> bool:
+    """Say whether a verdict is on this contract of this step, on this tree."""
+    same_step = (verdict.subject, verdict.number) == (case.subject, case.number)
+    assert isinstance(case.contract, Judged)
+    same_contract = verdict.contract == contract_digest(case.contract)
+    return same_step and same_contract and verdict.tree == tree.digest
 
 
 class Orders:
@@ -173,6 +193,8 @@ class Orders:
         self.session = session
         self.staff = Staff(session)
         self._trees: dict[str, Frozen] = {}
+        self._took: dict[int, float] = {}
+        """How long contracts took before the work, by the places of their steps."""
         self._beside: tuple[Glob, ...] = ()
         self._looked = -_LOOK_EVERY
 
@@ -187,11 +209,11 @@ class Orders:
         with suppress(FileProblem):  # told where one is judged
             session.judging.syntax.faults(left)
 
-    def begin(self, slot: Slot, *, alone: bool, seen: Manifest | None = None) -> WorkOrder | None:
+    def begin(self, slot: Slot, *, alone: bool, left: Left | None = None) -> WorkOrder | None:
         """Freeze the tree, record the beginning, look at the contract; return the order.
 
-        None where somebody decided something meanwhile: then nothing began. `seen` is the
-        workspace as the step before left it, where nothing was alive since it was read.
+        None where somebody decided something meanwhile: then nothing began. `left` is what the
+        step before left, where nothing was alive since.
         """
         session = self.session
         step = session.state.steps[slot.place]
@@ -203,7 +225,9 @@ class Orders:
             copy = _copy_of(session.notes.run, slot)
         anew = self._begins_anew(step, copy)
         judging = self._judging(copy, fresh=anew)
-        now = as_it_is(judging, seen if copy is None else None) if anew else None
+        if copy is not None:
+            left = None
+        now = as_it_is(judging, left and left.manifest) if anew else None
         frozen, key = self._reference(slot, judging, now)
         agent = self.staff.agent_for(slot)
         sealed: tuple[str, ...] = ()
@@ -229,7 +253,8 @@ class Orders:
             session.context.guard.settle(judging.tree.root, ended=agent is not None)
             return None
         if known is None and isinstance(slot.step.contract, Judged):
-            known = self._observe(slot, judging, number, now)
+            looked = left.upcoming if left is not None and left.manifest is now else None
+            known = self._observe(slot, judging, number, now, looked)
         return self._order(slot, number, judging, frozen, known, agent)._replace(sealed=sealed)
 
     @property
@@ -378,14 +403,39 @@ class Orders:
         return known if known is not None and Look(known).is_seen else None
 
     def _observe(
-        self, slot: Slot, judging: JudgingContext, number: int, seen: Manifest | None
+        self,
+        slot: Slot,
+        judging: JudgingContext,
+        number: int,
+        seen: Manifest | None,
+        looked: Verdict | None,
     ) -> VerdictKind | None:
-        session = self.session
-        for verdict in observe(judging, [session.case(slot.place)], seen):
+        session, case = self.session, self.session.case(slot.place)
+        found: Iterable[Verdict] = observe(judging, [case], seen)
+        if looked is not None and seen is not None and _is_about(looked, case, seen):
+            found = [looked]
+        for verdict in found:
             if session.control.reason is not None:
                 return None
             session.append([session.notes.observed(verdict, slot, number)])
+            if verdict.outcome is not None:
+                self._took[slot.place] = verdict.outcome.duration
             return verdict.kind
+        return None
+
+    def upcoming(self, slot: Slot) -> Case | None:
+        """Return the contract that is probably looked at next, beside the one of this step.
+
+        Only where that one took a moment: what is looked at in vain costs not much more.
+        """
+        session = self.session
+        if self._took.get(slot.place, _QUICK) >= _QUICK:
+            return None
+        for after in session.layout.slots[slot.place + 1 :]:
+            step = session.state.steps[after.place]
+            if not step.status.is_settled:
+                is_new = not step.attempts and isinstance(after.step.contract, Judged)
+                return session.case(after.place) if is_new else None
         return None
 
     def _before(self, case: Case) -> Before:
@@ -503,7 +553,7 @@ def _nested(manifest: Manifest) -> list[str]:
     """Return the folders of a workspace that are repositories of their own."""
     return [
         path_text(path.removesuffix(b"/.git"))
-        for path, entry in manifest.entries.items()
+        for path, entry in manifest.others()
         if entry.type is EntryType.SUMMARY and path.endswith(b"/.git")
     ]
 

@@ -32,7 +32,7 @@ from planbound.state.plan import known_plan
 from planbound.state.run import RunState, lay_out
 from planbound.workspace.configuration_digest import configuration_digest
 from planbound.workspace.context import Context
-from planbound.workspace.manifest import Manifest, changes, decode
+from planbound.workspace.manifest import Manifest, changes, related
 from planbound.workspace.measured import screened
 from planbound.workspace.overview import dependencies_of
 from planbound.workspace.readiness import PlanInfo, blockers
@@ -125,7 +125,10 @@ def make_ready(session: RunSession, *, anyway: bool = False) -> Ready:
         whole = freeze_for(context.judging, plan).manifest
     manifest = screened(whole)
     now = whole if context.place.is_linked else None
-    session.approve_tree(approved_tree(context.journal, context.judging.vault, context.slug, now))
+    approved = approved_tree(context.journal, context.judging.vault, context.slug, now, whole)
+    if approved is not None and now is not None:
+        approved = approved._replace(manifest=related(approved.manifest, whole))
+    session.approve_tree(approved)
     edited = _edited(session, manifest) if resumed else ()
     judges, tools = approval.judges, None
     if not resumed:
@@ -249,8 +252,7 @@ def _kept(session: RunSession, key: str | None) -> Manifest | None:
     if key is None:
         return None
     try:
-        data = session.judging.vault.content(bytes.fromhex(key))
-        return decode(data) if data is not None else None
+        return session.judging.vault.manifest(key)
     except ValueError:
         return None
 

@@ -82,7 +82,7 @@ _TRACES = lazy_pattern(r"\b(?:set|bash|sh)[ \t]+-[a-zA-Z]*[xv]")
 _SELF = lazy_pattern(r"\$0|\$\{0|BASH_SOURCE|BASH_EXECUTION_STRING|/proc/")
 
 
-class _Given(NamedTuple):
+class _GivenArgument(NamedTuple):
     """An argument of a function, and where it is written."""
 
     word: Word
@@ -90,7 +90,7 @@ class _Given(NamedTuple):
     source: ShellSource
 
 
-class _Place(NamedTuple):
+class _StatementPlace(NamedTuple):
     """Where a statement stands."""
 
     source: ShellSource
@@ -102,7 +102,7 @@ class _Place(NamedTuple):
     """Whether `-e` is heeded there."""
     returns: bool = False
     """Whether the contract fails where `return 1` is called."""
-    given: tuple[_Given, ...] = ()
+    given: tuple[_GivenArgument, ...] = ()
     """The arguments of the function that it stands in."""
 
     def gives_up(self, item: Statement, shell: RunningShell) -> bool:
@@ -136,7 +136,7 @@ class _ComparisonFinder:
         source = self._opened(ShellSource(None, script))
         reached = _Reached(self, source)
         shell = RunningShell(strict=True, looks=self._looks)
-        reached.block(script.block, shell, _Place(source, decides=True, whole=True))
+        reached.block(script.block, shell, _StatementPlace(source, decides=True, whole=True))
         # A recipe or a package script is reached where the call of make or npm is.
         is_reached = True
         for item in walk([script], self._tree, through=BUILD_FILES):
@@ -147,7 +147,7 @@ class _ComparisonFinder:
                 is_reached = item.call.start in reached.calls and not self._is_made(item.call)
             elif is_reached and item.is_sure and not item.script.broken:
                 fixed = ShellSource(None, item.script, is_fixed=True)
-                place = _Place(fixed, decides=True, whole=True)
+                place = _StatementPlace(fixed, decides=True, whole=True)
                 _Reached(self, fixed).block(
                     item.script.block, RunningShell(strict=False, looks=self._looks), place
                 )
@@ -171,7 +171,7 @@ class _ComparisonFinder:
         self._texts.setdefault(source.script.text)
         return self._sources.setdefault(source.path, source)
 
-    def note(self, comparison: Comparison, given: Sequence[_Given] = ()) -> None:
+    def note(self, comparison: Comparison, given: Sequence[_GivenArgument] = ()) -> None:
         """Take notice of a comparison that decides, and of the literal that it gets."""
         self._reached.add((comparison.path, comparison.word.start))
         comparison = _of_caller(comparison, given)
@@ -268,7 +268,7 @@ class _ComparisonFinder:
         script = read_script(text)
         return None if script.broken else self._opened(ShellSource(path, script, base))
 
-    def run_file(self, call: Call, place: _Place) -> None:
+    def run_file(self, call: Call, place: _StatementPlace) -> None:
         """Look into the script that a call runs as a program of its own."""
         if any(word.value not in _PLAIN_WRAPPERS for word in call.wrappers):
             return
@@ -290,14 +290,14 @@ class _ComparisonFinder:
                 return
             strict = "e" in (match[1] or "")
         self._depth += 1
-        inner = _Place(source, decides=True, whole=True)
+        inner = _StatementPlace(source, decides=True, whole=True)
         _Reached(self, source).block(
             source.script.block, RunningShell(strict=strict, looks=self._looks), inner
         )
         self._depth -= 1
 
 
-def _of_caller(comparison: Comparison, given: Sequence[_Given]) -> Comparison:
+def _of_caller(comparison: Comparison, given: Sequence[_GivenArgument]) -> Comparison:
     """Return a comparison of a function's argument as one with what the caller wrote there."""
     if comparison.call is None or not given:
         return comparison
@@ -321,7 +321,7 @@ def _text_of(defined: ShellFunction) -> str:
     return defined.source.script.text[body.start : body.end]
 
 
-def _argument(word: Word, given: Sequence[_Given]) -> _Given | None:
+def _argument(word: Word, given: Sequence[_GivenArgument]) -> _GivenArgument | None:
     match = _PARAMETER.fullmatch(word.text)
     number = int(match[1] or match[2]) if match is not None else 0
     return given[number - 1] if 0 < number <= len(given) else None
@@ -377,7 +377,7 @@ class _Reached:
         self.calls: set[int] = set()
         """Where the calls of the contract begin that are reached, and decide."""
 
-    def block(self, block: StatementList, shell: RunningShell, place: _Place) -> None:
+    def block(self, block: StatementList, shell: RunningShell, place: _StatementPlace) -> None:
         """Go through statements one after the other."""
         for item in block.items:
             is_last = item is block.items[-1]
@@ -394,7 +394,7 @@ class _Reached:
             if shell.is_over:
                 return
 
-    def statement(self, item: Statement, shell: RunningShell, place: _Place) -> None:
+    def statement(self, item: Statement, shell: RunningShell, place: _StatementPlace) -> None:
         """Go through one statement."""
         match item:
             case Call():
@@ -418,7 +418,7 @@ class _Reached:
 
     # -- single calls ----------------------------------------------------------------------------
 
-    def _call(self, call: Call, shell: RunningShell, place: _Place) -> None:
+    def _call(self, call: Call, shell: RunningShell, place: _StatementPlace) -> None:
         if call.name == "set":
             shell.strict = strict_after(call, strict=shell.strict)
         if call.name in {".", "source"}:
@@ -436,16 +436,16 @@ class _Reached:
                 self._finder.note(comparison, place.given)
         self._finder.run_file(call, place)
 
-    def _given(self, word: Word, call: Call, place: _Place) -> _Given:
+    def _given(self, word: Word, call: Call, place: _StatementPlace) -> _GivenArgument:
         found = _argument(word, place.given)
-        return found if found is not None else _Given(word, call, place.source)
+        return found if found is not None else _GivenArgument(word, call, place.source)
 
-    def _entered(self, defined: ShellFunction, shell: RunningShell, place: _Place) -> None:
+    def _entered(self, defined: ShellFunction, shell: RunningShell, place: _StatementPlace) -> None:
         """Go through a function that is called."""
         if not shell.looks_on(self._depth) or loosens(defined.body, defined.source, shell):
             return
         inner = shell.within()
-        around = _Place(
+        around = _StatementPlace(
             defined.source,
             decides=True,
             whole=True,
@@ -461,7 +461,7 @@ class _Reached:
             self._depth -= 1
             shell.strict = inner.strict
 
-    def _sourced(self, call: Call, shell: RunningShell, place: _Place) -> None:
+    def _sourced(self, call: Call, shell: RunningShell, place: _StatementPlace) -> None:
         """Go through a file that is taken in, where it judges; what the product does is its own."""
         word = call.arguments[0] if call.arguments else None
         path = self._finder.path_of(word, call, place.source) if word is not None else None
@@ -479,7 +479,7 @@ class _Reached:
             self.block(source.script.block, shell, inner)
             self._depth -= 1
 
-    def _sees_itself(self, comparison: Comparison, place: _Place) -> bool:
+    def _sees_itself(self, comparison: Comparison, place: _StatementPlace) -> bool:
         """Say whether what is looked through may hold the very text that is looked for."""
         if comparison.expects not in {ExpectedKind.PATTERN, ExpectedKind.EXPRESSION}:
             return False
@@ -509,7 +509,7 @@ class _Reached:
 
     # -- joined statements -------------------------------------------------------------------------
 
-    def _chain(self, chain: Chain, shell: RunningShell, place: _Place) -> None:
+    def _chain(self, chain: Chain, shell: RunningShell, place: _StatementPlace) -> None:
         *front, last = chain.items
         *before, operator = chain.operators
         if "||" in before:
@@ -524,7 +524,9 @@ class _Reached:
         elif operator == "&&" and len(front) == 1 and is_end:
             self._unequal(front[0], place)
 
-    def _joined(self, items: Sequence[Statement], shell: RunningShell, place: _Place) -> bool:
+    def _joined(
+        self, items: Sequence[Statement], shell: RunningShell, place: _StatementPlace
+    ) -> bool:
         """Go through what is joined by `&&`; say whether all of it is reached."""
         for item in items:
             self.statement(item, shell, place)
@@ -532,7 +534,7 @@ class _Reached:
                 return False
         return True
 
-    def _branches(self, item: Branches, shell: RunningShell, place: _Place) -> None:
+    def _branches(self, item: Branches, shell: RunningShell, place: _StatementPlace) -> None:
         """Look at `if compared; then ...; else exit 1; fi` and its like."""
         self._cases(item, shell, place)
         if len(item.conditions) != 1 or len(item.conditions[0].items) != 1:
@@ -547,7 +549,7 @@ class _Reached:
         elif len(item.bodies) == 2 and place.gives_up(item.bodies[1], shell):
             self.statement(condition, shell, inside)
 
-    def _cases(self, item: Branches, shell: RunningShell, place: _Place) -> None:
+    def _cases(self, item: Branches, shell: RunningShell, place: _StatementPlace) -> None:
         """Look at `case ... in value) ...;; *) exit 1;; esac`."""
         source = place.source
         written = source.script.text[item.start : item.end]
@@ -564,7 +566,7 @@ class _Reached:
             kind = ExpectedKind.TEXT
             self._finder.note(Comparison(None, word, kind, source.path, line, written))
 
-    def _unequal(self, item: Statement, place: _Place) -> None:
+    def _unequal(self, item: Statement, place: _StatementPlace) -> None:
         """Look at `[ a != b ]`, where it is a failure that they are not equal."""
         if isinstance(item, Call):
             for comparison in self._finder.compared(item, place.source, unequal=True):

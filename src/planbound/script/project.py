@@ -5,7 +5,7 @@ import re
 from bisect import bisect_left
 from collections.abc import Callable, Iterator, Sequence
 from fnmatch import fnmatchcase
-from functools import cached_property
+from functools import cached_property, lru_cache
 from typing import NamedTuple
 
 from planbound.script.runners.runner import joined
@@ -21,26 +21,14 @@ _INSTALLED = lazy_pattern(
 _SPECIAL = frozenset("*?[")
 
 
-class ProjectTree:
-    """Which files and directories there are, and what is in them.
+class _PathsTogether:
+    """What all paths of a tree say together."""
 
-    What takes a look at every path is done when it is first asked for: most contracts are a call
-    of a test runner, and need none of it.
-    """
-
-    def __init__(self, paths: Sequence[str], read: Callable[[str], bytes | None]) -> None:
+    def __init__(self, paths: tuple[str, ...]) -> None:
         self._paths = paths
-        self.read = read
-        """Returns the content of a file; None where there is none."""
-
-    def text(self, path: str) -> str | None:
-        """Return a file's text."""
-        data = self.read(path)
-        return None if data is None else data.decode("utf-8", "replace")
 
     @cached_property
     def folders(self) -> frozenset[str]:
-        """The directories, the root as the empty one."""
         found = {""}
         for path in self._paths:
             parent = path.rpartition("/")[0]
@@ -51,21 +39,54 @@ class ProjectTree:
 
     @cached_property
     def files(self) -> frozenset[str]:
-        """All that is no directory."""
         return frozenset(self._paths) - self.folders
 
     @cached_property
-    def _own(self) -> list[str]:
+    def own(self) -> list[str]:
         # What is installed has tests of its own, which judge nothing here.
         return sorted(path for path in self.files if not _INSTALLED.search(path))
 
+
+@lru_cache(maxsize=2)  # of a tree and what a contract sees of it: they are asked again and again
+def _listing(paths: tuple[str, ...]) -> _PathsTogether:
+    return _PathsTogether(paths)
+
+
+class ProjectTree:
+    """Which files and directories there are, and what is in them.
+
+    What takes a look at every path is done when it is first asked for: most contracts are a call
+    of a test runner, and need none of it.
+    """
+
+    def __init__(self, paths: Sequence[str], read: Callable[[str], bytes | None]) -> None:
+        self._listing = _listing(tuple(paths))
+        self.read = read
+        """Returns the content of a file; None where there is none."""
+
+    def text(self, path: str) -> str | None:
+        """Return a file's text."""
+        data = self.read(path)
+        return None if data is None else data.decode("utf-8", "replace")
+
+    @property
+    def folders(self) -> frozenset[str]:
+        """The directories, the root as the empty one."""
+        return self._listing.folders
+
+    @property
+    def files(self) -> frozenset[str]:
+        """All that is no directory."""
+        return self._listing.files
+
     def under(self, folder: str) -> Iterator[str]:
         """Yield the files below a directory, without what is installed."""
-        start = bisect_left(self._own, f"{folder}/") if folder else 0
-        for index in range(start, len(self._own)):
-            if folder and not self._own[index].startswith(f"{folder}/"):
+        own = self._listing.own
+        start = bisect_left(own, f"{folder}/") if folder else 0
+        for index in range(start, len(own)):
+            if folder and not own[index].startswith(f"{folder}/"):
                 return
-            yield self._own[index]
+            yield own[index]
 
     def matching(self, directory: str, word: str) -> list[str]:
         """Return what the shell makes of a word: the path, or all that a pattern matches."""

@@ -122,7 +122,7 @@ def unknown_call(places: Iterable[Place], known: Surrounding) -> str:
     """Return a call of which it is not known what it runs; empty: it is known of each."""
     functions = frozenset(name for script in known.scripts for name in script.functions)
     for place in places:
-        reader = _CallReader(place, known, functions)
+        reader = _UnderstandingReader(place, known, functions)
         for call in place.script.calls:
             if not reader.is_understood(call):
                 text = place.script.text[call.start : call.end].partition("\n")[0][:80]
@@ -130,7 +130,7 @@ def unknown_call(places: Iterable[Place], known: Surrounding) -> str:
     return ""
 
 
-class _CallReader:
+class _UnderstandingReader:
     """Says of the calls of a script whether it is known what they run."""
 
     def __init__(self, place: Place, known: Surrounding, functions: frozenset[str]) -> None:

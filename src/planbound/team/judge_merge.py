@@ -23,9 +23,9 @@ from planbound.journal.words import SubjectKind
 from planbound.judging.case import Case, Scope, cases
 from planbound.judging.context import JudgingContext, judging_context
 from planbound.judging.contract import Setting
-from planbound.judging.judge import judge_together
 from planbound.judging.reference import tree_as_it_is
 from planbound.judging.reproduction import is_reproduction
+from planbound.judging.together import judge_together
 from planbound.judging.verdict import Verdict
 from planbound.plan.digest import contract_digest
 from planbound.plan.model import Baseline, Judged, StepStatus

@@ -12,48 +12,25 @@ is missing, damaged or about something else is as good as none.
 import contextlib
 import hashlib
 import os
-import struct
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Iterable, Mapping
 from typing import NamedTuple
 
 import msgspec
 
 from planbound.disk.decoders import msgpack_decoder
 from planbound.workspace import stamps
-from planbound.workspace.manifest import Entry, EntryType, Manifest
+from planbound.workspace.looks import UNKNOWN, columns, facts, look_of, rows
+from planbound.workspace.manifest import Entry, EntryType, Manifest, manifest_of, with_changes
 from planbound.workspace.stamps import SET_BACK, WINDOW, Clocks, moment
 
-_LOOK = struct.Struct("=IQQQqq")
-UNKNOWN = bytes(_LOOK.size)
-"""The look of what is read again in any case: nothing looks like that."""
 _FEW = 256
 """So many files are read sooner than it is found out whether they need not be, once or twice."""
 _OFTEN = 2
 """Who has read a tree so often reads it again: a run does, at every step."""
 _WORTH = 50
 """One in so many files has to be new for what is known to be written anew."""
-_MAGIC = b"pbkn\x01"
+_MAGIC = b"pbkn\x02"
 _START = len(_MAGIC) + 32
-
-
-def looks_of(files: Iterable[os.DirEntry[str]]) -> list[bytes]:
-    """Return what each looks like: all that changes with its content. Nothing if one is gone."""
-    pack = _LOOK.pack
-    try:
-        return [
-            pack(
-                found.st_mode,
-                found.st_dev,
-                found.st_ino,
-                found.st_size,
-                found.st_mtime_ns,
-                found.st_ctime_ns,
-            )
-            for each in files
-            for found in (each.stat(follow_symlinks=False),)
-        ]
-    except OSError:
-        return []
 
 
 class KnownFile(NamedTuple):
@@ -70,7 +47,7 @@ class KnownFolder(NamedTuple):
     names: str
     """With `/` between them."""
     looks: bytes
-    """One after the other."""
+    """Column by column (`looks.py`)."""
     paths: tuple[bytes, ...]
     entries: tuple[Entry, ...]
     length: int
@@ -80,9 +57,7 @@ class KnownFolder(NamedTuple):
         """Return what was found by its name."""
         if not self.paths:
             return {}
-        size, looks = _LOOK.size, self.looks
-        each = (looks[start : start + size] for start in range(0, len(looks), size))
-        found = map(KnownFile, self.paths, self.entries, each)
+        found = map(KnownFile, self.paths, self.entries, rows(self.looks))
         return dict(zip(self.names.split("/"), found, strict=True))
 
 
@@ -90,7 +65,8 @@ def known_folder(names: Iterable[str], found: Iterable[KnownFile]) -> KnownFolde
     """Return a folder as it was just read."""
     each = tuple(zip(*found, strict=True)) or ((), (), ())
     paths, entries, looks = each
-    return KnownFolder("/".join(names), b"".join(looks), paths, entries, sum(map(len, paths)))
+    length = sum(map(len, paths))
+    return KnownFolder("/".join(names), columns(b"".join(looks)), paths, entries, length)
 
 
 class _Ground(NamedTuple):
@@ -99,6 +75,30 @@ class _Ground(NamedTuple):
     boot: str
     device: int
     inode: int
+
+
+class LastReading(NamedTuple):
+    """What a scan found, and of what that is put together."""
+
+    manifest: Manifest
+    folders: Mapping[bytes, KnownFolder]
+    """What is in each folder but for the folders in it."""
+    rest: Mapping[bytes, Entry]
+    """Everything else."""
+
+    def changed_by(
+        self, folders: Mapping[bytes, KnownFolder], rest: Mapping[bytes, Entry]
+    ) -> dict[bytes, Entry | None]:
+        """Return what is to be changed in its manifest, so that it is of this instead."""
+        changed: dict[bytes, Entry | None] = dict.fromkeys(self.rest)
+        for path, folder in self.folders.items():
+            if folders.get(path) is not folder:
+                changed.update(dict.fromkeys(folder.paths))
+        for path, folder in folders.items():
+            if self.folders.get(path) is not folder:
+                changed.update(zip(folder.paths, folder.entries, strict=True))
+        changed.update(rest)
+        return changed
 
 
 class KnownFiles:
@@ -115,8 +115,8 @@ class KnownFiles:
         self.readings = 0
         """How often the whole tree was read here."""
         self.folders: dict[bytes, KnownFolder] = {}
-        self.last: Manifest | None = None
-        """The manifest of the last scan."""
+        self.last: LastReading | None = None
+        """What the last scan found."""
 
     def reading(self, root: int) -> "TreeReading":
         """Begin to read the tree at an open folder."""
@@ -137,14 +137,14 @@ class KnownFiles:
             self._is_sure = self._is_sure and stamps.notes_every_change(root)
         return self._is_sure
 
-    def take(self, folders: dict[bytes, KnownFolder], read: int, manifest: Manifest) -> None:
+    def take(self, folders: dict[bytes, KnownFolder], read: int, last: LastReading) -> None:
         """Take over what a whole tree looked like."""
         if self._now().offset < self._highest - SET_BACK:
             return  # set back while it was read
-        self.folders, self.last = folders, manifest
+        self.folders, self.last = folders, last
         self.readings += 1
         self._unsaved += read
-        is_worth_it = self._unsaved * _WORTH > len(manifest.entries) > _FEW
+        is_worth_it = self._unsaved * _WORTH > len(last.manifest.entries) > _FEW
         if self.file is not None and self._is_sure and is_worth_it:
             # Whoever cannot keep it reads everything again.
             with contextlib.suppress(OSError):
@@ -200,11 +200,8 @@ class TreeReading:
         self._few = 0 if known.folders or known.readings >= _OFTEN else _FEW
         self._read = 0
         self._folders: dict[bytes, KnownFolder] = {}
-
-    @property
-    def last(self) -> Manifest | None:
-        """The manifest of the reading before."""
-        return self._known.last
+        self._found: dict[bytes, KnownFolder] = {}
+        self._rest: Mapping[bytes, Entry] = {}
 
     def folder(self, path: bytes) -> KnownFolder | None:
         """Return what is known of a folder."""
@@ -212,6 +209,7 @@ class TreeReading:
 
     def note(self, path: bytes, folder: KnownFolder) -> None:
         """Take in what a folder looks like now."""
+        self._found[path] = folder
         if folder.looks.strip(b"\0"):
             self._folders[path] = folder
 
@@ -224,19 +222,23 @@ class TreeReading:
             return UNKNOWN
         if not self._known.is_sure(self._root) or stamps.has_writer(descriptor):
             return UNKNOWN
-        return _LOOK.pack(
-            found.st_mode,
-            found.st_dev,
-            found.st_ino,
-            found.st_size,
-            found.st_mtime_ns,
-            found.st_ctime_ns,
-        )
+        return look_of(found)
+
+    def manifest(self, rest: Mapping[bytes, Entry], truncated: str | None) -> Manifest:
+        """Return all that was noted, and the rest: made from the last one, where there is one."""
+        self._rest, last = rest, self._known.last
+        if last is not None and truncated is None:
+            return with_changes(last.manifest, last.changed_by(self._found, rest))
+        entries = dict(rest)
+        for folder in self._found.values():
+            entries.update(zip(folder.paths, folder.entries, strict=True))
+        return manifest_of(entries, truncated=truncated)
 
     def end(self, manifest: Manifest) -> None:
         """Keep what was found out; half a tree is forgotten."""
         if manifest.truncated is None:
-            self._known.take(self._folders, self._read, manifest)
+            last = LastReading(manifest, self._found, self._rest)
+            self._known.take(self._folders, self._read, last)
 
 
 # -- as bytes ------------------------------------------------------------------------------------
@@ -265,18 +267,16 @@ def _packed(path: bytes, folder: KnownFolder) -> _PackedFolder:
 def _unpacked(path: bytes, joined: bytes, looks: bytes, digests: bytes) -> KnownFolder:
     prefix = path + b"/" if path else b""
     paths = tuple([prefix + name for name in joined.split(b"/")]) if joined else ()
-    facts = list(_LOOK.iter_unpack(looks))
-    if len(facts) != len(paths) or len(digests) != 32 * len(paths):
+    known = facts(looks)
+    if len(known) != len(paths) or len(digests) != 32 * len(paths):
         raise ValueError("not as many looks or digests as names")
     entries = tuple(
         [
             Entry(EntryType.FILE, _MODES[mode & 0o7777], size, digests[start : start + 32])
-            for (mode, _, _, size, _, _), start in zip(
-                facts, range(0, len(digests), 32), strict=True
-            )
+            for (mode, size), start in zip(known, range(0, len(digests), 32), strict=True)
         ]
     )
-    return KnownFolder(os.fsdecode(joined), looks, paths, entries, sum(map(len, paths)))
+    return KnownFolder(os.fsdecode(joined), columns(looks), paths, entries, sum(map(len, paths)))
 
 
 _MODES = tuple(range(0o10000))

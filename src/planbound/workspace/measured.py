@@ -13,14 +13,13 @@ from planbound.plan.slug import is_progress_name
 from planbound.workspace.configuration import Configuration
 from planbound.workspace.contents import RealTree, Tree
 from planbound.workspace.context import Context
+from planbound.workspace.entries import differing
 from planbound.workspace.manifest import (
     CACHES,
     SUMMARISED,
-    EntryType,
     Manifest,
     ScanRules,
-    decode,
-    manifest_of,
+    with_changes,
 )
 from planbound.workspace.root import HARNESS
 from planbound.workspace.vault import Vault
@@ -72,16 +71,13 @@ def rules_beside(rules: ScanRules, before: Manifest | None) -> ScanRules:
     """
     if before is None:
         return rules
-    known = before.entries.items()
-    folders = frozenset(path for path, entry in known if entry.type is EntryType.DIRECTORY)
-    return rules._replace(not_caches=folders)
+    return rules._replace(not_caches=before.folders())
 
 
 def kept_manifest(vault: Vault, key: str) -> Manifest | None:
     """Return the manifest of a tree that was frozen, by its key; None where it is not kept."""
     try:
-        data = vault.content(bytes.fromhex(key))
-        return decode(data) if data is not None else None
+        return vault.manifest(key)
     except ValueError as error:
         raise FileProblem(f"the tree before the work cannot be used: {error}") from error
 
@@ -93,22 +89,18 @@ _OWN = b".harness/"
 _TOPICS = b".harness/topics"
 
 
-def screened(manifest: Manifest, last: Manifest | None = None) -> Manifest:
-    """Return a manifest without what the harness writes; `last` is the one before."""
-    own = [path for path in manifest.entries if _is_own(path)]
-    if not own:
-        return manifest
-    kept = dict(manifest.entries)
-    for path in own:
-        del kept[path]
-    return manifest_of(
-        kept,
-        truncated=manifest.truncated,
-        tagged=manifest.tagged,
-        left_out=manifest.left_out,
-        held=manifest.held,
-        last=manifest if last is None else last,
-    )._replace(looks=manifest.looks)
+def screened(manifest: Manifest) -> Manifest:
+    """Return a manifest without what the harness writes."""
+    own = dict.fromkeys(manifest.named(_is_own))
+    return with_changes(manifest, own)._replace(looks=manifest.looks)
+
+
+def is_screened(root: str, path: str) -> bool:
+    """Say whether writing a file changes nothing in a tree without what the harness writes."""
+    folder, name = os.path.split(path)
+    places = (os.path.join(os.path.realpath(folder), name), os.path.realpath(path))
+    inside = (os.path.relpath(place, root) for place in places)
+    return all(each.startswith("../") or _is_own(os.fsencode(each)) for each in inside)
 
 
 def _is_own(path: bytes) -> bool:
@@ -124,9 +116,23 @@ class ScreenedTree:
         self.content = tree.content
         self.put_back = tree.put_back
         self._tree = tree
-        self._last: Manifest | None = None
+        self._last: tuple[Manifest, Manifest] | None = None
+        """The tree as it was, and as it is shown."""
 
     def manifest(self, rules: ScanRules) -> Manifest:
+        """Return what is there now; bounded in time."""
         found = self._tree.manifest(rules._replace(without_own=True))
-        self._last = screened(found, self._last)
-        return self._last
+        shown = self._shown(found)
+        self._last = found, shown
+        return shown
+
+    def _shown(self, found: Manifest) -> Manifest:
+        if self._last is None or found.truncated is not None:
+            return screened(found)
+        was, shown = self._last
+        paths = differing(was.entries, found.entries)
+        if paths is None or shown.truncated is not None:
+            return screened(found)
+        changed = {path: found.entries.get(path) for path in paths if not _is_own(path)}
+        shown = with_changes(shown, changed)
+        return found._replace(entries=shown.entries, digest=shown.digest)

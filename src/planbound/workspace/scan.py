@@ -21,14 +21,13 @@ from typing import TypeAlias
 
 from planbound.errors import FileProblem
 from planbound.workspace.known import (
-    UNKNOWN,
     KnownFile,
     KnownFiles,
     KnownFolder,
     TreeReading,
     known_folder,
-    looks_of,
 )
+from planbound.workspace.looks import UNKNOWN, Looker, rows
 from planbound.workspace.manifest import (
     CACHE_TAG,
     Entry,
@@ -272,16 +271,18 @@ def scan(
         truncated = str(enough)
     finally:
         walk.close()
-    found = manifest_of(
-        walk.result(),
-        truncated=truncated,
-        tagged=walk.tagged,
-        left_out=walk.left_out | walk.tagged,
-        held=walk.held(),
-        last=None if reading is None else reading.last,
-    )._replace(looks=walk.looks())
-    if reading is not None:
-        reading.end(found)
+    held, left_out = walk.held(), walk.left_out | walk.tagged
+    if reading is None:
+        return manifest_of(
+            walk.result(), truncated=truncated, tagged=walk.tagged, left_out=left_out, held=held
+        )
+    found = reading.manifest(walk.result(), truncated)._replace(
+        tagged=frozenset(walk.tagged),
+        left_out=frozenset(left_out),
+        held=held,
+        looks=walk.looks(),
+    )
+    reading.end(found)
     return found
 
 
@@ -331,6 +332,7 @@ class _Walk:
         self._bytes = 0
         self._modes: dict[int, int] = {}  # one number for all that are equal
         self._looks = hashlib.sha256()
+        self._looker = Looker()
         self._root = _Folder(b"", root, 0, None)
         # From the root down, without those that have nothing left to be read. The first one is
         # always open, those before `_first_open` are not.
@@ -338,7 +340,7 @@ class _Walk:
         self._first_open = 1
 
     def result(self) -> dict[bytes, Entry]:
-        """Return all entries found so far."""
+        """Return all entries found so far, but for those that a reading has noted."""
         return self._entries | {each.path: each.entry() for each in self._summaries}
 
     def looks(self) -> str | None:
@@ -350,7 +352,8 @@ class _Walk:
         return {each.path: each.looks for each in self._summaries if not _is_git(each.path)}
 
     def close(self) -> None:
-        """Close every directory."""
+        """Close every directory, and let go of what leads back here: nobody collects that."""
+        del self._spend
         for folder in self._stack:
             folder.close()
         self._root.close()
@@ -535,24 +538,43 @@ class _Walk:
         if folder.path in self._with_cache_paths:
             gone = {each for each in found if self._is_cache_path(folder.path, each)}
             found = [each for each in found if each not in gone]
+        names = [each.name for each in found]
+        known = reading.folder(folder.path)
+        if known is not None and known.names == "/".join(names):
+            looks = self._looker.looks_in(folder.descriptor, known.names, found)
+            if looks == known.looks:  # of files, then: what else stands there looks different
+                self._note_looks(folder, known.names, len(names), looks)
+                self._count_all(len(names), known.length)
+                reading.note(folder.path, known)
+                self._leave_out(folder, names)
+                return
+        self._list_changed(folder, reading, found)
+        self._leave_out(folder, names)
+
+    def _leave_out(self, folder: _Folder, names: Iterable[str]) -> None:
+        for name in self._cache_names.intersection(names):
+            self.left_out.add(_joined(folder.path, os.fsencode(name)))
+
+    def _list_changed(
+        self, folder: _Folder, reading: TreeReading, found: list[os.DirEntry[str]]
+    ) -> None:
+        """List a folder that has others in it, or in which something is new."""
         leaves = [each for each in found if not each.is_dir(follow_symlinks=False)]
         names = [each.name for each in leaves]
         known = reading.folder(folder.path)
-        looks = looks_of(leaves)
-        self._note_looks(folder, names, looks)
-        if known is not None and known.names == "/".join(names) and known.looks == b"".join(looks):
+        joined = "/".join(names)
+        looks = self._looker.looks_in(folder.descriptor, joined, leaves)
+        self._note_looks(folder, joined, len(names), looks)
+        if known is not None and known.names == joined and known.looks == looks:
             self._count_all(len(names), known.length)
         else:
-            known = self._read_unknown(folder, leaves, known.by_name() if known else {}, looks)
+            single = [] if looks is None else rows(looks)
+            known = self._read_unknown(folder, leaves, known.by_name() if known else {}, single)
         reading.note(folder.path, known)
-        self._entries.update(zip(known.paths, known.entries, strict=True))
         if len(leaves) < len(found):
-            names = [each.name for each in found]
             folders = (each.name for each in found if each.is_dir(follow_symlinks=False))
             below = (name for name in folders if name not in self._cache_names)
             folder.below.extend((os.fsencode(name), False) for name in below)
-        for name in self._cache_names.intersection(names):
-            self.left_out.add(_joined(folder.path, os.fsencode(name)))
 
     def _without_own(
         self, folder: _Folder, found: Iterable[os.DirEntry[str]]
@@ -562,15 +584,15 @@ class _Walk:
             return found
         return [each for each in found if each.name == TOPICS]
 
-    def _note_looks(self, folder: _Folder, names: list[str], looks: list[bytes]) -> None:
+    def _note_looks(self, folder: _Folder, names: str, count: int, looks: bytes | None) -> None:
         """Note what programs can ask of a folder and its files, but for their contents."""
         if folder.path == HARNESS or folder.path.startswith(HARNESS + b"/"):
             return  # the harness writes there, and nobody else without changing a content
         own = os.fstat(folder.descriptor)
-        said = (folder.path, own.st_mtime_ns, own.st_uid, own.st_gid, len(names))
-        self._looks.update(repr(said).encode() + os.fsencode("/".join(names)))
+        said = (folder.path, own.st_mtime_ns, own.st_uid, own.st_gid, count)
+        self._looks.update(repr(said).encode() + os.fsencode(names))
         # Of what was gone when it was looked at nobody knows anything.
-        self._looks.update(b"".join(looks) if len(looks) == len(names) else os.urandom(32))
+        self._looks.update(os.urandom(32) if looks is None else looks)
 
     def _is_cache_path(self, folder: bytes, each: os.DirEntry[str]) -> bool:
         path = _joined(folder, os.fsencode(each.name))

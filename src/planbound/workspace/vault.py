@@ -32,6 +32,10 @@ _VERSION = 1
 _INCREMENTAL = 2
 _DAMAGED = "put it aside: a new one is made when needed"
 _AT_ONCE = 500
+_LARGE = 1000
+"""Of so many entries only what differs is kept, once they were kept in full."""
+_FEW = 20
+"""One in so many may differ for that."""
 _REMEMBERED = 2
 """So many manifests need not be kept again: the tree that was frozen, and the one as it is now."""
 
@@ -61,6 +65,8 @@ class Vault:
         self._handle = _VaultHandle(path, _opened)
         self._used: IO[bytes] | None = None
         self._manifests: list[tuple[Manifest, str]] = []
+        self._full: tuple[Manifest, bytes] | None = None
+        """The last one that was kept in full, and its SHA-256."""
         self._whole: Manifest | None = None
 
     @property
@@ -115,25 +121,67 @@ class Vault:
         for kept, key in self._manifests:
             if _is_same(kept, manifest):
                 return key
-        from planbound.workspace.manifest import encode  # noqa: PLC0415 - start-up
+        data = self._changes(manifest)
+        is_full = data is None
+        if data is None:
+            from planbound.workspace.manifest_file import encode  # noqa: PLC0415 - start-up
 
-        data = encode(manifest)
+            data = encode(manifest)
         digest = hashlib.sha256(data)
         self.keep([(digest.digest(), data)])
+        if is_full:
+            self._full = (manifest, digest.digest())
         self._manifests = [(manifest, digest.hexdigest()), *self._manifests[: _REMEMBERED - 1]]
         return digest.hexdigest()
 
+    def _changes(self, manifest: Manifest) -> bytes | None:
+        """Return in what a manifest differs from one that is kept; None where that is too much."""
+        if self._full is None or len(manifest.entries) < _LARGE:
+            return None
+        from planbound.workspace.entries import differing  # noqa: PLC0415 - start-up
+        from planbound.workspace.manifest_file import encode_changes  # noqa: PLC0415 - start-up
+
+        full, digest = self._full
+        paths = differing(full.entries, manifest.entries)
+        if paths is None or len(paths) * _FEW > len(manifest.entries):
+            return None
+        changed = {
+            path: now
+            for path in paths
+            if (now := manifest.entries.get(path)) != full.entries.get(path)
+        }
+        return encode_changes(manifest, digest, changed)
+
+    def manifest(self, key: str, like: Manifest | None = None) -> Manifest | None:
+        """Return a manifest by its key; None where it is not here; raises ValueError if damaged.
+
+        With another one that it resembles it shares what is the same in both.
+        """
+        from planbound.workspace.manifest_file import decode  # noqa: PLC0415 - start-up
+
+        data = self.content(bytes.fromhex(key))
+        return None if data is None else decode(data, self.content, like)
+
     def lacks(self, manifest: Manifest) -> set[bytes]:
         """Return the contents of a tree's files that are not here."""
-        if self._whole is not None and self._whole.entries is manifest.entries:
-            return set()
-        from planbound.workspace.manifest import EntryType  # noqa: PLC0415 - start-up
+        from planbound.workspace.entries import EntryType  # noqa: PLC0415 - start-up
 
-        found = manifest.entries.values()
+        found = self.unsure(manifest).entries.values()
         missing = self.missing(entry.content for entry in found if entry.type is EntryType.FILE)
         if not missing and self._used is not None:
             self._whole = manifest
         return missing
+
+    def unsure(self, manifest: Manifest) -> Manifest:
+        """Return the part of a tree that is another one than in the last tree that is all here."""
+        from planbound.workspace.entries import differing  # noqa: PLC0415 - start-up
+
+        whole, entries = self._whole, manifest.entries
+        paths = None if whole is None else differing(whole.entries, entries)
+        if paths is None:
+            return manifest
+        part = {path: entry for path in paths if (entry := entries.get(path)) is not None}
+        return manifest._replace(entries=part)
 
     def content(self, sha256: bytes) -> bytes | None:
         """Return what has that hash, None where it is not here."""
@@ -154,7 +202,7 @@ class Vault:
     def close(self) -> None:
         """Let go of the file; the vault can still be used and opens it again."""
         self._handle.close()
-        self._manifests, self._whole = [], None
+        self._manifests, self._full, self._whole = [], None, None
         if self._used is not None:
             self._used.close()
             self._used = None
@@ -195,7 +243,7 @@ class Vault:
 
     def discard(self, digests: Iterable[bytes]) -> None:
         """Remove contents, all or none, and give their room back; only `alone`."""
-        self._manifests, self._whole = [], None
+        self._manifests, self._full, self._whole = [], None, None
         with self._handle as connection:
             assert connection is not None
             sqlite_file.begin(connection)

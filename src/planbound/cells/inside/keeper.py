@@ -7,7 +7,7 @@ import os
 import resource
 import time
 
-from planbound.cells.inside import kernel, landlock, seccomp, tree
+from planbound.cells.inside import kernel, landlock, listener, seccomp, tree
 from planbound.cells.inside.order import ROOMS, Order, Report
 
 # -- the processes of a cell: counted, measured, ended -------------------------------------------
@@ -156,6 +156,10 @@ class Keeper:
         self.weighs = order.level != "I2" or order.stand_in is not None
         self.weighed = 0.0
         self.weight = (0, 0)
+        self.listens = order.level in {"I2", "inner"} and not order.writable
+        """Whether calls by which cells can meet are heard of: those of contracts, not of agents."""
+        self.listener: listener.Listener | None = None
+        self.refused = ""
 
     def run(self) -> Report:
         """Do all of it."""
@@ -169,14 +173,10 @@ class Keeper:
         self.weight = self._weigh() if self.weighs else (0, 0)
         signal.pthread_sigmask(signal.SIG_BLOCK, {signal.SIGCHLD})
         start = time.monotonic()
-        reading, writing = os.pipe2(os.O_CLOEXEC)
-        child = os.fork()
-        if child == 0:
-            self._become_command(writing)
-        os.close(writing)
-        with open(reading, "rb") as pipe:
-            said = pipe.read()
+        child, said = self._start()
         report = self._watch(child, start)
+        report.could_meet = self.listener is not None and self.listener.heard
+        report.refused = self.refused
         if said:
             report = Report(made=True, started=False, reason=said.decode("utf-8", "replace"))
         after = tree.marks(self.room) if self.room is not None else {}
@@ -187,11 +187,42 @@ class Keeper:
         report.collected = tree.collect(order.workspace, order.collect)
         return report
 
+    def _start(self) -> tuple[int, bytes]:
+        """Start the command; return its number, and what it had to complain of."""
+        reading, writing = os.pipe2(os.O_CLOEXEC)
+        waiting, go = os.pipe2(os.O_CLOEXEC)
+        child = os.fork()
+        if child == 0:
+            self._become_command(writing, waiting)
+        os.close(writing)
+        os.close(waiting)
+        with open(reading, "rb") as pipe, open(go, "wb"):
+            said = pipe.readline() if self.listens else b""
+            if said.startswith(listener.DOOR):
+                try:
+                    self.listener = listener.Listener.of(child, said)
+                except OSError as error:
+                    self.refused = error.strerror or "its descriptor"
+                    return self._start_again(child)
+                os.write(go, b"x")
+                said = b""
+            elif said.startswith(listener.REFUSED):
+                self.refused, said = said[1:].decode("utf-8", "replace").strip(), b""
+            return child, said + pipe.read()
+
+    def _start_again(self, child: int) -> tuple[int, bytes]:
+        """Start it without a listener: nobody would let the first one go on."""
+        _kill(child)
+        os.waitpid(child, 0)
+        self.listens = False
+        return self._start()
+
     # -- the child -----------------------------------------------------------------------------
 
-    def _become_command(self, complaints: int) -> None:
+    def _become_command(self, complaints: int, waiting: int) -> None:
         try:
             self._prepare()
+            self._walls(complaints, waiting)
             os.execve(self.order.command[0], self.order.command, self.order.environment)  # noqa: S606 - this is what a cell is for
         except BaseException as error:  # noqa: BLE001 - there is nobody above to handle it
             os.write(complaints, str(error).encode("utf-8", "replace"))
@@ -217,7 +248,6 @@ class Keeper:
         given = order.stdin
         os.dup2(os.open("/dev/null", os.O_RDONLY) if given < 0 else given, 0)
         os.set_inheritable(0, True)  # noqa: FBT003 - it has no name; all else is closed by `exec`
-        self._walls()
 
     def _offer_to_the_oom_killer(self) -> None:
         """Let the kernel take the command first, where memory runs out on the whole machine."""
@@ -230,7 +260,7 @@ class Keeper:
         except OSError:
             pass
 
-    def _walls(self) -> None:
+    def _walls(self, complaints: int, waiting: int) -> None:
         order = self.order
         if order.level == "I0":
             return
@@ -249,6 +279,8 @@ class Keeper:
             seccomp.install(sockets=order.network)
             return
         landlock.scope()
+        if self.listens and listener.is_offered(complaints, waiting):
+            return
         seccomp.install(sockets=True)
 
     # -- the parent ----------------------------------------------------------------------------

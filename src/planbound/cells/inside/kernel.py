@@ -29,6 +29,7 @@ _ATTR_NOSUID = 0x2
 _ATTR_NODEV = 0x4
 # The same number on every machine that is younger than these calls.
 _SYS_MOUNT_SETATTR = 442
+_SYS_PIDFD_GETFD = 438
 _SYS_PIVOT_ROOT = {"x86_64": 155, "aarch64": 41}
 
 _PR_SET_PDEATHSIG = 1
@@ -38,6 +39,7 @@ _PR_SET_CHILD_SUBREAPER = 36
 _PR_SET_NO_NEW_PRIVS = 38
 _PR_CAP_AMBIENT = 47
 _PR_CAP_AMBIENT_CLEAR_ALL = 4
+_M_MMAP_THRESHOLD = -3
 _CAPABILITY_VERSION = 0x20080522
 _LAST_CAPABILITY = 63
 
@@ -55,6 +57,16 @@ def syscall(number: int, *arguments: object) -> int:
     wide = [ctypes.c_long(item) if isinstance(item, int) else item for item in arguments]
     result: int = _libc.syscall(ctypes.c_long(number), *wide)
     return _checked(result, f"system call {number}")
+
+
+def give_back_large_blocks() -> None:
+    """Let memory of a megabyte or more go back when it is not used any more.
+
+    What was once given back is otherwise kept for the next time, and what is small ends up behind.
+    """
+    mallopt = getattr(_libc, "mallopt", None)  # other libraries of C have none, and no need
+    if mallopt is not None:
+        mallopt(_M_MMAP_THRESHOLD, 1 << 20)
 
 
 def prctl(option: int, *values: int) -> int:
@@ -124,6 +136,11 @@ def hide_memory() -> None:
 def show_memory() -> None:
     """Undo `hide_memory`: files of a hidden process in /proc belong to root."""
     prctl(_PR_SET_DUMPABLE, 1)
+
+
+def descriptor_of(process: int, number: int) -> int:
+    """Return a copy of what a process has open, by a descriptor of that process."""
+    return syscall(_SYS_PIDFD_GETFD, process, number, 0)
 
 
 def adopt_orphans() -> None:

@@ -115,6 +115,10 @@ class Report(_Value):
     written_count: int = 0
     trespassed: tuple[str, ...] = ()
     collected: tuple[tuple[str, bytes], ...] = ()
+    could_meet: bool = False
+    """Whether the command made a call by which commands of different cells can meet."""
+    refused: str = ""
+    """Why nobody could hear of such calls; empty: one did, or nobody had to."""
 
     @classmethod
     def decode(cls, data: bytes) -> Report:

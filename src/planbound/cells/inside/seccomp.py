@@ -1,4 +1,7 @@
-"""A filter for system calls that no test and no build needs, and that walls have fallen to."""
+"""A filter for system calls that no test and no build needs, and that walls have fallen to.
+
+It can also tell a listener of the calls by which commands of different cells can meet.
+"""
 
 from __future__ import annotations
 
@@ -6,11 +9,17 @@ import ctypes
 import errno
 import struct
 
-from planbound.cells.inside.kernel import MACHINE, prctl
+from planbound.cells.inside.kernel import MACHINE, prctl, syscall
 
 _PR_SET_SECCOMP = 22
 _MODE_FILTER = 2
+_SECCOMP = {"x86_64": 317, "aarch64": 277}
+_SET_MODE_FILTER = 1
+_NEW_LISTENER = 0x8
+_WAIT_KILLABLE = 0x20
+"""From Linux 5.19 on: no signal but a deadly one disturbs a call that was told of."""
 _ALLOW = 0x7FFF0000
+_TELL = 0x7FC00000
 _REFUSE = 0x00050000 | errno.EPERM
 _UNKNOWN = 0x00050000 | errno.ENOSYS
 _KILL = 0x80000000
@@ -65,6 +74,45 @@ _REFUSED: dict[str, tuple[int, int | None]] = {
     "iopl": (172, None),
     "ioperm": (173, None),
 }
+# All cells show the host's inodes, and are one user: locks, watches and what a user may have of
+# something are the same in all of them. See decision 075.
+_TOLD: dict[str, tuple[int, int | None]] = {
+    "flock": (73, 32),
+    "inotify_init": (253, None),
+    "inotify_init1": (294, 26),
+    "inotify_add_watch": (254, 27),
+    "fanotify_init": (300, 262),
+    "fanotify_mark": (301, 263),
+    "futex_waitv": (449, 449),
+    "futex_wake": (454, 454),
+    "futex_wait": (455, 455),
+    "futex_requeue": (456, 456),
+    "mq_open": (240, 180),
+    "timer_create": (222, 107),
+    "rt_sigqueueinfo": (129, 138),
+    "rt_tgsigqueueinfo": (297, 240),
+    "sendmsg": (46, 211),
+    "sendmmsg": (307, 269),
+}
+_FCNTL = {"x86_64": 72, "aarch64": 25}
+_OWN_TO_A_PROCESS = (0, 1, 2, 3, 4, 8, 9, 10, 11, 15, 16, 1030, 1033, 1034)
+"""What `fcntl` does to descriptors, to who is sent signals for them, and the seals of memory. All
+else is told of: locks, leases, notes, hints, the sizes of pipes, and what kernels will add."""
+_SHMCTL = {"x86_64": 31, "aarch64": 195}
+_SHM_LOCK = 11
+_FUTEX = {"x86_64": 202, "aarch64": 98}
+_FUTEX_PRIVATE = 0x80
+_FUTEX_WAITS = (0, 9)
+"""Every `pthread_join` waits so. Who waits hears nothing of others until one of them wakes it."""
+_FIRST_QUEUED = 32
+"""From this one on signals are queued, and a user may have only so many of them."""
+_SIGNALS = {
+    "kill": (62, 129, 1),
+    "tkill": (200, 130, 1),
+    "tgkill": (234, 131, 2),
+    "pidfd_send_signal": (424, 424, 1),
+}
+"""Their numbers, and which argument is the signal."""
 _ARCHITECTURE = {"x86_64": 0xC000003E, "aarch64": 0xC00000B7}
 _COLUMN = {"x86_64": 0, "aarch64": 1}
 _CLONE = {"x86_64": 56, "aarch64": 220}
@@ -100,18 +148,21 @@ def is_supported() -> bool:
     return MACHINE in _ARCHITECTURE
 
 
-_programs: dict[bool, bytes] = {}
+_programs: dict[tuple[bool, bool], bytes] = {}
 
 
-def program(*, sockets: bool) -> bytes:
-    """Return the filter; without `sockets` not even one of the Internet kind can be made."""
+def program(*, sockets: bool, tells: bool = False) -> bytes:
+    """Return the filter; without `sockets` not even one of the Internet kind can be made.
+
+    With `tells` calls by which cells can meet wait until a listener lets them go on.
+    """
     # A launcher has made it once for all whom it forks.
-    if sockets not in _programs:
-        _programs[sockets] = _made(sockets=sockets)
-    return _programs[sockets]
+    if (sockets, tells) not in _programs:
+        _programs[sockets, tells] = _made(sockets=sockets, tells=tells)
+    return _programs[sockets, tells]
 
 
-def _made(*, sockets: bool) -> bytes:
+def _made(*, sockets: bool, tells: bool) -> bytes:
     column = _COLUMN[MACHINE]
     code = [
         _one(_LOAD, _ARCH),
@@ -150,14 +201,68 @@ def _made(*, sockets: bool) -> bytes:
         _one(_RETURN, _REFUSE),
         _one(_LOAD, _NUMBER),
     ]
+    if tells:
+        code += _telling(column)
     code.append(_one(_RETURN, _ALLOW))
     return b"".join(code)
 
 
+def _telling(column: int) -> list[bytes]:
+    code: list[bytes] = []
+    for numbers in _TOLD.values():
+        number = numbers[column]
+        if number is not None:
+            code += [_one(_JUMP_EQUAL, number, 0, 1), _one(_RETURN, _TELL)]
+    code += _unless(_FCNTL[MACHINE], 1, _any_of(_OWN_TO_A_PROCESS))
+    code += _unless(_SHMCTL[MACHINE], 1, [_one(_JUMP_EQUAL, _SHM_LOCK, 0, 1)])
+    code += _unless(
+        _FUTEX[MACHINE],
+        1,
+        [
+            _one(_JUMP_SET, _FUTEX_PRIVATE, len(_FUTEX_WAITS) + 2, 0),
+            _one(_AND, _FUTEX_PRIVATE - 1),
+            *_any_of(_FUTEX_WAITS),
+        ],
+    )
+    for on_x86_64, on_aarch64, argument in _SIGNALS.values():
+        number = (on_x86_64, on_aarch64)[column]
+        code += _unless(number, argument, [_one(_JUMP_OVER, _FIRST_QUEUED, 0, 1)])
+    return code
+
+
+def _unless(number: int, argument: int, jumps: list[bytes]) -> list[bytes]:
+    """Tell of a call, unless one of the jumps leads over the next line after them."""
+    body = [_one(_LOAD, _argument(argument)), *jumps, _one(_RETURN, _TELL), _one(_LOAD, _NUMBER)]
+    return [_one(_JUMP_EQUAL, number, 0, len(body)), *body]
+
+
+def _any_of(values: tuple[int, ...]) -> list[bytes]:
+    return [_one(_JUMP_EQUAL, value, len(values) - place, 0) for place, value in enumerate(values)]
+
+
 def install(*, sockets: bool) -> None:
     """Put the filter over this process and all that it starts; for ever."""
-    code = program(sockets=sockets)
+    buffer, header = _laid(program(sockets=sockets))
+    prctl(_PR_SET_SECCOMP, _MODE_FILTER, ctypes.addressof(header))
+    del buffer
+
+
+def install_telling() -> int:
+    """Do the same with a listener, and return its descriptor; raise OSError: nothing was done."""
+    buffer, header = _laid(program(sockets=True, tells=True))
+    number, place = _SECCOMP[MACHINE], ctypes.addressof(header)
+    try:
+        return syscall(number, _SET_MODE_FILTER, _NEW_LISTENER | _WAIT_KILLABLE, place)
+    except OSError as error:
+        if error.errno != errno.EINVAL:
+            raise
+        return syscall(number, _SET_MODE_FILTER, _NEW_LISTENER, place)
+    finally:
+        del buffer
+
+
+def _laid(code: bytes) -> tuple[ctypes.Array[ctypes.c_char], ctypes.Array[ctypes.c_char]]:
+    """Return the filter and what says where it is: both have to be there while it is put on."""
     buffer = ctypes.create_string_buffer(code, len(code))
     header = struct.pack("HxxxxxxP", len(code) // 8, ctypes.addressof(buffer))
-    holder = ctypes.create_string_buffer(header, len(header))
-    prctl(_PR_SET_SECCOMP, _MODE_FILTER, ctypes.addressof(holder))
+    return buffer, ctypes.create_string_buffer(header, len(header))

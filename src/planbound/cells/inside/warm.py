@@ -31,8 +31,9 @@ def main(channel: int, harness: int) -> None:
     _end_with(harness)
     # Nobody waits for what is forked here: the harness sees its end by itself.
     signal.signal(signal.SIGCHLD, signal.SIG_IGN)
-    for sockets in (False, True) if seccomp.is_supported() else ():
-        seccomp.program(sockets=sockets)
+    if seccomp.is_supported():
+        for sockets, tells in ((False, False), (True, False), (True, True)):
+            seccomp.program(sockets=sockets, tells=tells)
     door = _socket.socket(_socket.AF_UNIX, _socket.SOCK_SEQPACKET, 0, fileno=channel)
     own = os.getpid()
     while True:

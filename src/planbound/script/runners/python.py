@@ -3,10 +3,15 @@
 from __future__ import annotations
 
 import ast
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import suppress
+from typing import TypeVar
 
 from planbound.source import lazy_pattern
 
+_Given = TypeVar("_Given")
+_Read = TypeVar("_Read")
+_TRIES = 100
 _SKIPS = lazy_pattern(r"(?i)skip|xfail|expectedfailure")
 _SKIPPING = frozenset("skip skipif skipIf skipUnless skipTest SkipTest importorskip xfail".split())
 _FUNCTIONS = (ast.FunctionDef, ast.AsyncFunctionDef)
@@ -35,10 +40,22 @@ def cases_in(data: bytes) -> Iterator[str]:
     yield from (name for name in found if name.partition("::")[0] in cases)
 
 
+def steadily(parse: Callable[[_Given], _Read], text: _Given) -> _Read:
+    """Return what a function of `ast` makes of a text, whatever other threads parse meanwhile.
+
+    Python 3.11 counts for all threads together how deep it is, and trips where one goes on while
+    another one is at work. What it read is right, and it is asked again.
+    """
+    for _ in range(_TRIES):
+        with suppress(SystemError):
+            return parse(text)
+    return parse(text)
+
+
 def parsed(data: bytes) -> ast.Module | None:
     """Return a file of Python; None where it cannot be read."""
     try:
-        return ast.parse(data)
+        return steadily(ast.parse, data)
     except (SyntaxError, ValueError, RecursionError, MemoryError):
         return None
 

@@ -18,6 +18,7 @@ from typing import NamedTuple
 
 from planbound.script.runners.assertions import of_cases
 from planbound.script.runners.pytest import failing_tests, folders_of_tests, plugin_source
+from planbound.script.runners.python import steadily
 from planbound.script.runners.runner import (
     Canary,
     JudgedTree,
@@ -887,7 +888,7 @@ def marked_program(content: bytes, project: JudgedTree) -> bytes:
 def _exits(content: bytes) -> Iterator[tuple[int, int, bool]]:
     """Yield where the calls begin and end by which a program leaves: line, byte, whether an end."""
     try:
-        tree = ast.parse(content)
+        tree = steadily(ast.parse, content)
     except (SyntaxError, ValueError):
         return
     for node in ast.walk(tree):
