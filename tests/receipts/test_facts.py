@@ -2,14 +2,17 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from typing import Any
 
 import pytest
 
 from planbound.receipts import claims
 from planbound.receipts.check_facts import is_fingerprint, is_slug, is_time
+from planbound.receipts.check_tree import check_tree
 from planbound.receipts.envelope import ReceiptError
-from tests.receipts.scene import failing, unsigned
+from planbound.receipts.git_tree import FILE, LINK, PROGRAM
+from tests.receipts.scene import failing, run_of, unsigned
 from tests.tables import one_fact
 
 pytestmark = pytest.mark.requirement("command.check-receipt")
@@ -152,6 +155,24 @@ def test_names_times_and_versions_that_are_none_are_unreadable(
 )
 def test_a_slug_is_one_part_of_a_path(name: str, plain: bool) -> None:  # noqa: FBT001 - a table's column
     assert is_slug(name) is plain
+
+
+def test_a_link_with_the_text_of_a_judge_is_no_judge(signed: bytes) -> None:
+    run = run_of(signed)
+    judge = {"path": "tests/b.sh", "sha256": "0" * 64, "git_blob": "1" * 40, "editable": False}
+    run["items"][0]["judges"] = [judge]
+
+    def at(mode: str) -> bool | None:
+        def git(words: Sequence[str]) -> bytes:
+            listed = f"{mode} blob {'1' * 40}\ttests/b.sh\0{FILE} blob {'2' * 40}\tsrc/a\0"
+            return b"3" * 40 if words[0] == "rev-parse" else listed.encode()
+
+        touched = [{"name": "src/a", "digest": {"gitBlob": "2" * 40}}]
+        return check_tree(run, touched, "HEAD", git)[1]
+
+    assert at(FILE)
+    assert at(PROGRAM)
+    assert at(LINK) is False
 
 
 def test_a_key_has_one_fingerprint_and_a_time_one_form() -> None:
