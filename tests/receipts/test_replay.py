@@ -585,6 +585,15 @@ def test_a_repository_that_commits_its_plans_has_the_tree_in_a_commit(origin: Or
     assert said["tree"] != origin.git("rev-parse", "HEAD^{tree}")
 
 
+def test_the_files_before_the_work_are_found_where_its_commit_came_first(origin: Origin) -> None:
+    origin.write(".gitignore", "planbound.toml\n")
+    origin.commit("plans belong to it")
+    origin.done()
+    origin.write_receipt()
+    said = Elsewhere(origin).replayed(origin.receipt)
+    assert [item["evidence"] for item in said["items"]] == ["E5", "E5", "E5"]
+
+
 def test_a_workspace_that_is_a_part_of_its_repository_is_judged_there(
     origin: Origin, tmp_path: Path
 ) -> None:
