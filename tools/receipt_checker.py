@@ -57,6 +57,12 @@ def run_git(words: Sequence[str]) -> bytes | None:
     return done.stdout if done.returncode == 0 else None
 
 
+def is_git_here(places: str) -> bool:
+    """Say whether there is git, and a repository around this folder."""
+    there = shutil.which("git", path=places) is not None
+    return there and run_git(["rev-parse", "--git-dir"]) is not None
+
+
 def read_file(path: str) -> bytes:
     """Return a file's content, up to a byte more than is allowed."""
     if path == "-":
@@ -98,7 +104,7 @@ def main(argv: Sequence[str]) -> int:
     places = CLEAN["PATH"]
     doors = Doors(
         keygen=run_keygen if shutil.which("ssh-keygen", path=places) else None,
-        git=run_git if shutil.which("git", path=places) else None,
+        git=run_git if is_git_here(places) else None,
     )
     try:
         lines = check(read_file(given.file), doors, rules_of(given))

@@ -2,18 +2,22 @@
 
 from __future__ import annotations
 
+import subprocess
 from collections.abc import Sequence
+from pathlib import Path
 from typing import Any
 
 import pytest
 
+from planbound.git.repository import read_git
 from planbound.receipts import claims
 from planbound.receipts.check_facts import is_fingerprint, is_slug, is_time
 from planbound.receipts.check_tree import check_tree
 from planbound.receipts.envelope import ReceiptError
 from planbound.receipts.git_tree import FILE, LINK, PROGRAM
-from tests.receipts.scene import failing, run_of, unsigned
+from tests.receipts.scene import Receipts, failing, one_file, run_of, unsigned
 from tests.tables import one_fact
+from tools.receipt_checker import run_git
 
 pytestmark = pytest.mark.requirement("command.check-receipt")
 Run = dict[str, Any]
@@ -173,6 +177,43 @@ def test_a_link_with_the_text_of_a_judge_is_no_judge(signed: bytes) -> None:
     assert at(FILE)
     assert at(PROGRAM)
     assert at(LINK) is False
+
+
+def test_a_commit_is_what_its_name_says_and_not_what_it_was_replaced_by(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def git(*words: str) -> str:
+        named = ["-c", "user.name=a", "-c", "user.email=a@b", "-c", "init.defaultBranch=main"]
+        command = ["git", *named, *words]
+        done = subprocess.run(command, cwd=tmp_path, check=True, capture_output=True, text=True)
+        return done.stdout.strip()
+
+    git("init", "--quiet")
+    git("commit", "--quiet", "--allow-empty", "-m", "judged")
+    (tmp_path / "other").write_text("x")
+    git("add", "other")
+    git("commit", "--quiet", "-m", "other")
+    wanted = git("rev-parse", "HEAD^{tree}")
+    git("replace", "HEAD", "HEAD~1")
+    assert git("rev-parse", "HEAD^{tree}") != wanted
+    words = ("rev-parse", "HEAD^{tree}")
+    assert read_git(str(tmp_path), words) == f"{wanted}\n".encode()
+    monkeypatch.chdir(tmp_path)
+    assert run_git(words) == f"{wanted}\n".encode()
+
+
+def test_without_a_repository_both_checkers_say_the_same(
+    receipts: Receipts, signed: bytes, tmp_path: Path
+) -> None:
+    path, bare = receipts.path(signed), tmp_path / "bare"
+    bare.mkdir()
+    said = receipts.bench.run(
+        "--workspace", str(bare), "check-receipt", str(path), "--tree", "HEAD"
+    )
+    alone = one_file(path, "--tree", "HEAD", cwd=bare)
+    wanted = "FAILS  tree: there is no git, or no repository here"
+    assert wanted in said.out
+    assert wanted in alone.stdout
 
 
 def test_a_key_has_one_fingerprint_and_a_time_one_form() -> None:
