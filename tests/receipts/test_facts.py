@@ -76,6 +76,11 @@ def _less_unknown(run: Run) -> None:
     said["attempts"] -= 1
 
 
+def _late_of_nothing(run: Run) -> None:
+    said = {"deviation": "late", "item": "step 99", "seq": run["items"][0]["seq"]}
+    run["deviations"].append(said)
+
+
 def _nothing_redacted(run: Run) -> None:
     run["plan"]["redacted"] = True
 
@@ -111,6 +116,7 @@ LIES: list[tuple[str, Any, str]] = [
     ("a gift", of_agent(dollars="-5"), "deviations"),
     ("an amount in words", of_agent(dollars="[free](https://x)"), "deviations"),
     ("attempts that are known", _less_unknown, "deviations"),
+    ("a deviation of no item", _late_of_nothing, "deviations"),
     ("another title", of_item(title="Another"), "contracts"),
     ("another command", of_item(command="pytest -q --all"), "contracts"),
     ("another form", of_item(form="cases"), "contracts"),

@@ -152,6 +152,8 @@ def deviation_faults(run: Values) -> Iterator[str]:
     items = {item_name(item): item for item in run["items"]}
     for each in run["deviations"]:
         kind, item = each["deviation"], items.get(each.get("item") or "")
+        if each.get("item") is not None and item is None:
+            yield f"`{kind}` is told of {each['item']}, which is no item"
         for field, wanted in _same_as(kind, item, run):
             if each[field] != wanted:
                 yield f"`{kind}` says {field} `{each[field]}`, and it is `{wanted}`"
