@@ -27,6 +27,7 @@ import shutil
 import subprocess
 import sys
 import tempfile
+import unicodedata
 from collections import Counter
 from collections.abc import Callable
 from collections.abc import Iterable
@@ -590,7 +591,7 @@ SHAPES = {
         "settings:RunSettings? not_given:[str] tools:[str] harness:RunHarness"
     ),
     "ReplayedReceipt": "sha256:str key:str? unsigned:bool refused:[str]",
-    "ReplayedTree": "git_tree:str recorded:str? revision:str? commit:str? base:str?",
+    "ReplayedTree": "git_tree:str folder:str recorded:str? revision:str? commit:str? base:str?",
     "ReplayedItem": (
         "kind:str number:str title:str contract:str? recorded:str "
         "recorded_evidence:str? recorded_isolation:str? outcome:str reason:str "
@@ -833,7 +834,7 @@ def check_tree(
     form = "sha256" if any(len(name) == 64 for _, name in files.values()) else "sha1"
     if wanted is not None and tree_id(files, form) == wanted:
         return "tree", OK, "same tree: all files are those that were judged"
-    other = [each for each in _judges(run) if _blob(files, each[0]) != each[1]]
+    other = [each for each in _judges(run) if _blob(files, each[0], links=False) != each[1]]
     if other:
         return "tree", FAILS, f"judges changed: {_listed([path for path, _ in other])}"
     touched = {
@@ -849,6 +850,17 @@ def check_tree(
         return "tree", FAILS, "another tree, and the receipt names no file that the work changed"
     count = len(touched) + len(run["tree"]["removed"])
     return "tree", OK, f"another tree; the {count} files of this work are the judged ones"
+
+
+def check_replayed_tree(run: Mapping[str, Any], revision: str, git: Git | None) -> Checked:
+    """Return whether a replay judged the files of a revision: exactly these, or it says nothing."""
+    files = _files(run["tree"]["folder"], revision, git)
+    if isinstance(files, str):
+        return "tree", FAILS, files
+    form = "sha256" if any(len(name) == 64 for _, name in files.values()) else "sha1"
+    same = tree_id(files, form) == run["tree"]["git_tree"]
+    words = "same tree: all files are those that were judged again"
+    return "tree", same, words if same else "another tree than the one that was judged again"
 
 
 def _files(folder: str, revision: str, git: Git | None) -> dict[bytes, tuple[str, str]] | str:
@@ -887,9 +899,10 @@ def _judges(run: Mapping[str, Any]) -> list[tuple[str, str]]:
     )
 
 
-def _blob(files: Mapping[bytes, tuple[str, str]], path: str) -> str | None:
-    found = files.get(path.encode("utf-8", "surrogateescape"))
-    return found[1] if found is not None else None
+def _blob(files: Mapping[bytes, tuple[str, str]], path: str, *, links: bool = True) -> str | None:
+    """Return what git calls a file's content; a link with the same text is no such file."""
+    mode, found = files.get(path.encode("utf-8", "surrogateescape"), ("", None))
+    return found if links or mode in (FILE, PROGRAM) else None
 
 
 def _listed(paths: Sequence[str]) -> str:
@@ -897,9 +910,190 @@ def _listed(paths: Sequence[str]) -> str:
     return ", ".join(paths[:_SHOWN]) + more
 
 
-# ======== check_claims =============================================================================
+# ======== check_facts ==============================================================================
 
 Values = Mapping[str, Any]
+VERSION = "0.1"
+LEVELS = ("E0", "E1", "E2", "E3", "E4")
+"""What a run can reach; E5 is the word of somebody else, who judged again."""
+WALLS = ("I0", "I1", "I2", "I3", "I4")
+STRENGTHS = {
+    "terminal": "word",
+    "digest": "word",
+    "elicitation": "word",
+    "signature": "proof",
+    "policy": "rule",
+}
+_TIME = re.compile(r"\d{4}-\d\d-\d\dT\d\d:\d\d:\d\d(?:\.\d{1,6})?Z")
+_FINGERPRINT = re.compile(r"SHA256:[A-Za-z0-9+/]{43}")
+_DOLLARS = re.compile(r"\d{1,30}(?:\.\d{1,30})?")
+_LONGEST_NAME = 255
+_TO_SECONDS = 19
+_COUNTED = re.compile(r"(tests >=|failed <=) (\d{1,18})")
+
+_OTHER_ENDS = ("exit_code", "failed", "no new")
+"""Expectations with which a command may end otherwise than with 0."""
+
+
+def is_slug(name: str) -> bool:
+    """Say whether a name can be a plan's: one part of a path, and nothing that hides."""
+    plain = not any(unicodedata.category(each) == "Cc" for each in name)
+    fits = 0 < len(name.encode("utf-8", "surrogateescape")) <= _LONGEST_NAME
+    return plain and fits and not set(name) & {"/", "\\"} and name not in {".", ".."}
+
+
+def is_time(text: str) -> bool:
+    """Say whether a text is a time in UTC, as receipts write it."""
+    return bool(_TIME.fullmatch(text))
+
+
+def is_fingerprint(text: str) -> bool:
+    """Say whether a text is the fingerprint of a key: each key has one only."""
+    # 43 digits are two bits more than 32 bytes.
+    return bool(_FINGERPRINT.fullmatch(text)) and text[-1] in "AEIMQUYcgkosw048"
+
+
+# -- an item --------------------------------------------------------------------------------------
+
+
+def number_faults(item: Values) -> Iterator[str]:
+    """Yield numbers of an item that cannot be, or that are not what its contract expects."""
+    counts = [item["attempts"], item["repeat"], item["seconds"] or 0]
+    for part, names in (
+        ("tests", ("passed", "failed", "skipped")),
+        ("mutated", ("tests", "sensitive")),
+        ("output", ("bytes",)),
+    ):
+        counts += [(item[part] or {}).get(name) or 0 for name in names]
+    if any(count < 0 for count in counts):
+        yield "a count is less than nothing"
+    tests, wanted = item["tests"], item["expectations"]
+    if item["result"] not in GREEN:
+        return
+    if tests is None:
+        plain = item["form"] == "command" and not any(
+            said.startswith(_OTHER_ENDS) for said in wanted
+        )
+        if plain and item["exit_code"] not in (0, None):
+            yield f"it passes with exit code {item['exit_code']}, and expects no other than 0"
+        return
+    for said in wanted:
+        match = _COUNTED.fullmatch(said)
+        if match is None:
+            continue
+        few = match[1] == "tests >=" and tests["passed"] + tests["skipped"] < int(match[2])
+        if few or (match[1] == "failed <=" and tests["failed"] > int(match[2])):
+            yield f"it passes, its tests were {_tests_told(tests)}, and it expects `{said}`"
+
+
+def _tests_told(tests: Mapping[str, int]) -> str:
+    return ", ".join(f"{count} {name}" for name, count in tests.items())
+
+
+def event_faults(items: Sequence[Values], cited: Mapping[int, str]) -> Iterator[str]:
+    """Yield events that items rest on, and that tell something else or of another item."""
+    green = [item for item in items if item["result"] in GREEN]
+    for field, those in (("seq", items), ("settled_by", green)):
+        used = Counter(item[field] for item in those if item[field] is not None)
+        yield from (f"event {seq} tells of {n} items" for seq, n in used.items() if n > 1)
+    for item in items:
+        name, look = item_name(item), item["baseline"]
+        if item["seq"] is not None and item["seq"] not in cited:
+            yield f"{name}: event {item['seq']} is not cited"
+        if look is None or look["seq"] is None:
+            continue
+        if cited.get(look["seq"]) != "BASELINE_OBSERVED":
+            yield f"{name}: event {look['seq']} tells of no baseline"
+        elif look["at"] == "attempt" and (item["seq"] or look["seq"] + 1) <= look["seq"]:
+            yield f"{name}: its baseline was seen after the work"
+
+
+def level_faults(item: Values) -> Iterator[str]:
+    """Yield levels that there are none of, or that no run reaches."""
+    for field, known in (("evidence", LEVELS), ("isolation", WALLS)):
+        if item[field] is not None and item[field] not in known:
+            yield f"`{item[field]}` is nothing that a run reaches"
+    if item["demanded_evidence"] not in (None, *LEVELS, "E5"):
+        yield f"nobody can demand `{item['demanded_evidence']}`"
+
+
+# -- the approval, deviations, agents -------------------------------------------------------------
+
+
+def approval_fault(run: Values) -> str | None:
+    """Return what an approval says otherwise than what it rests on; None: nothing."""
+    given = run["approval"]
+    cited = {event["seq"]: event["event"] for event in run["journal"]["events"]}
+    if STRENGTHS.get(given["method"]) != given["strength"]:
+        return f"`{given['method']}` is not worth `{given['strength']}`"
+    if cited.get(given["seq"]) != "GATE_APPROVED":
+        return f"event {given['seq']} tells of no approval"
+    if not is_time(given["at"]) or given["at"][:_TO_SECONDS] > run["made"]:
+        return "it is of a time that was not yet, or is none"
+    if list(cited.values()).count("GATE_APPROVED") > 1:
+        return None  # Approved again on the way: earlier items rest on what was frozen then.
+    return _judge_fault(run)
+
+
+def _judge_fault(run: Values) -> str | None:
+    approved = run["approval"]["judges"]
+    frozen = {judge["path"]: judge for item in run["items"] for judge in item["judges"]}
+    # Of the same files judges are the same, whoever may change them later.
+    same = run["base"]["tree"] is not None and run["base"]["tree"] == run["approval"]["tree"]
+    for path, judge in frozen.items():
+        known = approved.get(path)
+        if known != judge["sha256"] and (same or not (judge["editable"] or known is None)):
+            return f"`{path}` is not a judge that was approved"
+    for path in approved.keys() - frozen.keys() if same else ():
+        return f"`{path}` was approved as a judge, and no item has it"
+    return None
+
+
+def deviation_faults(run: Values) -> Iterator[str]:
+    """Yield what deviations say otherwise than the items, the approval and the agents."""
+    items = {item_name(item): item for item in run["items"]}
+    for each in run["deviations"]:
+        kind, item = each["deviation"], items.get(each.get("item") or "")
+        if each.get("item") is not None and item is None:
+            yield f"`{kind}` is told of {each['item']}, which is no item"
+        for field, wanted in _same_as(kind, item, run):
+            if each[field] != wanted:
+                yield f"`{kind}` says {field} `{each[field]}`, and it is `{wanted}`"
+
+
+def _same_as(kind: str, item: Values | None, run: Values) -> Iterator[tuple[str, object]]:
+    if kind == "unknown-cost":
+        yield "attempts", sum(agent["unknown"] for agent in run["agents"])
+    elif kind == "approved-by-policy" and run["approval"] is not None:
+        yield "seq", run["approval"]["seq"]
+    elif item is None:
+        return
+    elif kind in ("waived", "attested", "skipped", "claimed"):
+        yield "seq", item["settled_by"]
+    elif kind == "unsettled":
+        yield "result", item["result"]
+    elif kind == "bare-run":
+        yield "isolation", item["isolation"]
+    elif kind == "little-evidence":
+        yield "evidence", item["evidence"]
+    elif kind == "reused":
+        yield "of", item["reused"]
+
+
+def agent_faults(agents: Sequence[Values]) -> Iterator[str]:
+    """Yield what agents cannot have said of themselves."""
+    for each in agents:
+        counts = (each["attempts"], each["unknown"], each["tokens"])
+        if not each["claimed"]:
+            yield f"agent `{each['name']}`: nobody measured what it says of itself"
+        if min(counts) < 0 or each["unknown"] > each["attempts"]:
+            yield f"agent `{each['name']}`: its numbers cannot be"
+        if not _DOLLARS.fullmatch(each["dollars"]):
+            yield f"agent `{each['name']}`: `{each['dollars']}` is no amount"
+
+
+# ======== check_claims =============================================================================
+
 _TOLD = 5
 _LITTLE = (None, "E0", "E1")
 _STATUSES = ("pending", "in-progress", "waiting", "failed", "blocked", *SETTLED)
@@ -967,6 +1161,7 @@ def _item_faults(items: Sequence[Values], cited: Mapping[int, str]) -> Iterator[
     yield from (f"{name} stands there {count} times" for name, count in names.items() if count > 1)
     for item in items:
         yield from (f"{item_name(item)}: {fault}" for fault in _word_faults(item, cited))
+    yield from event_faults(items, cited)
 
 
 def _word_faults(item: Values, cited: Mapping[int, str]) -> Iterator[str]:
@@ -979,6 +1174,7 @@ def _word_faults(item: Values, cited: Mapping[int, str]) -> Iterator[str]:
         yield "it has a contract, and none"
     if result in GREEN:
         yield from _green_faults(item)
+    yield from number_faults(item)
     settled_by = item["settled_by"]
     if result not in SETTLED:
         if settled_by is not None:
@@ -1017,6 +1213,7 @@ def _evidence_faults(items: Sequence[Values]) -> Iterator[str]:
 
 
 def _unfounded(item: Values) -> Iterator[str]:
+    yield from level_faults(item)
     level, canary, baseline = item["evidence"], item["canary"], item["baseline"]
     mutated = item["mutated"]
     if mutated is not None and mutated["sensitive"] + len(mutated["blind"]) > mutated["tests"]:
@@ -1060,6 +1257,8 @@ def _deviation_faults(run: Mapping[str, Any], cited: Mapping[int, str]) -> Itera
         seq = each.get("seq")
         if seq is not None and cited.get(seq) not in _TELLS.get(each["deviation"], ()):
             yield f"`{each['deviation']}` rests on event {seq}, which tells something else"
+    yield from deviation_faults(run)
+    yield from agent_faults(run["agents"])
     yield from _untold(run, cited)
 
 
@@ -1137,8 +1336,7 @@ def _untold(run: Mapping[str, Any], cited: Mapping[int, str]) -> Iterator[str]:
             yield f"event {seq} is `{event}`, and no item and no deviation tells it"
 
 
-# -- the receipt of a replay ----------------------------------------------------------------------
-
+# ======== check_replay =============================================================================
 
 _REPLAY_OUTCOMES = (
     *("same", "differs", "flaky", "unrunnable", "inconclusive", "missing judge"),
@@ -1166,20 +1364,36 @@ def _replay_faults(run: Mapping[str, Any]) -> Iterator[str]:
     names = [item_name(item) for item in run["items"]]
     if len(set(names)) != len(names):
         yield "an item stands there twice"
-    own = run["harness"]["key"]
-    others = own is not None and run["receipt"]["key"] not in (None, own["fingerprint"])
+    own, given = run["harness"]["key"], run["receipt"]
+    if given["key"] is not None and not is_fingerprint(given["key"]):
+        yield f"`{given['key']}` is no fingerprint of a key"
+    if given["unsigned"] != bool(given["refused"] or given["key"] is None):
+        yield "whether the receipt checks does not follow from what was refused"
+    others = own is not None and given["key"] not in (None, own["fingerprint"])
+    others = others and not given["unsigned"]
     judged = [item for item in run["items"] if item["verdict"] is not None]
     if run["independent"] and not (others and all(i["isolation"] in _WALLS for i in judged)):
-        yield "it is called independent, and it is the same key, or there were no walls"
+        words = "it is the same key, there are no walls, or the receipt does not check"
+        yield f"it is called independent, and {words}"
     for name, item in zip(names, run["items"], strict=True):
-        if item["outcome"] not in _REPLAY_OUTCOMES:
-            yield f"{name}: `{item['outcome']}` is no outcome"
-        if (item["outcome"] == "same") != (item["verdict"] == "pass"):
-            yield f"{name}: `{item['outcome']}` does not follow from `{item['verdict']}`"
-        if item["outcome"] == "same" and item["recorded"] not in GREEN:
-            yield f"{name}: `{item['recorded']}` is nothing that could be seen again"
+        yield from (f"{name}: {fault}" for fault in _item_faults_again(item))
         if item["evidence"] == _INDEPENDENT and not run["independent"]:
             yield f"{name}: E5 takes an independent verdict"
+
+
+def _item_faults_again(item: Mapping[str, Any]) -> Iterator[str]:
+    if item["evidence"] not in (None, *LEVELS, _INDEPENDENT):
+        yield f"`{item['evidence']}` is no level"
+    if item["isolation"] not in (None, *WALLS):
+        yield f"`{item['isolation']}` is no isolation"
+    if item["evidence"] == _INDEPENDENT and item["verdict"] != "pass":
+        yield f"{_INDEPENDENT} takes a pass"
+    if item["outcome"] not in _REPLAY_OUTCOMES:
+        yield f"`{item['outcome']}` is no outcome"
+    if (item["outcome"] == "same") != (item["verdict"] == "pass"):
+        yield f"`{item['outcome']}` does not follow from `{item['verdict']}`"
+    if item["outcome"] == "same" and item["recorded"] not in GREEN:
+        yield f"`{item['recorded']}` is nothing that could be seen again"
 
 
 def _passed_again(run: Mapping[str, Any]) -> tuple[bool | None, str]:
@@ -1216,6 +1430,8 @@ class PlanMeaning(NamedTuple):
     digest: str
     contracts: Mapping[str, str | None]
     """By item, such as `step 2`, the digest of its contract."""
+    facts: Mapping[str, Mapping[str, object]] = {}
+    """By item what else the text says of it, as an item of a receipt has it."""
 
 
 Keygen = Callable[[Sequence[str], bytes, str], tuple[int, str]]
@@ -1281,6 +1497,14 @@ def read_receipt(data: bytes) -> ReadReceipt:
     if faults:
         more = f" and {len(faults) - 1} more" if len(faults) > 1 else ""
         raise ReceiptError(f"line 1: {faults[0]}{more}")
+    run = statements[0]["predicate"]
+    if run["version"] != VERSION:
+        raise ReceiptError(f"it is of version {run['version']}, and this checks v{VERSION}")
+    slug = run.get("plan", run)["slug"]  # the receipt of a replay names it at its top
+    if not is_slug(slug):
+        raise ReceiptError(f"line 1: `{slug}` is no name of a plan")
+    if not is_time(run["made"]):
+        raise ReceiptError(f"line 1: `{run['made']}` is no time, as receipts write it")
     for path in _paths(statements[0]):
         if not _is_plain(path):
             raise ReceiptError(f"line 1: `{path}` is no path in a workspace")
@@ -1321,7 +1545,7 @@ def check(data: bytes, doors: Doors, rules: CheckRules) -> list[CheckLine]:
     lines += _plan(receipt.run, doors)
     lines += (CheckLine(*each) for each in check_journal(receipt.run))
     if rules.earlier is not None:
-        lines.append(_continues(receipt, read_receipt(rules.earlier)))
+        lines.append(_continues(receipt, _read_earlier(rules.earlier)))
     lines += (CheckLine(*each) for each in check_claims(receipt.run))
     if rules.tree is not None:
         subjects = receipt.statements[0]["subject"]
@@ -1335,6 +1559,10 @@ def _of_replay(receipt: ReadReceipt, doors: Doors, rules: CheckRules) -> list[Ch
     lines = list(_signatures(receipt, doors, rules))
     subjects = receipt.statements[0]["subject"]
     lines += (CheckLine(*each) for each in check_replay(receipt.run, subjects))
+    if rules.earlier is not None:
+        lines.append(_is_about(receipt, rules.earlier))
+    if rules.tree is not None:
+        lines.append(CheckLine(*check_replayed_tree(receipt.run, rules.tree, doors.git)))
     for word in rules.require:
         lines.append(_required_again(word, receipt.run, lines))
     return lines
@@ -1400,6 +1628,8 @@ def _subjects(first: Mapping[str, Any], others: Sequence[Mapping[str, Any]]) -> 
 
 def _continues(receipt: ReadReceipt, before: ReadReceipt) -> CheckLine:
     """Say whether a receipt follows another one: its journal begins with that one's."""
+    if before.is_replay:
+        return CheckLine("earlier-receipt", FAILS, "that one tells of a replay")
     from_there = before.run["journal"]["checkpoint"].split("\n")
     here = receipt.run["journal"]["checkpoint"].split("\n")
     said = receipt.run["journal"]["earlier"]
@@ -1411,6 +1641,37 @@ def _continues(receipt: ReadReceipt, before: ReadReceipt) -> CheckLine:
         words = "this receipt does not continue that one: another was made between, or the"
         return CheckLine("earlier-receipt", FAILS, f"{words} journal was rewritten")
     return CheckLine("earlier-receipt", OK, "this receipt continues that one")
+
+
+def _read_earlier(data: bytes) -> ReadReceipt:
+    try:
+        return read_receipt(data)
+    except ReceiptError as error:
+        raise ReceiptError(f"the receipt that it is compared with: {error}") from error
+
+
+def _is_about(replay: ReadReceipt, given: bytes) -> CheckLine:
+    """Say whether a replay is of this receipt, and tells what stands in it."""
+    name, run, before = "earlier-receipt", replay.run, _read_earlier(given)
+    if before.is_replay or hashlib.sha256(given).hexdigest() != run["receipt"]["sha256"]:
+        return CheckLine(name, FAILS, "it is not the receipt that was judged again")
+    key, other = before.run["harness"]["key"], run["receipt"]["key"]
+    if other is not None and (key is None or key["fingerprint"] != other):
+        return CheckLine(name, FAILS, f"{other} is not the key that it names")
+    plan = before.run["plan"]
+    if any(run[field] != plan[field] for field in ("slug", "revision", "digest")):
+        return CheckLine(name, FAILS, "it is of another plan")
+    recorded = {item_name(item): _recorded(item, "result") for item in before.run["items"]}
+    found = {item_name(item): _recorded(item, "recorded") for item in run["items"]}
+    wrong = [each for each, said in found.items() if recorded.get(each) != said]
+    wrong += [each for each in recorded if run["whole"] and each not in found]
+    if wrong:
+        return CheckLine(name, FAILS, f"it says something else of {wrong[0]}")
+    return CheckLine(name, OK, "this is the receipt that was judged again, and says the same")
+
+
+def _recorded(item: Mapping[str, Any], field: str) -> tuple[object, ...]:
+    return item[field], item["contract"], item["title"]
 
 
 # -- signatures -----------------------------------------------------------------------------------
@@ -1526,6 +1787,10 @@ def _approval(run: Mapping[str, Any], doors: Doors, rules: CheckRules) -> Iterat
     if given["digest"] != run["plan"]["digest"]:
         yield CheckLine("approval", FAILS, "it is of another plan")
         return
+    fault = approval_fault(run)
+    if fault is not None:
+        yield CheckLine("approval", FAILS, fault)
+        return
     words = f"by {given['by']}, {given['method']}: {given['strength']}"
     if given["signature"] is None or given["statement"] is None:
         claimed = given["method"] == "signature"
@@ -1571,33 +1836,51 @@ def _misstated(given: Mapping[str, Any], slug: str) -> str | None:
 
 def _plan(run: Mapping[str, Any], doors: Doors) -> Iterator[CheckLine]:
     plan = run["plan"]
-    if plan["text"] is None or plan["redacted"]:
-        why = "secrets were taken out of it" if plan["redacted"] else "it is not there"
-        yield CheckLine("plan", OPEN, f"its text cannot be compared: {why}")
+    if plan["text"] is None:
+        yield CheckLine("plan", OPEN, "its text cannot be compared: it is not there")
         return
     text = plan["text"].encode("utf-8", "surrogateescape")
     form = "sha256" if plan["git_blob"] and len(plan["git_blob"]) == 64 else "sha1"
     same = hashlib.sha256(text).hexdigest() == plan["sha256"]
-    same = same and plan["git_blob"] in (None, blob_id(text, form))
-    yield CheckLine("plan", same, "its text has its digests" if same else "its text is another one")
+    if plan["redacted"]:
+        why = "its text cannot be compared: secrets were taken out of it"
+        yield CheckLine("plan", FAILS if same else OPEN, "nothing was taken out" if same else why)
+    else:
+        same = same and plan["git_blob"] in (None, blob_id(text, form))
+        yield CheckLine("plan", same, "its text has its digests" if same else "its text is another")
     if doors.meaning is None:
         why = "cannot be reckoned here: it takes planbound's reader of plans"
         yield CheckLine("digest", OPEN, why)
         yield CheckLine("contracts", OPEN, why)
         return
     meaning = doors.meaning(plan["text"])
-    right = meaning.digest == plan["digest"]
-    word = "the text means what its digest says"
-    yield CheckLine("digest", right, word if right else f"the text means {meaning.digest[:12]}")
+    if plan["redacted"]:
+        yield CheckLine("digest", OPEN, "cannot be reckoned: secrets were taken out of the text")
+    else:
+        right = meaning.digest == plan["digest"]
+        word = "the text means what its digest says"
+        yield CheckLine("digest", right, word if right else f"the text means {meaning.digest[:12]}")
+    yield CheckLine("contracts", *_contracts(run, meaning))
+
+
+def _contracts(run: Mapping[str, Any], meaning: PlanMeaning) -> tuple[bool, str]:
+    """Say whether the items are those of the text, and say what it says of them."""
     said = {item_name(item): item["contract"] for item in run["items"]}
-    wrong = [
-        name
-        for name in (*meaning.contracts, *said)
-        if said.get(name) != meaning.contracts.get(name)
-    ]
-    told = f"not those of the text: {wrong[0]}" if wrong else "those of the text, none left out"
-    complete = not wrong and list(said) == list(meaning.contracts)
-    yield CheckLine("contracts", complete, told if complete or wrong else "in another order")
+    whole = not run["plan"]["redacted"]
+    for name in (*meaning.contracts, *said):
+        if (name in said) != (name in meaning.contracts):
+            return FAILS, f"not those of the text: {name}"
+        if whole and said[name] != meaning.contracts[name]:
+            return FAILS, f"not those of the text: {name}"
+    for item in run["items"] if whole else ():
+        facts = meaning.facts.get(item_name(item), {})
+        for field, wanted in facts.items():
+            probe = item["form"] == "probe" and field in ("form", "command")
+            if item[field] != wanted and not (probe and facts["form"] == "none"):
+                return FAILS, f"the text says another `{field}` of {item_name(item)}"
+    if list(said) != list(meaning.contracts):
+        return FAILS, "in another order"
+    return OK, "those of the text, none left out"
 
 
 # -- what somebody demands ------------------------------------------------------------------------
@@ -1658,6 +1941,7 @@ CLEAN = {
     "GIT_CONFIG_GLOBAL": "/dev/null",
     "GIT_OPTIONAL_LOCKS": "0",
     "GIT_NO_LAZY_FETCH": "1",
+    "GIT_NO_REPLACE_OBJECTS": "1",
 }
 
 
@@ -1681,6 +1965,12 @@ def run_git(words: Sequence[str]) -> bytes | None:
     command = ["git", *quiet, *words]
     done = subprocess.run(command, capture_output=True, timeout=SECONDS, check=False, env=CLEAN)
     return done.stdout if done.returncode == 0 else None
+
+
+def is_git_here(places: str) -> bool:
+    """Say whether there is git, and a repository around this folder."""
+    there = shutil.which("git", path=places) is not None
+    return there and run_git(["rev-parse", "--git-dir"]) is not None
 
 
 def read_file(path: str) -> bytes:
@@ -1724,7 +2014,7 @@ def main(argv: Sequence[str]) -> int:
     places = CLEAN["PATH"]
     doors = Doors(
         keygen=run_keygen if shutil.which("ssh-keygen", path=places) else None,
-        git=run_git if shutil.which("git", path=places) else None,
+        git=run_git if is_git_here(places) else None,
     )
     try:
         lines = check(read_file(given.file), doors, rules_of(given))

@@ -31,6 +31,7 @@ CLEAN = {
     "GIT_CONFIG_GLOBAL": "/dev/null",
     "GIT_OPTIONAL_LOCKS": "0",
     "GIT_NO_LAZY_FETCH": "1",
+    "GIT_NO_REPLACE_OBJECTS": "1",
 }
 
 
@@ -54,6 +55,12 @@ def run_git(words: Sequence[str]) -> bytes | None:
     command = ["git", *quiet, *words]
     done = subprocess.run(command, capture_output=True, timeout=SECONDS, check=False, env=CLEAN)
     return done.stdout if done.returncode == 0 else None
+
+
+def is_git_here(places: str) -> bool:
+    """Say whether there is git, and a repository around this folder."""
+    there = shutil.which("git", path=places) is not None
+    return there and run_git(["rev-parse", "--git-dir"]) is not None
 
 
 def read_file(path: str) -> bytes:
@@ -97,7 +104,7 @@ def main(argv: Sequence[str]) -> int:
     places = CLEAN["PATH"]
     doors = Doors(
         keygen=run_keygen if shutil.which("ssh-keygen", path=places) else None,
-        git=run_git if shutil.which("git", path=places) else None,
+        git=run_git if is_git_here(places) else None,
     )
     try:
         lines = check(read_file(given.file), doors, rules_of(given))

@@ -41,7 +41,9 @@ PARTS = (
     "claims",
     "check_journal",
     "check_tree",
+    "check_facts",
     "check_claims",
+    "check_replay",
     "check",
 )
 """The modules of the checker, each behind those that it uses."""

@@ -62,6 +62,31 @@ def test_gh_gets_the_variables_that_lead_to_an_account_and_no_other(tmp_path: Pa
     assert "SECRET" not in call["variables"]
 
 
+TOKENS = {"GH_TOKEN": "t", "GITHUB_TOKEN": "t", "GH_ENTERPRISE_TOKEN": "e"}
+
+
+@pytest.mark.parametrize(
+    ("host", "named", "meant", "given"),
+    [
+        ("github.com", False, "", {"GH_TOKEN", "GITHUB_TOKEN"}),
+        ("evil.example", False, "", set()),
+        ("evil.example", False, "git.example", set()),
+        ("git.example", False, "git.example", set(TOKENS)),
+        ("git.example", True, "", set(TOKENS)),
+    ],
+)
+def test_the_address_of_a_remote_leads_no_token_elsewhere(
+    tmp_path: Path, *, host: str, named: bool, meant: str, given: set[str]
+) -> None:
+    gh = ScriptedGh(tmp_path)
+    environment = {**TOKENS, "GH_HOST": meant, "PATH": f"{gh.programs}{os.pathsep}/usr/bin:/bin"}
+    repository = HostedRepository(host, "octo", "lending")
+    asked = GitHub(repository, roots=[], environment=environment, named=named)
+    assert asked.obstacle() is None
+    (call,) = gh.calls()
+    assert set(call["variables"]) & set(TOKENS) == given
+
+
 def test_an_answer_of_another_shape_is_a_clear_error(tmp_path: Path) -> None:
     gh = ScriptedGh(tmp_path)
     gh.put("me", "seven")

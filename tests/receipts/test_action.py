@@ -5,6 +5,7 @@ from __future__ import annotations
 import re
 import shlex
 import shutil
+from collections.abc import Mapping
 from pathlib import Path
 
 import pytest
@@ -47,10 +48,11 @@ class Reviewing(Team):
         words = ("--depth", "2" if depth else "1", "--branch", "merged")
         self.git("clone", "--quiet", *words, f"file://{self.workspace}", str(self.clone))
 
-    def review(self, **inputs: str) -> ActionOutcome:
-        """Run the action in the clone."""
+    def review(self, event: Mapping[str, str] | None = None, /, **inputs: str) -> ActionOutcome:
+        """Run the action in the clone; `event` are the variables of what happened."""
         variables = {name: value for name, value in self.environment().items() if name != "PATH"}
         variables["PLANBOUND_STATE"] = str(self.folder / "other-state")
+        variables |= event or {}
         return run_action(self.clone, self.folder, inputs, variables)
 
 
@@ -98,6 +100,19 @@ def test_a_pull_request_does_not_say_who_may_sign_it(reviewing: Reviewing) -> No
     done = reviewing.review(signers="signers")
     assert done.code == 2
     assert "is not in the branch that is merged into" in done.out
+
+
+@pytest.mark.requirement("action.signers")
+def test_a_pull_request_that_is_checked_out_by_its_head_is_refused(reviewing: Reviewing) -> None:
+    reviewing.signers()
+    reviewing.merge()
+    head = reviewing.git("rev-parse", "HEAD", cwd=reviewing.clone)
+    event = {"GITHUB_BASE_REF": "main", "GITHUB_SHA": head}
+    assert reviewing.review(event, signers="signers").code == 0
+    # A merge that the pull request itself brings has two parents, too.
+    done = reviewing.review(event | {"GITHUB_SHA": "0" * 40}, signers="signers")
+    assert done.code == 2
+    assert "is read from the merge commit of the pull request" in done.out
 
 
 def test_without_a_receipt_or_its_commits_the_error_says_what_to_do(reviewing: Reviewing) -> None:

@@ -118,6 +118,15 @@ def test_the_receipt_of_a_replay_is_checked_as_others_are(done: Origin) -> None:
     assert said.code == 0, said.out
     alone = one_file(path, *words)
     assert (alone.returncode, alone.stdout) == (0, said.out)
+    # With the receipt that was judged, and with the files: both are asked, and not passed over.
+    both = ("--previous", str(done.receipt), "--tree", "HEAD")
+    said = there.run("check-receipt", str(path), *both)
+    assert said.code == 0, said.out
+    assert "this is the receipt that was judged again" in said.out
+    assert "same tree" in said.out
+    assert there.run("check-receipt", str(path), "--tree", "HEAD~1").code == 1
+    assert there.run("check-receipt", str(path), "--previous", str(path)).code == 1
+    assert there.run("check-receipt", str(done.receipt), "--previous", str(path)).code == 1
     told = there.run("check-receipt", str(path), "--json").json
     assert (told["slug"], told["outcome"]) == ("alpha", "same")
     refused = there.replay(path)
@@ -142,7 +151,20 @@ def test_a_replay_that_says_more_than_it_saw_does_not_check(done: Origin) -> Non
     def promote(statements: list[dict[str, Any]]) -> None:
         statements[0]["predicate"]["independent"] = False
 
-    for change, name in ((pretend, "same"), (invent, "items"), (promote, "items")):
+    def exalt(statements: list[dict[str, Any]]) -> None:
+        statements[0]["predicate"]["items"][0]["evidence"] = "F"
+
+    def wall(statements: list[dict[str, Any]]) -> None:
+        statements[0]["predicate"]["items"][0]["isolation"] = "Z"
+
+    def rename(statements: list[dict[str, Any]]) -> None:
+        statements[0]["predicate"]["receipt"]["key"] += "="
+
+    def forgive(statements: list[dict[str, Any]]) -> None:
+        statements[0]["predicate"]["receipt"]["refused"] = ["approval"]
+
+    values = [(change, "items") for change in (exalt, wall, rename, forgive)]
+    for change, name in ((pretend, "same"), (invent, "items"), (promote, "items"), *values):
         assert checked(unsigned(data, change))[name].holds is False
         assert checked(rewritten(data, change))["signature"].holds is False
     assert not checked(data, require=("E3",))["require E3"].holds
@@ -151,6 +173,14 @@ def test_a_replay_that_says_more_than_it_saw_does_not_check(done: Origin) -> Non
 
 def test_with_the_key_that_signed_the_receipt_it_is_no_e5(done: Origin) -> None:
     said = done.goes("replay", str(done.receipt), "--json").json
+    assert said["same"]
+    assert not said["independent"]
+    assert [item["evidence"] for item in said["items"]] == ["E3", "E3", "E3"]
+
+
+def test_a_key_that_was_rotated_away_is_still_ones_own(own: Origin) -> None:
+    own.goes("keys", "rotate")
+    said = own.goes("replay", str(own.receipt), "--json").json
     assert said["same"]
     assert not said["independent"]
     assert [item["evidence"] for item in said["items"]] == ["E3", "E3", "E3"]
@@ -553,6 +583,15 @@ def test_a_repository_that_commits_its_plans_has_the_tree_in_a_commit(origin: Or
     assert outcomes(said) == SAME
     assert said["tree"] == said["recorded_tree"]
     assert said["tree"] != origin.git("rev-parse", "HEAD^{tree}")
+
+
+def test_the_files_before_the_work_are_found_where_its_commit_came_first(origin: Origin) -> None:
+    origin.write(".gitignore", "planbound.toml\n")
+    origin.commit("plans belong to it")
+    origin.done()
+    origin.write_receipt()
+    said = Elsewhere(origin).replayed(origin.receipt)
+    assert [item["evidence"] for item in said["items"]] == ["E5", "E5", "E5"]
 
 
 def test_a_workspace_that_is_a_part_of_its_repository_is_judged_there(

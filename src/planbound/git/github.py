@@ -25,10 +25,11 @@ SECONDS = 60.0
 HOST = "github.com"
 _PASSED = (
     *("HOME", "XDG_CONFIG_HOME", "XDG_RUNTIME_DIR", "DBUS_SESSION_BUS_ADDRESS"),
-    *("GH_TOKEN", "GITHUB_TOKEN", "GH_ENTERPRISE_TOKEN", "GITHUB_ENTERPRISE_TOKEN"),
     *("GH_CONFIG_DIR", "HTTPS_PROXY", "https_proxy", "NO_PROXY", "no_proxy"),
     *("SSL_CERT_FILE", "SSL_CERT_DIR"),
 )
+_TOKENS = ("GH_TOKEN", "GITHUB_TOKEN")
+_TOKENS_ELSEWHERE = ("GH_ENTERPRISE_TOKEN", "GITHUB_ENTERPRISE_TOKEN", *_TOKENS)
 _OWN = {
     "LC_ALL": "C.UTF-8",
     "NO_COLOR": "1",
@@ -108,17 +109,22 @@ class GitHub:
         *,
         roots: Iterable[str],
         environment: Mapping[str, str],
+        named: bool = False,
         seconds: float = SECONDS,
     ) -> None:
-        """Know the repository; no program is taken from below `roots`, where agents write."""
+        """Know the repository; no program is taken from below `roots`, where agents write.
+
+        `named`: a person said which it is. The address of a remote an agent may have written.
+        """
         self.repository = repository
         self._place = f"repos/{repository.owner}/{repository.name}"
         self._seconds = seconds
         path = environment.get("PATH", os.defpath)
         for root in roots:
             path = path_outside(root, path)
+        passed = (*_PASSED, *_tokens_for(repository.host, environment, named=named))
         self._environment = {
-            **{name: environment[name] for name in _PASSED if name in environment},
+            **{name: environment[name] for name in passed if name in environment},
             **_OWN,
             "PATH": path,
         }
@@ -235,6 +241,18 @@ class GitHub:
                     os.killpg(process.pid, signal.SIGKILL)
                 process.communicate()
         return process.returncode, printed, said.decode("utf-8", "replace").strip()
+
+
+def _tokens_for(host: str, environment: Mapping[str, str], *, named: bool) -> tuple[str, ...]:
+    """Return the variables with tokens that `gh` may have.
+
+    It gives that of an installation to any host but GitHub's own. What `gh` keeps by itself it
+    keeps for each host.
+    """
+    if host == HOST:
+        return _TOKENS
+    meant = named or environment.get("GH_HOST", "").lower() == host
+    return _TOKENS_ELSEWHERE if meant else ()
 
 
 def _reason(printed: bytes, error: str) -> str:

@@ -391,6 +391,12 @@ class Repository:
         said = self._within(path, *words)
         return said.text if said.code == 0 and _COMMIT.fullmatch(said.text) else None
 
+    def ancestors(self, path: str, revision: str, most: int) -> list[str]:
+        """Return the last commits before one that a revision names; none where it names none."""
+        words = ("rev-list", f"--max-count={most}", "--skip=1", "--end-of-options", revision)
+        said = self._within(path, *words)
+        return said.text.split() if said.code == 0 else []
+
     def entries(self, tree: str) -> list[TreeEntry]:
         """Return what stands in a tree itself, in git's order; nothing where it is not there."""
         said = self._git.bare("ls-tree", "-z", "--full-tree", "--end-of-options", tree)

@@ -12,9 +12,11 @@ import re
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from typing import Any, NamedTuple
 
-from planbound.receipts.check_claims import check_claims, check_replay
+from planbound.receipts.check_claims import check_claims
+from planbound.receipts.check_facts import VERSION, approval_fault, is_slug, is_time
 from planbound.receipts.check_journal import check_journal
-from planbound.receipts.check_tree import Git, check_tree
+from planbound.receipts.check_replay import check_replay
+from planbound.receipts.check_tree import Git, check_replayed_tree, check_tree
 from planbound.receipts.claims import (
     FAILS,
     GREEN,
@@ -71,6 +73,8 @@ class PlanMeaning(NamedTuple):
     digest: str
     contracts: Mapping[str, str | None]
     """By item, such as `step 2`, the digest of its contract."""
+    facts: Mapping[str, Mapping[str, object]] = {}
+    """By item what else the text says of it, as an item of a receipt has it."""
 
 
 Keygen = Callable[[Sequence[str], bytes, str], tuple[int, str]]
@@ -136,6 +140,14 @@ def read_receipt(data: bytes) -> ReadReceipt:
     if faults:
         more = f" and {len(faults) - 1} more" if len(faults) > 1 else ""
         raise ReceiptError(f"line 1: {faults[0]}{more}")
+    run = statements[0]["predicate"]
+    if run["version"] != VERSION:
+        raise ReceiptError(f"it is of version {run['version']}, and this checks v{VERSION}")
+    slug = run.get("plan", run)["slug"]  # the receipt of a replay names it at its top
+    if not is_slug(slug):
+        raise ReceiptError(f"line 1: `{slug}` is no name of a plan")
+    if not is_time(run["made"]):
+        raise ReceiptError(f"line 1: `{run['made']}` is no time, as receipts write it")
     for path in _paths(statements[0]):
         if not _is_plain(path):
             raise ReceiptError(f"line 1: `{path}` is no path in a workspace")
@@ -176,7 +188,7 @@ def check(data: bytes, doors: Doors, rules: CheckRules) -> list[CheckLine]:
     lines += _plan(receipt.run, doors)
     lines += (CheckLine(*each) for each in check_journal(receipt.run))
     if rules.earlier is not None:
-        lines.append(_continues(receipt, read_receipt(rules.earlier)))
+        lines.append(_continues(receipt, _read_earlier(rules.earlier)))
     lines += (CheckLine(*each) for each in check_claims(receipt.run))
     if rules.tree is not None:
         subjects = receipt.statements[0]["subject"]
@@ -190,6 +202,10 @@ def _of_replay(receipt: ReadReceipt, doors: Doors, rules: CheckRules) -> list[Ch
     lines = list(_signatures(receipt, doors, rules))
     subjects = receipt.statements[0]["subject"]
     lines += (CheckLine(*each) for each in check_replay(receipt.run, subjects))
+    if rules.earlier is not None:
+        lines.append(_is_about(receipt, rules.earlier))
+    if rules.tree is not None:
+        lines.append(CheckLine(*check_replayed_tree(receipt.run, rules.tree, doors.git)))
     for word in rules.require:
         lines.append(_required_again(word, receipt.run, lines))
     return lines
@@ -255,6 +271,8 @@ def _subjects(first: Mapping[str, Any], others: Sequence[Mapping[str, Any]]) -> 
 
 def _continues(receipt: ReadReceipt, before: ReadReceipt) -> CheckLine:
     """Say whether a receipt follows another one: its journal begins with that one's."""
+    if before.is_replay:
+        return CheckLine("earlier-receipt", FAILS, "that one tells of a replay")
     from_there = before.run["journal"]["checkpoint"].split("\n")
     here = receipt.run["journal"]["checkpoint"].split("\n")
     said = receipt.run["journal"]["earlier"]
@@ -266,6 +284,37 @@ def _continues(receipt: ReadReceipt, before: ReadReceipt) -> CheckLine:
         words = "this receipt does not continue that one: another was made between, or the"
         return CheckLine("earlier-receipt", FAILS, f"{words} journal was rewritten")
     return CheckLine("earlier-receipt", OK, "this receipt continues that one")
+
+
+def _read_earlier(data: bytes) -> ReadReceipt:
+    try:
+        return read_receipt(data)
+    except ReceiptError as error:
+        raise ReceiptError(f"the receipt that it is compared with: {error}") from error
+
+
+def _is_about(replay: ReadReceipt, given: bytes) -> CheckLine:
+    """Say whether a replay is of this receipt, and tells what stands in it."""
+    name, run, before = "earlier-receipt", replay.run, _read_earlier(given)
+    if before.is_replay or hashlib.sha256(given).hexdigest() != run["receipt"]["sha256"]:
+        return CheckLine(name, FAILS, "it is not the receipt that was judged again")
+    key, other = before.run["harness"]["key"], run["receipt"]["key"]
+    if other is not None and (key is None or key["fingerprint"] != other):
+        return CheckLine(name, FAILS, f"{other} is not the key that it names")
+    plan = before.run["plan"]
+    if any(run[field] != plan[field] for field in ("slug", "revision", "digest")):
+        return CheckLine(name, FAILS, "it is of another plan")
+    recorded = {item_name(item): _recorded(item, "result") for item in before.run["items"]}
+    found = {item_name(item): _recorded(item, "recorded") for item in run["items"]}
+    wrong = [each for each, said in found.items() if recorded.get(each) != said]
+    wrong += [each for each in recorded if run["whole"] and each not in found]
+    if wrong:
+        return CheckLine(name, FAILS, f"it says something else of {wrong[0]}")
+    return CheckLine(name, OK, "this is the receipt that was judged again, and says the same")
+
+
+def _recorded(item: Mapping[str, Any], field: str) -> tuple[object, ...]:
+    return item[field], item["contract"], item["title"]
 
 
 # -- signatures -----------------------------------------------------------------------------------
@@ -381,6 +430,10 @@ def _approval(run: Mapping[str, Any], doors: Doors, rules: CheckRules) -> Iterat
     if given["digest"] != run["plan"]["digest"]:
         yield CheckLine("approval", FAILS, "it is of another plan")
         return
+    fault = approval_fault(run)
+    if fault is not None:
+        yield CheckLine("approval", FAILS, fault)
+        return
     words = f"by {given['by']}, {given['method']}: {given['strength']}"
     if given["signature"] is None or given["statement"] is None:
         claimed = given["method"] == "signature"
@@ -426,33 +479,51 @@ def _misstated(given: Mapping[str, Any], slug: str) -> str | None:
 
 def _plan(run: Mapping[str, Any], doors: Doors) -> Iterator[CheckLine]:
     plan = run["plan"]
-    if plan["text"] is None or plan["redacted"]:
-        why = "secrets were taken out of it" if plan["redacted"] else "it is not there"
-        yield CheckLine("plan", OPEN, f"its text cannot be compared: {why}")
+    if plan["text"] is None:
+        yield CheckLine("plan", OPEN, "its text cannot be compared: it is not there")
         return
     text = plan["text"].encode("utf-8", "surrogateescape")
     form = "sha256" if plan["git_blob"] and len(plan["git_blob"]) == 64 else "sha1"
     same = hashlib.sha256(text).hexdigest() == plan["sha256"]
-    same = same and plan["git_blob"] in (None, blob_id(text, form))
-    yield CheckLine("plan", same, "its text has its digests" if same else "its text is another one")
+    if plan["redacted"]:
+        why = "its text cannot be compared: secrets were taken out of it"
+        yield CheckLine("plan", FAILS if same else OPEN, "nothing was taken out" if same else why)
+    else:
+        same = same and plan["git_blob"] in (None, blob_id(text, form))
+        yield CheckLine("plan", same, "its text has its digests" if same else "its text is another")
     if doors.meaning is None:
         why = "cannot be reckoned here: it takes planbound's reader of plans"
         yield CheckLine("digest", OPEN, why)
         yield CheckLine("contracts", OPEN, why)
         return
     meaning = doors.meaning(plan["text"])
-    right = meaning.digest == plan["digest"]
-    word = "the text means what its digest says"
-    yield CheckLine("digest", right, word if right else f"the text means {meaning.digest[:12]}")
+    if plan["redacted"]:
+        yield CheckLine("digest", OPEN, "cannot be reckoned: secrets were taken out of the text")
+    else:
+        right = meaning.digest == plan["digest"]
+        word = "the text means what its digest says"
+        yield CheckLine("digest", right, word if right else f"the text means {meaning.digest[:12]}")
+    yield CheckLine("contracts", *_contracts(run, meaning))
+
+
+def _contracts(run: Mapping[str, Any], meaning: PlanMeaning) -> tuple[bool, str]:
+    """Say whether the items are those of the text, and say what it says of them."""
     said = {item_name(item): item["contract"] for item in run["items"]}
-    wrong = [
-        name
-        for name in (*meaning.contracts, *said)
-        if said.get(name) != meaning.contracts.get(name)
-    ]
-    told = f"not those of the text: {wrong[0]}" if wrong else "those of the text, none left out"
-    complete = not wrong and list(said) == list(meaning.contracts)
-    yield CheckLine("contracts", complete, told if complete or wrong else "in another order")
+    whole = not run["plan"]["redacted"]
+    for name in (*meaning.contracts, *said):
+        if (name in said) != (name in meaning.contracts):
+            return FAILS, f"not those of the text: {name}"
+        if whole and said[name] != meaning.contracts[name]:
+            return FAILS, f"not those of the text: {name}"
+    for item in run["items"] if whole else ():
+        facts = meaning.facts.get(item_name(item), {})
+        for field, wanted in facts.items():
+            probe = item["form"] == "probe" and field in ("form", "command")
+            if item[field] != wanted and not (probe and facts["form"] == "none"):
+                return FAILS, f"the text says another `{field}` of {item_name(item)}"
+    if list(said) != list(meaning.contracts):
+        return FAILS, "in another order"
+    return OK, "those of the text, none left out"
 
 
 # -- what somebody demands ------------------------------------------------------------------------

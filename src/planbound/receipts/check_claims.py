@@ -10,12 +10,17 @@ from collections import Counter
 from collections.abc import Iterator, Mapping, Sequence
 from typing import Any
 
+from planbound.receipts.check_facts import (
+    Values,
+    agent_faults,
+    deviation_faults,
+    event_faults,
+    level_faults,
+    number_faults,
+)
 from planbound.receipts.claims import (
     BY_WORD,
-    FAILS,
     GREEN,
-    OK,
-    OPEN,
     SETTLED,
     Checked,
     counts_of,
@@ -23,7 +28,6 @@ from planbound.receipts.claims import (
     outcome_of,
 )
 
-Values = Mapping[str, Any]
 _TOLD = 5
 _LITTLE = (None, "E0", "E1")
 _STATUSES = ("pending", "in-progress", "waiting", "failed", "blocked", *SETTLED)
@@ -91,6 +95,7 @@ def _item_faults(items: Sequence[Values], cited: Mapping[int, str]) -> Iterator[
     yield from (f"{name} stands there {count} times" for name, count in names.items() if count > 1)
     for item in items:
         yield from (f"{item_name(item)}: {fault}" for fault in _word_faults(item, cited))
+    yield from event_faults(items, cited)
 
 
 def _word_faults(item: Values, cited: Mapping[int, str]) -> Iterator[str]:
@@ -103,6 +108,7 @@ def _word_faults(item: Values, cited: Mapping[int, str]) -> Iterator[str]:
         yield "it has a contract, and none"
     if result in GREEN:
         yield from _green_faults(item)
+    yield from number_faults(item)
     settled_by = item["settled_by"]
     if result not in SETTLED:
         if settled_by is not None:
@@ -141,6 +147,7 @@ def _evidence_faults(items: Sequence[Values]) -> Iterator[str]:
 
 
 def _unfounded(item: Values) -> Iterator[str]:
+    yield from level_faults(item)
     level, canary, baseline = item["evidence"], item["canary"], item["baseline"]
     mutated = item["mutated"]
     if mutated is not None and mutated["sensitive"] + len(mutated["blind"]) > mutated["tests"]:
@@ -184,6 +191,8 @@ def _deviation_faults(run: Mapping[str, Any], cited: Mapping[int, str]) -> Itera
         seq = each.get("seq")
         if seq is not None and cited.get(seq) not in _TELLS.get(each["deviation"], ()):
             yield f"`{each['deviation']}` rests on event {seq}, which tells something else"
+    yield from deviation_faults(run)
+    yield from agent_faults(run["agents"])
     yield from _untold(run, cited)
 
 
@@ -259,58 +268,3 @@ def _untold(run: Mapping[str, Any], cited: Mapping[int, str]) -> Iterator[str]:
     for seq, event in cited.items():
         if event in ("WAIVED", "ATTESTED", "TASK_SKIPPED") and seq not in rest | people:
             yield f"event {seq} is `{event}`, and no item and no deviation tells it"
-
-
-# -- the receipt of a replay ----------------------------------------------------------------------
-
-
-_REPLAY_OUTCOMES = (
-    *("same", "differs", "flaky", "unrunnable", "inconclusive", "missing judge"),
-    "not judged",
-)
-_WALLS = ("I2", "I3", "I4")
-_INDEPENDENT = "E5"
-
-
-def check_replay(
-    run: Mapping[str, Any], subjects: Sequence[Mapping[str, Any]]
-) -> Iterator[Checked]:
-    """Yield each check: its name, whether it holds, and why."""
-    given = run["receipt"]
-    by = f"signed by {given['key']}" if given["key"] else "not signed"
-    yield "receipt", OPEN, f"it judged again the receipt with SHA-256 {given['sha256']}, {by}"
-    right = [each["digest"].get("gitTree") for each in subjects[:1]] == [run["tree"]["git_tree"]]
-    yield "subject", right, "the tree that was judged" if right else "not the tree that it names"
-    faults = list(_replay_faults(run))
-    yield "items", not faults, "; ".join(faults[:5]) or "each word follows from its own fields"
-    yield "same", *_passed_again(run)
-
-
-def _replay_faults(run: Mapping[str, Any]) -> Iterator[str]:
-    names = [item_name(item) for item in run["items"]]
-    if len(set(names)) != len(names):
-        yield "an item stands there twice"
-    own = run["harness"]["key"]
-    others = own is not None and run["receipt"]["key"] not in (None, own["fingerprint"])
-    judged = [item for item in run["items"] if item["verdict"] is not None]
-    if run["independent"] and not (others and all(i["isolation"] in _WALLS for i in judged)):
-        yield "it is called independent, and it is the same key, or there were no walls"
-    for name, item in zip(names, run["items"], strict=True):
-        if item["outcome"] not in _REPLAY_OUTCOMES:
-            yield f"{name}: `{item['outcome']}` is no outcome"
-        if (item["outcome"] == "same") != (item["verdict"] == "pass"):
-            yield f"{name}: `{item['outcome']}` does not follow from `{item['verdict']}`"
-        if item["outcome"] == "same" and item["recorded"] not in GREEN:
-            yield f"{name}: `{item['recorded']}` is nothing that could be seen again"
-        if item["evidence"] == _INDEPENDENT and not run["independent"]:
-            yield f"{name}: E5 takes an independent verdict"
-
-
-def _passed_again(run: Mapping[str, Any]) -> tuple[bool | None, str]:
-    judged = [item for item in run["items"] if item["outcome"] != "not judged"]
-    passed = [item for item in judged if item["outcome"] == "same"]
-    if run["same"] != (bool(judged) and len(passed) == len(judged)):
-        return FAILS, "it does not follow from the items"
-    words = f"{len(passed)} of {len(judged)} pass again"
-    words += "" if run["whole"] else ", of the steps that were chosen"
-    return (OK, words) if run["same"] else (OPEN, words)

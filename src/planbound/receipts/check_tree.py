@@ -6,7 +6,7 @@ from collections.abc import Callable, Mapping, Sequence
 from typing import Any
 
 from planbound.receipts.claims import FAILS, OK, Checked
-from planbound.receipts.git_tree import tree_id
+from planbound.receipts.git_tree import FILE, PROGRAM, tree_id
 
 Git = Callable[[Sequence[str]], bytes | None]
 """Runs git in the repository here, only to read: what it printed, None where it failed."""
@@ -25,7 +25,7 @@ def check_tree(
     form = "sha256" if any(len(name) == 64 for _, name in files.values()) else "sha1"
     if wanted is not None and tree_id(files, form) == wanted:
         return "tree", OK, "same tree: all files are those that were judged"
-    other = [each for each in _judges(run) if _blob(files, each[0]) != each[1]]
+    other = [each for each in _judges(run) if _blob(files, each[0], links=False) != each[1]]
     if other:
         return "tree", FAILS, f"judges changed: {_listed([path for path, _ in other])}"
     touched = {
@@ -41,6 +41,17 @@ def check_tree(
         return "tree", FAILS, "another tree, and the receipt names no file that the work changed"
     count = len(touched) + len(run["tree"]["removed"])
     return "tree", OK, f"another tree; the {count} files of this work are the judged ones"
+
+
+def check_replayed_tree(run: Mapping[str, Any], revision: str, git: Git | None) -> Checked:
+    """Return whether a replay judged the files of a revision: exactly these, or it says nothing."""
+    files = _files(run["tree"]["folder"], revision, git)
+    if isinstance(files, str):
+        return "tree", FAILS, files
+    form = "sha256" if any(len(name) == 64 for _, name in files.values()) else "sha1"
+    same = tree_id(files, form) == run["tree"]["git_tree"]
+    words = "same tree: all files are those that were judged again"
+    return "tree", same, words if same else "another tree than the one that was judged again"
 
 
 def _files(folder: str, revision: str, git: Git | None) -> dict[bytes, tuple[str, str]] | str:
@@ -79,9 +90,10 @@ def _judges(run: Mapping[str, Any]) -> list[tuple[str, str]]:
     )
 
 
-def _blob(files: Mapping[bytes, tuple[str, str]], path: str) -> str | None:
-    found = files.get(path.encode("utf-8", "surrogateescape"))
-    return found[1] if found is not None else None
+def _blob(files: Mapping[bytes, tuple[str, str]], path: str, *, links: bool = True) -> str | None:
+    """Return what git calls a file's content; a link with the same text is no such file."""
+    mode, found = files.get(path.encode("utf-8", "surrogateescape"), ("", None))
+    return found if links or mode in (FILE, PROGRAM) else None
 
 
 def _listed(paths: Sequence[str]) -> str:

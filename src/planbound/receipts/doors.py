@@ -47,14 +47,18 @@ def _keygen(words: Sequence[str], message: bytes, signature: str) -> tuple[int, 
 
 def plan_meaning(text: str) -> PlanMeaning:
     """Return what the text of a plan means."""
+    from planbound.receipts.items import facts_of  # noqa: PLC0415 - loads the kinds of events
+
     plan = parse(text.encode("utf-8", "surrogateescape"), path="the plan")
-    contracts = {
-        item_name({"kind": case.subject.value, "number": case.number}): (
-            contract_digest(case.contract) if case.contract is not None else None
-        )
-        for case in cases(plan)
+    found = {
+        item_name({"kind": each.subject.value, "number": each.number}): each for each in cases(plan)
     }
-    return PlanMeaning(digest(plan), contracts)
+    contracts = {
+        name: contract_digest(case.contract) if case.contract is not None else None
+        for name, case in found.items()
+    }
+    facts = {name: facts_of(case) for name, case in found.items()}
+    return PlanMeaning(digest(plan), contracts, facts)
 
 
 def read_receipt_file(path: str) -> bytes:

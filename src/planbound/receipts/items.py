@@ -297,6 +297,24 @@ def run_item(
     )
 
 
+def facts_of(case: Case) -> dict[str, object]:
+    """Return what the plan alone says of an item, as a receipt has it."""
+    contract = case.contract
+    command = contract.statement if isinstance(contract, Attest) else None
+    return {
+        "id": case.id,
+        "title": case.title,
+        "form": _form(contract),
+        "command": contract.text if isinstance(contract, Command | CaseTable) else command,
+        "expectations": [expectation_text(each) for each in _expectations(contract)],
+        "timeout": case.seconds,
+        "repeat": case.repeat,
+        "demanded_evidence": case.evidence.value if case.evidence else None,
+        "demanded_baseline": case.baseline.value if case.baseline else None,
+        "touches": list(case.touches),
+    }
+
+
 _RESULTS = {StepStatus.DONE: "proved"}
 
 

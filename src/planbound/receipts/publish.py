@@ -152,7 +152,12 @@ class _Publishing:
         self.work = self._work()
         # Agents write to every worktree.
         roots = [context.root, *(each.path for each in self.repository.registered())]
-        self.github = GitHub(self._hosted(), roots=roots, environment=os.environ)
+        self.github = GitHub(
+            self._hosted(),
+            roots=roots,
+            environment=os.environ,
+            named=self.order.repository is not None,
+        )
         text = self.run.plan.text
         plan = parse((text or "").encode(), path=slug)
         self.objective = plan.objective.value if plan.objective is not None else slug

@@ -218,6 +218,9 @@ class Replay:
         """Return the files that the work began with, where they are here and others."""
         base = self.run.base
         found = self.clone.recorded(base.git_tree, base.folder, (base.commit,))
+        if found is None and base.git_tree is not None:
+            earlier = self.clone.before(base.commit)
+            found = self.clone.recorded(base.git_tree, base.folder, earlier)
         return None if found is None or found.own == self.tree.own else found
 
     def _programs(self) -> tuple[str, ...]:

@@ -15,7 +15,7 @@ from planbound.judging.verdict import Verdict
 from planbound.receipts.collect import harness
 from planbound.receipts.envelope import Envelope, envelope_line, statement_json
 from planbound.receipts.items import both_ends
-from planbound.receipts.keys import Signer, signer_of
+from planbound.receipts.keys import KeyFolder, Signer, signer_of
 from planbound.receipts.predicate import (
     VERSION,
     ItemBaseline,
@@ -48,12 +48,15 @@ class OwnKey(NamedTuple):
 
     signer: Signer | None
     why: str = ""
+    earlier: tuple[str, ...] = ()
+    """The fingerprints of all keys that this machine's harness has had here."""
 
 
 def own_key(context: Context) -> OwnKey:
     """Return the key that a replay is signed with; without one it is not signed."""
     try:
-        return OwnKey(signer_of(context))
+        known = KeyFolder(context).known()
+        return OwnKey(signer_of(context), earlier=tuple(fingerprint(each.key) for each in known))
     except PlanboundError as problem:
         return OwnKey(None, problem.message)
 
@@ -75,7 +78,9 @@ def replay_statement(
     """Return what is said of a replay."""
     run, replaying = facts.run, facts.replaying
     mine = None if key.signer is None else fingerprint(key.signer.key)
-    independent = is_independent(facts.keys, mine, replaying.cell.isolation)
+    keys = () if facts.receipt.unsigned else facts.keys
+    independent = is_independent(keys, mine, replaying.cell.isolation)
+    independent = independent and not set(keys) & set(key.earlier)
     reaches = partial(
         replay_evidence, independent=independent, by_all_judges=not run.settings.held_out
     )
@@ -90,6 +95,7 @@ def replay_statement(
         receipt=facts.receipt,
         tree=ReplayedTree(
             git_tree=tree.own,
+            folder=run.base.folder,
             recorded=run.tree.git_tree,
             revision=facts.terms.revision,
             commit=tree.commit,

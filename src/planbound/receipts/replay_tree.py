@@ -34,6 +34,7 @@ from planbound.workspace.manifest import (
 )
 from planbound.workspace.root import HARNESS, GitPlace
 
+_MOST_BEFORE = 20
 _MOST_JUDGE_BYTES = 64 << 20
 _PROGRAM, _FILE = 0o755, 0o644
 _MODULES = "node_modules"
@@ -92,6 +93,12 @@ class ReplayClone:
                 return found
         tree = self.repository.tree_at(self.place.top, own)
         return None if tree is None else FoundTree(tree, "", own, None)
+
+    def before(self, commit: str | None) -> list[str]:
+        """Return some commits before one: a receipt may have been made after the commit."""
+        top = self.place.top
+        known = None if commit is None else self.repository.commit_at(top, commit)
+        return [] if known is None else self.repository.ancestors(top, known, _MOST_BEFORE)
 
     def _workspace(self, tree: str, folder: str) -> str | None:
         for name in folder.split("/") if folder else ():

@@ -121,6 +121,8 @@ class ReplayedTree(_Replayed, frozen=True, kw_only=True):
     """The files that were judged here."""
 
     git_tree: str
+    folder: str
+    """The workspace, seen from the top of the repository; empty: the top itself."""
     recorded: str | None
     """The tree of the receipt."""
     revision: str | None

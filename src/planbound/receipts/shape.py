@@ -58,7 +58,7 @@ SHAPES = {
         "settings:RunSettings? not_given:[str] tools:[str] harness:RunHarness"
     ),
     "ReplayedReceipt": "sha256:str key:str? unsigned:bool refused:[str]",
-    "ReplayedTree": "git_tree:str recorded:str? revision:str? commit:str? base:str?",
+    "ReplayedTree": "git_tree:str folder:str recorded:str? revision:str? commit:str? base:str?",
     "ReplayedItem": (
         "kind:str number:str title:str contract:str? recorded:str "
         "recorded_evidence:str? recorded_isolation:str? outcome:str reason:str "
