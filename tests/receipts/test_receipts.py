@@ -29,6 +29,8 @@ from tests.run.bench import NOTHING, Step
 
 pytestmark = pytest.mark.requirement("command.receipt")
 
+MADE = "git init -q && git config user.email a@example.org && git config user.name A"
+
 
 def results(data: bytes) -> list[str]:
     return [item["result"] for item in run_of(data)["items"]]
@@ -256,7 +258,10 @@ def repository(receipts: Receipts) -> Receipts:
     bench = receipts.bench
     (bench.workspace / ".git").rmdir()
     bench.write(".gitignore", ".harness\n*.log\n")
-    sh(bench.workspace, "git init -q && git add -A && git commit -qm base")
+    sh(
+        bench.workspace,
+        f"{MADE} && git add -A && git commit -qm base",
+    )
     bench.prepare(*SIGNED)
     bench.write("left.log", "no part of it\n")
     bench.goes("run", "PLAN")
@@ -303,7 +308,10 @@ def test_a_tree_survives_commit_squash_rebase_and_amend(repository: Receipts) ->
 def test_a_judge_that_was_changed_on_the_branch_is_named(receipts: Receipts) -> None:
     bench = receipts.bench
     (bench.workspace / ".git").rmdir()
-    sh(bench.workspace, "git init -q && git add -A && git commit -qm base")
+    sh(
+        bench.workspace,
+        f"{MADE} && git add -A && git commit -qm base",
+    )
     judged = Step("Make b", contract="sh tests/b.sh", work="echo ok > src/b")
     bench.prepare(judged)
     bench.goes("run", "PLAN")
@@ -320,7 +328,10 @@ def test_a_receipt_of_another_repository_is_not_about_this_one(
     path = repository.path(repository.make("PLAN"))
     other = tmp_path / "other"
     other.mkdir()
-    sh(other, "git init -q && echo x > y && git add -A && git commit -qm base")
+    sh(
+        other,
+        f"{MADE} && echo x > y && git add -A && git commit -qm base",
+    )
     done = repository.bench.goes(
         "--workspace", str(other), "check-receipt", str(path), "--tree", "HEAD", code=1
     )
