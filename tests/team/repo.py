@@ -93,10 +93,11 @@ class Team(Bench):
         """Say whether a commit is in a branch, by its id."""
         return commit in self.git("rev-list", branch).split()
 
-    def worktrees(self) -> list[str]:
-        """Return the worktrees that git knows."""
+    def worktrees(self, *, kept: bool = False) -> list[str]:
+        """Return the worktrees that git knows; `kept`: with the one in which merges are judged."""
         lines = self.git("worktree", "list", "--porcelain").splitlines()
-        return [line.removeprefix("worktree ") for line in lines if line.startswith("worktree ")]
+        found = [line.removeprefix("worktree ") for line in lines if line.startswith("worktree ")]
+        return [path for path in found if kept or not path.endswith("/merged/checkout")]
 
     def traps(self) -> Path:
         """Let everything that git may run leave a trace; return where the trace would be."""

@@ -43,7 +43,7 @@ def assert_plain(repo: Merging) -> None:
     assert repo.git("status", "--porcelain", "--ignored", cwd=there) == ""
     assert repo.git("rev-parse", "HEAD", cwd=there) == repo.tip()
     assert (there / "src" / "lines").read_text() == LINES.replace("one", "ONE")
-    assert str(there) in repo.worktrees()
+    assert str(there) in repo.worktrees(kept=True)
 
 
 def test_the_next_merge_takes_the_checkout_over_and_gc_removes_it(repo: Merging) -> None:
@@ -59,7 +59,7 @@ def test_the_next_merge_takes_the_checkout_over_and_gc_removes_it(repo: Merging)
     assert lines.exists()
     repo.goes("gc")
     assert not checkout(repo).exists()
-    assert str(checkout(repo)) not in repo.worktrees()
+    assert str(checkout(repo)) not in repo.worktrees(kept=True)
 
 
 def changed(repo: Merging) -> None:
