@@ -11,6 +11,7 @@ from pathlib import Path
 import pytest
 import yaml
 
+from tests.needs import need
 from tests.program import SOUND, Program
 from tests.receipts.composite import ACTION, INPUT, ActionOutcome, read_action, run_action
 from tests.run.bench import Step
@@ -58,6 +59,7 @@ class Reviewing(Team):
 
 @pytest.fixture
 def reviewing(tmp_path: Path) -> Reviewing:
+    need("ssh-keygen", "receipts are signed by it")
     return Reviewing(tmp_path)
 
 

@@ -10,6 +10,7 @@ from pathlib import Path
 import pytest
 
 from planbound.receipts.comment import first_line
+from tests.needs import need
 from tests.program import Outcome
 from tests.receipts.scripted_gh import ScriptedGh
 from tests.run.bench import Bench, Step
@@ -53,6 +54,7 @@ class Publishing(Team):
 
 @pytest.fixture
 def team(tmp_path: Path) -> Publishing:
+    need("ssh-keygen", "receipts are signed by it")
     return Publishing(tmp_path)
 
 
