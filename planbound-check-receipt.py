@@ -109,8 +109,10 @@ def read_envelopes(data: bytes) -> list[Envelope]:
         raise ReceiptError("the file is empty")
     if len(data) > MOST_BYTES:
         raise ReceiptError(f"the file is larger than {MOST_BYTES:,} bytes")
+    if not data.startswith(b"{"):
+        raise ReceiptError("this is no receipt: line 1 is no JSON object")
     if not data.endswith(b"\n"):
-        raise ReceiptError("the last line is cut off")
+        raise ReceiptError("the receipt is cut off in its last line")
     lines = data.split(b"\n")[:-1]
     if len(lines) > MOST_LINES:
         raise ReceiptError(f"there are more than {MOST_LINES:,} lines")

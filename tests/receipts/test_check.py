@@ -350,6 +350,7 @@ UNREADABLE = {
     "text": b"hello\n",
     "list": b"[]\n",
     "cut off": LINE[:40],
+    "a program": b"\x7fELF\x02\x01\x01\x00" + bytes(40),
     "keys twice": LINE.replace(b'"signatures":[]', b'"signatures":[],"signatures":[]') % b"e30=",
     "no number": LINE.replace(b"[]", b"[NaN]") % b"e30=",
     "deep": b"[" * 100_000 + b"\n",
