@@ -5,6 +5,7 @@ from __future__ import annotations
 import argparse
 import shlex
 from collections.abc import Iterator
+from typing import NamedTuple
 
 from planbound.approval.approve import FaultyText, amend
 from planbound.approval.modify import Amendment
@@ -65,13 +66,27 @@ def run_answer(arguments: argparse.Namespace, terminal: Terminal) -> ExitCode:
         raise UsageError("nothing waits for a person")
     question = answers.find_question(journal, arguments.id)
     who = the_person(arguments.by, context.root, arguments.state)
-    said = _answer(context, question, who, arguments)
-    if said in _ENDS:
-        end_run(context, *read_plan(question.plan, context))
+    words = Said(arguments.choice, arguments.guidance, arguments.budget, arguments.text)
+    said = give_answer(context, question, who, words)
     if arguments.json:
         terminal.json(AnswerGiven(id=question.id, plan=question.plan, answer=said, by=who.name))
         return ExitCode.DONE
     terminal.out(f"{question.id}: {said}, by {who.name}")
+    note_after(context, question, said, terminal)
+    return ExitCode.DONE
+
+
+class Said(NamedTuple):
+    """What a person says to a question."""
+
+    choice: str | None = None
+    guidance: str = ""
+    budget: str | None = None
+    text: str | None = None
+
+
+def note_after(context: Context, question: Question, said: str, terminal: Terminal) -> None:
+    """Say how it goes on after an answer."""
     if question.kind is not QuestionKind.CLARIFICATION and said not in _ENDS:
         note_next(context, question.plan, terminal)
     elif said == Choice.REVISE.value:
@@ -79,17 +94,22 @@ def run_answer(arguments: argparse.Namespace, terminal: Terminal) -> ExitCode:
             f"change the plan, then `planbound amend {shlex.quote(question.plan)}`;"
             f" or let a model do both: `planbound redraft {shlex.quote(question.plan)}`"
         )
-    return ExitCode.DONE
 
 
-def _answer(
-    context: Context, question: Question, who: answers.Person, arguments: argparse.Namespace
-) -> str:
+def give_answer(context: Context, question: Question, who: answers.Person, words: Said) -> str:
+    """Answer a question, and end its run where that is the answer; return what was said."""
+    said = _answer(context, question, who, words)
+    if said in _ENDS:
+        end_run(context, *read_plan(question.plan, context))
+    return said
+
+
+def _answer(context: Context, question: Question, who: answers.Person, words: Said) -> str:
     recorder = context.recorder()
     if question.kind is QuestionKind.CLARIFICATION:
-        if not (arguments.text or "").strip():
+        if not (words.text or "").strip():
             raise UsageError("the answer is empty", hint="say it with `--text '...'`")
-        answers.clarify(recorder, question, who, arguments.text)
+        answers.clarify(recorder, question, who, words.text or "")
         return "answered"
     if question.kind is QuestionKind.APPROVAL:
         raise Refused(
@@ -101,14 +121,14 @@ def _answer(
             "a merge that stopped is not answered here: its cause has to be removed",
             hint=f"then try it again: `planbound integrate {shlex.quote(question.plan)}`",
         )
-    if arguments.choice is None:
+    if words.choice is None:
         raise UsageError("no answer", hint=f"one of: {', '.join(map(str, question.choices))}")
-    choice = Choice(arguments.choice)
+    choice = Choice(words.choice)
     if choice is Choice.RAISE and choice in question.choices:
-        if not arguments.budget:
+        if not words.budget:
             raise UsageError("how much more?", hint="`--budget '100k tokens, $2, 1h'`")
         try:
-            more = parse_budget(arguments.budget)
+            more = parse_budget(words.budget)
         except LimitError as error:
             raise UsageError(f"`--budget`: {error.reason}", hint=error.hint) from error
         answers.raise_budget(recorder, question, who, more)
@@ -116,7 +136,7 @@ def _answer(
     state = None
     if choice is Choice.SKIP and choice in question.choices:
         state = decided_state(context, *read_plan(question.plan, context))
-    answers.answer(recorder, question, choice, who, arguments.guidance, state)
+    answers.answer(recorder, question, choice, who, words.guidance, state)
     return choice.value
 
 
