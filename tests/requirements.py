@@ -87,6 +87,8 @@ REQUIREMENTS = {
     "command.status": "status says where a plan is, to people and programs",
     "command.attach": "attach follows a run that goes on elsewhere, and leaving it ends nothing",
     "command.cancel": "cancel ends a run, whoever drives it",
+    "command.watch": "watch shows on a terminal what runs, what waits and what was found, and"
+    " leaves the terminal as it was however it ends",
     "inbox.next": "inbox --next asks one question after the other with its evidence, and whoever"
     " leaves loses nothing",
     "log.not-passed": "log --not-passed shows what failed, was refused or is asked, and no more",

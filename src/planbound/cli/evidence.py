@@ -88,6 +88,18 @@ def evidence_lines(evidence: QuestionEvidence) -> Iterator[str]:
     yield from tail_lines(question)
 
 
+def verdict_text(record: Record) -> Iterator[str]:
+    """Yield a verdict with both ends of what was printed."""
+    draft, event = record.draft, record.event
+    yield f"{visible(draft.plan)}  {visible(draft.task_name or '')}".rstrip()
+    yield from _verdict_lines(TellingEvent(record.seq, draft.timestamp, event))
+    if isinstance(event, ContractEvaluated):
+        for title, text in (("it began", event.output_head), ("it ended", event.output_tail)):
+            if text and text.strip():
+                yield f"  {title}:"
+                yield from (f"    {visible(line)}" for line in text.strip().splitlines())
+
+
 def _contract_lines(contract: Contract | None) -> Iterator[str]:
     match contract:
         case Command() | CaseTable():

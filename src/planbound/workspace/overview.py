@@ -145,6 +145,16 @@ def overview(workspace: Workspace, files: Files, open_journal: OpenJournal) -> P
     """Return a line for each plan on every shelf; one that cannot be read says why."""
     warnings: list[str] = []
     states = journal_states(open_journal, warnings)
+    return overview_of(workspace, files, states, warnings)
+
+
+def overview_of(
+    workspace: Workspace,
+    files: Files,
+    states: Mapping[str, PlanState] | None,
+    warnings: Sequence[str] = (),
+) -> PlanOverview:
+    """Return the same by what is known of the journal already; None: there is none to read."""
     bound, unbound = _bound(workspace)
     conflicts = list(workspace.conflicts())
     lines = []
