@@ -30,7 +30,6 @@ from planbound.state.question import Question
 from planbound.state.run import RunState, lay_out
 from planbound.team.lanes import find_lanes
 from planbound.workspace.context import Context
-from planbound.workspace.overview import NO_JOURNAL, overview_of
 
 if TYPE_CHECKING:
     from planbound.cli.full_screen import FullScreen
@@ -94,9 +93,7 @@ class _WatchView:
 
     def _whole(self) -> Watched:
         context, board = self.context, self.board
-        states = board.states if board.has_journal else None
-        warnings = () if board.has_journal else (NO_JOURNAL,)
-        seen = overview_of(context.tree, context.files, states, warnings)
+        seen = board.overview(context)
         held = context.leases().held() if board.has_journal else ()
         require = context.configuration.gate.require
         lanes = find_lanes(seen, held, context.now(), require)

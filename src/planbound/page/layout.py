@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from planbound.page.parts import live_source
 from planbound.page.visit import Rights, ShownPage
 from planbound.receipts.html import Html, element, join, served, served_document
 from planbound.receipts.page_style import STYLE
@@ -30,6 +31,7 @@ def framed(page: ShownPage, rights: Rights, *, waiting: int | None = None) -> Ht
     """Return a whole page."""
     files = (
         served("link", rel="stylesheet", href=STYLE_ADDRESS),
+        served("link", rel="icon", href="/static/icon.svg"),
         element("meta", name="htmx-config", content=_CONFIGURATION),
         *(served("script", src=each, defer=True) for each in SCRIPTS),
     )
@@ -39,6 +41,7 @@ def framed(page: ShownPage, rights: Rights, *, waiting: int | None = None) -> Ht
         element("a", "Skip to the content", href="#content", class_="skip"),
         element("header", _navigation(page.at, waiting), class_="bar"),
         served("main", page.content, id="content", tabindex=-1),
+        live_source(page.live, tells=page.tells) if page.live is not None else None,
         element(
             "footer",
             element("p", rights.why_not) if rights.why_not is not None else None,
@@ -90,6 +93,7 @@ def _keys() -> Html:
         element("h2", "Keys"),
         element("dl", rows, class_="facts"),
         id="keys",
+        tabindex=-1,
         aria_label="Keys",
         class_="keys",
     )
