@@ -26,8 +26,8 @@ from planbound.approval.decision import (
     read_decision,
 )
 from planbound.approval.modify import TextChange, refuse_needed, say_change
-from planbound.approval.review import LineComment, send_review
 from planbound.approval.remind import remind_waiting, still_waits
+from planbound.approval.review import LineComment, send_review
 from planbound.cells.processes import edit_text
 from planbound.cli import gate_sheet
 from planbound.cli.gate import Gate, configure_approval, configure_plan, configure_terms

@@ -6,6 +6,7 @@ import threading
 from collections.abc import Callable
 
 from planbound.journal.record import GENESIS, Head, Journal, Provenance, Query
+from planbound.page.looks import LookDesk
 from planbound.state.plan import PlanState, questions_of
 from planbound.state.question import Question
 
@@ -19,8 +20,11 @@ class Board:
     def __init__(self, open_journal: Callable[[], Journal | None]) -> None:
         self._open = open_journal
         self.lock = threading.RLock()
+        self.deciding = threading.Lock()
+        """Who decides something has it: of two who decide at once the second sees what became."""
         self.head: Head = GENESIS
         self.has_journal = False
+        self.looks = LookDesk()
         self.states: dict[str, PlanState] = {}
 
     def refresh(self) -> None:
