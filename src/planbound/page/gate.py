@@ -24,7 +24,6 @@ from planbound.page.decide import (
     ChangedMeanwhile,
     PlanNow,
     decision,
-    difference_table,
     plan_now,
     refuse_stale,
     stale,
@@ -280,7 +279,9 @@ def give_approval(visit: Visit) -> PageAnswer:
     refuse_unnoticed(shown.sheet)
     signature = visit.form.get("signature", "").replace("\r\n", "\n")
     if configuration.gate.signed and not signature.strip():
-        raise Refused("only a signature approves here (`gate.signed`)", hint="put it into its field")
+        raise Refused(
+            "only a signature approves here (`gate.signed`)", hint="put it into its field"
+        )
     with tempfile.TemporaryDirectory(prefix="planbound-page-") as folder:
         if configuration.gate.signed:
             path = os.path.join(folder, "signature")

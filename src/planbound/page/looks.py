@@ -61,7 +61,9 @@ class LookJob:
             self.result = LookResult(None, error.message, error.hint or "")
         except Exception as error:  # noqa: BLE001 - a thread must not end without a word
             traceback.print_exception(error)
-            self.result = LookResult(None, "something went wrong; the terminal of the page says what")
+            self.result = LookResult(
+                None, "something went wrong; the terminal of the page says what"
+            )
         finally:
             self.ended.set()
 

@@ -7,13 +7,12 @@ from collections.abc import Sequence
 from planbound.page.visit import PageAnswer, PageRoute, ShownPage, Visit, address
 from planbound.receipts.html import Content, Html, element, join, served
 from planbound.receipts.pieces import heading, moment, said, table, word
-from planbound.workspace.overview import PlanLine, overview
+from planbound.workspace.overview import PlanLine
 
 
 def show_plans(visit: Visit) -> PageAnswer:
     """Show all plans."""
-    context = visit.context
-    seen = overview(context.tree, context.reader, context.existing_journal)
+    seen = visit.board.overview(visit.context)
     return ShownPage(
         "Plans",
         (heading(1, "Plans"), _lines(seen.lines), *(element("p", each) for each in seen.warnings)),

@@ -30,7 +30,7 @@ from planbound.page.forms import NONCE
 from planbound.page.guard import Asking, Names, Refusal
 from planbound.page.live import LiveStream
 from planbound.page.nonce import read_nonce
-from planbound.page.routes import ROUTES
+from planbound.page.routes import BESIDE, ROUTES
 from planbound.page.visit import (
     GoTo,
     NoSuchPage,
@@ -199,6 +199,7 @@ class PageApplication:
             query=dict(request.query_params), form=fields, rights=self._rights,
             session=session, key=self._key,
             accepts_part=request.headers.get("hx-request") == "true",
+            beside=BESIDE,
         )  # fmt: skip
         try:
             if route.method == "POST":

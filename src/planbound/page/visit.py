@@ -47,10 +47,20 @@ class Visit(NamedTuple):
     """Of a POST: what the person saw who decided."""
     accepts_part: bool = False
     """Whether a part of a page is asked for, by a script of ours."""
+    beside: Mapping[str, tuple[Beside, ...]] = {}
+    """By the name of a place on a page what other modules put there."""
 
     def nonce(self, action: str, shown: ShownState) -> str:
         """Return what a form for an action has to bring back."""
         return write_nonce(self.key, self.session, action, shown)
+
+    def more(self, place: str, slug: str) -> list[Content]:
+        """Return what other modules put in a place of the page of a plan."""
+        return [each(self, slug) for each in self.beside.get(place, ())]
+
+
+Beside = Callable[[Visit, str], Content]
+"""Returns what a module has to say about a plan on the page of another one."""
 
 
 class ShownPage(NamedTuple):
