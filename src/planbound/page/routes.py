@@ -2,10 +2,10 @@
 
 from __future__ import annotations
 
-from planbound.page import gate, plans
+from planbound.page import edit, gate, plans, review
 from planbound.page.visit import Beside, PageRoute
 
-MODULES = (plans, gate)
+MODULES = (plans, gate, review, edit)
 
 ROUTES: tuple[PageRoute, ...] = tuple(route for module in MODULES for route in module.ROUTES)
 
