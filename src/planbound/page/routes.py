@@ -2,10 +2,10 @@
 
 from __future__ import annotations
 
-from planbound.page import edit, gate, plans, review
+from planbound.page import costs, edit, evidence, gate, journal, plan, plans, review, run, sheet
 from planbound.page.visit import Beside, PageRoute
 
-MODULES = (plans, gate, review, edit)
+MODULES = (plans, plan, sheet, run, evidence, journal, costs, gate, review, edit)
 
 ROUTES: tuple[PageRoute, ...] = tuple(route for module in MODULES for route in module.ROUTES)
 
