@@ -107,8 +107,6 @@ def give_answer(context: Context, question: Question, who: answers.Person, words
 def _answer(context: Context, question: Question, who: answers.Person, words: Said) -> str:
     recorder = context.recorder()
     if question.kind is QuestionKind.CLARIFICATION:
-        if not (words.text or "").strip():
-            raise UsageError("the answer is empty", hint="say it with `--text '...'`")
         answers.clarify(recorder, question, who, words.text or "")
         return "answered"
     if question.kind is QuestionKind.APPROVAL:

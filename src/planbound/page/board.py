@@ -13,6 +13,7 @@ from planbound.journal.chain import is_whole
 from planbound.journal.event import Event
 from planbound.journal.log import MAX_FAULTS
 from planbound.journal.record import GENESIS, Head, Journal, Provenance, Query
+from planbound.page.looks import LookDesk
 from planbound.page.visit import NoSuchPage
 from planbound.plan.model import Plan
 from planbound.receipts.costs import AttemptCost, CostBook
@@ -63,6 +64,9 @@ class Board:
     def __init__(self, open_journal: Callable[[], Journal | None]) -> None:
         self._open = open_journal
         self.lock = threading.RLock()
+        self.deciding = threading.Lock()
+        """Who decides something has it: of two who decide at once the second sees what became."""
+        self.looks = LookDesk()
         self._begin()
         self.problem: str | None = None
         """Why the journal cannot be read."""
