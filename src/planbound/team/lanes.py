@@ -10,6 +10,7 @@ from typing import NamedTuple
 from planbound.journal.leases import Held
 from planbound.plan.model import PlanStatus, StepStatus
 from planbound.state.plan import PlanState
+from planbound.state.question import Question
 from planbound.state.step import StepState, tally
 from planbound.team.standup import Standup, standup
 from planbound.workspace.configuration import Require
@@ -50,8 +51,8 @@ class LanePlan(NamedTuple):
     worktree: str | None = None
     branch: str | None = None
     depends_on: tuple[str, ...] = ()
-    questions: tuple[str, ...] = ()
-    """The ids of what a person is asked."""
+    questions: tuple[Question, ...] = ()
+    """What a person is asked, the oldest first."""
     last: str | None = None
     """When something happened to it last."""
     objective: str | None = None
@@ -141,7 +142,7 @@ class _LaneScene:
             worktree=where,
             branch=binding.branch if binding is not None else None,
             depends_on=info.depends_on,
-            questions=tuple(state.questions.open) if state is not None else (),
+            questions=tuple(state.questions.open.values()) if state is not None else (),
             last=info.last,
             objective=line.objective,
         )
