@@ -8,7 +8,7 @@ from typing import NamedTuple
 
 from planbound.cli.evidence import evidence_lines, evidence_of
 from planbound.cli.named_plans import read_own_plan, read_plan
-from planbound.cli.people import Said, give_answer, note_after
+from planbound.cli.people import AnswerWords, give_answer, note_after
 from planbound.cli.person import is_terminal, prompt, question_lines, subject_asked, the_person
 from planbound.cli.status import note_next
 from planbound.cli.terminal import Terminal
@@ -24,7 +24,7 @@ from planbound.workspace.context import Context
 from planbound.workspace.overview import show
 
 
-class Way(NamedTuple):
+class AnswerWay(NamedTuple):
     """Something that can be said to a question."""
 
     word: str
@@ -32,8 +32,8 @@ class Way(NamedTuple):
 
 
 _LATER = (
-    Way("later", "leave it open, and see the next question"),
-    Way("quit", "leave everything open that is open"),
+    AnswerWay("later", "leave it open, and see the next question"),
+    AnswerWay("quit", "leave everything open that is open"),
 )
 _QUIT = frozenset({"quit", "q", "exit"})
 _NEXT = frozenset({"later", "next", "n"})
@@ -45,11 +45,15 @@ _BY_CHOICE = {
     Choice.RAISE: "allow it to use more",
 }
 _BY_KIND = {
-    QuestionKind.APPROVAL: Way("gate", "see what would run, and decide about the plan"),
-    QuestionKind.CLARIFICATION: Way("answer", "answer what was asked about the plan"),
-    QuestionKind.INCOMPLETE: Way("release", "let its agent go; what is not done stays undone"),
-    QuestionKind.INTEGRATION: Way("integrate", "try to merge it again, once the cause is removed"),
-    QuestionKind.ATTESTATION: Way("attest", "put your name to the statement"),
+    QuestionKind.APPROVAL: AnswerWay("gate", "see what would run, and decide about the plan"),
+    QuestionKind.CLARIFICATION: AnswerWay("answer", "answer what was asked about the plan"),
+    QuestionKind.INCOMPLETE: AnswerWay(
+        "release", "let its agent go; what is not done stays undone"
+    ),
+    QuestionKind.INTEGRATION: AnswerWay(
+        "integrate", "try to merge it again, once the cause is removed"
+    ),
+    QuestionKind.ATTESTATION: AnswerWay("attest", "put your name to the statement"),
 }
 _WAIVABLE = frozenset(
     {
@@ -62,16 +66,16 @@ _WAIVABLE = frozenset(
 )
 
 
-def ways_of(question: Question) -> tuple[Way, ...]:
+def ways_of(question: Question) -> tuple[AnswerWay, ...]:
     """Return what can be said to a question, what settles it first."""
     ways = [_BY_KIND[question.kind]] if question.kind in _BY_KIND else []
-    ways += [Way(choice.value, _BY_CHOICE[choice]) for choice in question.choices]
+    ways += [AnswerWay(choice.value, _BY_CHOICE[choice]) for choice in question.choices]
     if question.kind in _WAIVABLE and question.number is not None:
-        ways.append(Way("waive", "go on without a pass; it is shown as waived for ever"))
+        ways.append(AnswerWay("waive", "go on without a pass; it is shown as waived for ever"))
     return (*ways, *_LATER)
 
 
-class Dialogue:
+class InboxDialogue:
     """Somebody at a terminal, and what waits for a person."""
 
     def __init__(
@@ -174,22 +178,22 @@ class Dialogue:
                 return self._answer(question, word, rest)
 
     def _answer(self, question: Question, word: str, rest: str) -> bool:
-        said = Said(word)
+        said = AnswerWords(word)
         if word == "answer":
             text = rest or prompt("your answer: ") or ""
             if not text:
                 self.terminal.note("nothing was answered")
                 return False
-            said = Said(text=text)
+            said = AnswerWords(text=text)
         elif word == Choice.RAISE.value:
-            said = Said(word, budget=rest or prompt("how much more? (100k tokens, $2, 1h) "))
+            said = AnswerWords(word, budget=rest or prompt("how much more? (100k tokens, $2, 1h) "))
         elif word == Choice.RETRY.value and question.task_id is not None:
             more = rest or prompt("what should the next attempt know? (enter: nothing) ")
             if more is None:
                 return False
-            said = Said(word, guidance=more)
+            said = AnswerWords(word, guidance=more)
         elif rest:
-            said = Said(word, guidance=rest)
+            said = AnswerWords(word, guidance=rest)
         done = give_answer(self.context, question, self.who, said)
         self.terminal.out(f"{question.id}: {done}, by {visible(self.who.name)}")
         note_after(self.context, question, done, self.terminal)

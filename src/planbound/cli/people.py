@@ -66,7 +66,7 @@ def run_answer(arguments: argparse.Namespace, terminal: Terminal) -> ExitCode:
         raise UsageError("nothing waits for a person")
     question = answers.find_question(journal, arguments.id)
     who = the_person(arguments.by, context.root, arguments.state)
-    words = Said(arguments.choice, arguments.guidance, arguments.budget, arguments.text)
+    words = AnswerWords(arguments.choice, arguments.guidance, arguments.budget, arguments.text)
     said = give_answer(context, question, who, words)
     if arguments.json:
         terminal.json(AnswerGiven(id=question.id, plan=question.plan, answer=said, by=who.name))
@@ -76,7 +76,7 @@ def run_answer(arguments: argparse.Namespace, terminal: Terminal) -> ExitCode:
     return ExitCode.DONE
 
 
-class Said(NamedTuple):
+class AnswerWords(NamedTuple):
     """What a person says to a question."""
 
     choice: str | None = None
@@ -96,7 +96,9 @@ def note_after(context: Context, question: Question, said: str, terminal: Termin
         )
 
 
-def give_answer(context: Context, question: Question, who: answers.Person, words: Said) -> str:
+def give_answer(
+    context: Context, question: Question, who: answers.Person, words: AnswerWords
+) -> str:
     """Answer a question, and end its run where that is the answer; return what was said."""
     said = _answer(context, question, who, words)
     if said in _ENDS:
@@ -104,7 +106,7 @@ def give_answer(context: Context, question: Question, who: answers.Person, words
     return said
 
 
-def _answer(context: Context, question: Question, who: answers.Person, words: Said) -> str:
+def _answer(context: Context, question: Question, who: answers.Person, words: AnswerWords) -> str:
     recorder = context.recorder()
     if question.kind is QuestionKind.CLARIFICATION:
         answers.clarify(recorder, question, who, words.text or "")
