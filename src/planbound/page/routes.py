@@ -2,10 +2,23 @@
 
 from __future__ import annotations
 
-from planbound.page import costs, edit, evidence, gate, journal, plan, plans, review, run, sheet
+from planbound.page import (
+    cancel,
+    costs,
+    edit,
+    evidence,
+    gate,
+    inbox,
+    journal,
+    plan,
+    plans,
+    review,
+    run,
+    sheet,
+)
 from planbound.page.visit import Beside, PageRoute
 
-MODULES = (plans, plan, sheet, run, evidence, journal, costs, gate, review, edit)
+MODULES = (plans, plan, sheet, run, evidence, journal, costs, inbox, gate, review, edit, cancel)
 
 ROUTES: tuple[PageRoute, ...] = tuple(route for module in MODULES for route in module.ROUTES)
 
