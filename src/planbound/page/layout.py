@@ -31,6 +31,7 @@ def framed(page: ShownPage, rights: Rights, *, waiting: int | None = None) -> Ht
     """Return a whole page."""
     files = (
         served("link", rel="stylesheet", href=STYLE_ADDRESS),
+        served("link", rel="icon", href="/static/icon.svg"),
         element("meta", name="htmx-config", content=_CONFIGURATION),
         *(served("script", src=each, defer=True) for each in SCRIPTS),
     )
@@ -92,6 +93,7 @@ def _keys() -> Html:
         element("h2", "Keys"),
         element("dl", rows, class_="facts"),
         id="keys",
+        tabindex=-1,
         aria_label="Keys",
         class_="keys",
     )
