@@ -11,6 +11,7 @@ from functools import partial
 from typing import TYPE_CHECKING
 
 from planbound.cells.isolation import Isolation, refuse_in_cell
+from planbound.cli.person import refuse_agents
 from planbound.cli.shape import JsonObject, Shapes
 from planbound.cli.terminal import Terminal
 from planbound.disk.extras import install_extra
@@ -76,6 +77,8 @@ def run_page(arguments: argparse.Namespace, terminal: Terminal) -> ExitCode:
     host = arguments.host or "127.0.0.1"
     if arguments.host:
         _say_what_host_means(host, terminal)
+    if arguments.decide or arguments.decide_anyway:
+        refuse_agents(context.root, arguments.state)
     settings = PageSettings(
         host, _port(arguments, context), _names(host), Rights(_why_read_only(arguments, context))
     )
@@ -103,6 +106,8 @@ def _print_link(arguments: argparse.Namespace, context: Context, terminal: Termi
 
     folder = PageFolder(context.state.folder)
     running = find_running(folder, arguments.port)
+    if running.decides:
+        refuse_agents(context.root, arguments.state)
     link = entry_address(running, folder.key())
     if arguments.json:
         terminal.json(PageLink(url=link, port=running.port))

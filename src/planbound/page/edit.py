@@ -45,6 +45,10 @@ class EditedText(NamedTuple):
 def show_editor(visit: Visit) -> PageAnswer:
     """Show the text in an editor."""
     now = plan_now(visit)
+    if visit.context.redactor.redact(now.candidate.plan.source.text).redactions:
+        words = "Its text holds what looks like a secret, which no page shows: edit the file."
+        content = join(heading(1, "Edit ", now.slug), element("p", words))
+        return ShownPage(f"Edit {now.slug}", content, at="/")
     return _editor(visit, now, _read(now, now.candidate.data))
 
 

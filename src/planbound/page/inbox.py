@@ -16,13 +16,14 @@ from planbound.page.question import bound_to, place_of
 from planbound.page.story_line import event_line
 from planbound.page.visit import GoTo, PageAnswer, PageRoute, ShownPage, Visit, address
 from planbound.receipts.html import Content, Html, element, join, served
-from planbound.receipts.pieces import heading, said, word
+from planbound.receipts.pieces import heading, listed, said, word
 from planbound.run.people import Person, attest, decided_state, questions, waive
 from planbound.run.reply import Reply, reply
 from planbound.session.people import release_plan
 from planbound.state.question import Question
 from planbound.workspace.locate import locate
 from planbound.workspace.overview import show
+from planbound.workspace.told import deliveries
 
 _TOLD = 10
 _ANSWERS = (
@@ -80,8 +81,12 @@ def shown_question(visit: Visit, question: Question) -> Html:
 
 
 def _told(visit: Visit, question: Question) -> Html | None:
-    del visit, question
-    return None
+    """Return whether those who are to be told of a question were."""
+    return listed(
+        join(word(each.arrival.value), " ", said(each.target),
+             join(": ", said(each.reason, 300)) if each.reason else None)
+        for each in deliveries(visit.context, [question])
+    )  # fmt: skip
 
 
 def _forms(visit: Visit, question: Question) -> Iterator[Content]:
