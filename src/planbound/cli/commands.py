@@ -108,6 +108,9 @@ COMMANDS = {
     ),
     "attach": CommandRow("run", "cli.workers", "follow a run that goes on elsewhere"),
     "cancel": CommandRow("run", "cli.workers", "end a run"),
+    "page": CommandRow(
+        "run", "cli.page", "watch, understand and decide in a browser on this machine"
+    ),
     "log": CommandRow("run", "cli.log", "read, follow and check the journal"),
     "inbox": CommandRow("people", "cli.inbox", "list what waits for a person"),
     "answer": CommandRow(
@@ -204,6 +207,9 @@ COMMANDS = {
         "help", "cli.completion", "print a script that lets your shell complete commands and plans"
     ),
 }
+
+ALIASES = {"serve": "page"}
+"""Other words for a command, which no list shows."""
 
 
 def commands_in(group: str) -> list[str]:
