@@ -19,7 +19,7 @@ from planbound.workspace.configuration import USUAL_PAGE_PORT
 from planbound.workspace.context import Context
 
 if TYPE_CHECKING:
-    from planbound.page.keys import RunningPage
+    from planbound.workspace.page_home import RunningPage
 
 _HIGHEST = 65535
 
@@ -98,7 +98,8 @@ def _check(arguments: argparse.Namespace) -> None:
 
 
 def _print_link(arguments: argparse.Namespace, context: Context, terminal: Terminal) -> ExitCode:
-    from planbound.page.keys import PageFolder, entry_address, find_running  # noqa: PLC0415 - seldom
+    from planbound.page.keys import entry_address  # noqa: PLC0415 - behind the extra
+    from planbound.workspace.page_home import PageFolder, find_running  # noqa: PLC0415 - seldom
 
     folder = PageFolder(context.state.folder)
     running = find_running(folder, arguments.port)

@@ -87,9 +87,7 @@ def _answer(
 ) -> str:
     recorder = context.recorder()
     if question.kind is QuestionKind.CLARIFICATION:
-        if not (arguments.text or "").strip():
-            raise UsageError("the answer is empty", hint="say it with `--text '...'`")
-        answers.clarify(recorder, question, who, arguments.text)
+        answers.clarify(recorder, question, who, arguments.text or "")
         return "answered"
     if question.kind is QuestionKind.APPROVAL:
         raise Refused(

@@ -111,12 +111,16 @@ class QuestionAsked(JsonObject, frozen=True):
     """What a recipe asks in words of its own."""
     digest: str | None
     """Of a question of the gate: the text that it is about."""
+    line: int | None
+    """Of a comment on a plan: the line that it is about."""
+    quoted: str
+    """What stood in that line."""
 
 
 def question_asked(question: Question) -> QuestionAsked:
     """Return a question for programs."""
     asked = asdict(question)
-    del asked["request"]  # for whoever reminds people, not for programs
+    del asked["request"], asked["seq"]  # for whoever reminds people, not for programs
     asked |= {"choices": list(question.choices), "leaves_out": list(question.leaves_out)}
     return QuestionAsked(**asked)
 
@@ -131,7 +135,11 @@ def question_lines(question: Question) -> Iterator[str]:
     if question.task_id is None:
         place = f"`{question.plan}`"
     title = f" ({visible(question.title)})" if question.title else ""
+    if question.line is not None:
+        place += f", line {question.line}"
     yield f"{question.id}  {place}{title}: {visible(question.reason)}"
+    if question.quoted.strip():
+        yield f"    > {visible(question.quoted.strip())}"
     choices = [_words(choice) for choice in question.choices]
     if question.kind is QuestionKind.ATTESTATION:
         about = question.number if question.task_id else f"{question.subject}:{question.number}"

@@ -10,6 +10,7 @@ from typing import NamedTuple, TypeVar
 from planbound.disk.files import PlanFile
 from planbound.errors import JournalProblem
 from planbound.journal.record import GENESIS, Head, Journal, Provenance, Query
+from planbound.page.looks import LookDesk
 from planbound.page.visit import NoSuchPage
 from planbound.plan.model import Plan
 from planbound.receipts.costs import AttemptCost, CostBook
@@ -60,6 +61,9 @@ class Board:
     def __init__(self, open_journal: Callable[[], Journal | None]) -> None:
         self._open = open_journal
         self.lock = threading.RLock()
+        self.deciding = threading.Lock()
+        """Who decides something has it: of two who decide at once the second sees what became."""
+        self.looks = LookDesk()
         self._begin()
         self.problem: str | None = None
         """Why the journal cannot be read."""

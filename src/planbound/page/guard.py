@@ -7,11 +7,11 @@ called counts first, then who somebody is, and what changes something has to com
 
 from __future__ import annotations
 
-import hashlib
-import hmac
 import re
 from collections.abc import Collection, Mapping, Sequence
 from typing import NamedTuple
+
+from planbound.workspace.sealed import opened, seal
 
 LOOPBACK = ("127.0.0.1", "localhost", "[::1]")
 """What a browser on this machine may call us."""
@@ -125,24 +125,6 @@ def _from_ourselves(asking: Asking, names: Names) -> bool:
 
 
 # -- what nobody can make up: tokens, cookies and what a form was shown with ----------------------
-
-
-def seal(key: bytes, purpose: str, text: str) -> str:
-    """Return a text with what only who has the key could put behind it."""
-    return f"{text}.{_mac(key, purpose, text)}"
-
-
-def opened(key: bytes, purpose: str, sealed: str) -> str | None:
-    """Return what was sealed for a purpose; None for anything else."""
-    text, _, mac = sealed.rpartition(".")
-    if not text or not sealed.isascii():
-        return None
-    return text if hmac.compare_digest(mac, _mac(key, purpose, text)) else None
-
-
-def _mac(key: bytes, purpose: str, text: str) -> str:
-    said = f"{purpose}\0{text}".encode()
-    return hmac.new(key, said, hashlib.sha256).hexdigest()
 
 
 def cookies(asking: Asking, name: str) -> list[str]:
