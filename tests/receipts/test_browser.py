@@ -6,7 +6,7 @@ from pathlib import Path
 
 import pytest
 
-from tests.browser import LIGHT, PLAIN, VIEWS, Chromium
+from tests.browser import LIGHT, VIEWS, Chromium
 from tests.receipts.hostile_plan import play
 from tests.run.bench import Step
 
@@ -37,7 +37,7 @@ def test_a_page_runs_nothing_and_everybody_can_read_it(
     chromium: Chromium, pages: dict[str, Path], name: str
 ) -> None:
     address = pages[name].as_uri()
-    for view in (*VIEWS, PLAIN):
+    for view in VIEWS:
         with chromium.window(view) as window:
             window.page.goto(address)
             window.picture(f"{name}-{view.name}")
