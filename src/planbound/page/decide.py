@@ -25,7 +25,7 @@ from planbound.page.nonce import Difference, ShownState, differences
 from planbound.page.story_line import event_line
 from planbound.page.visit import NoSuchPage, PageAnswer, ShownPage, Visit, address
 from planbound.plan.digest import digest
-from planbound.receipts.html import Content, Html, element, served
+from planbound.receipts.html import Content, Html, element, join, served
 from planbound.receipts.pieces import diff, heading, table
 from planbound.run.people import Person
 from planbound.session.hosts.hand import refuse_agents
@@ -71,7 +71,7 @@ def decision(answer: Callable[[Visit], PageAnswer]) -> Callable[[Visit], PageAns
             try:
                 return answer(visit)
             except ChangedMeanwhile as changed:
-                content = (heading(1, changed.title), *changed.content)
+                content = join(heading(1, changed.title), *changed.content)
                 return ShownPage(changed.title, content, status=409)
 
     return decided

@@ -33,8 +33,17 @@ from planbound.page.decide import (
 from planbound.page.forms import button, form, text_area, text_field
 from planbound.page.gate_sheet import sheet_of
 from planbound.page.looks import LookJob
-from planbound.page.nonce import Difference, ShownState, judges_digest
-from planbound.page.visit import GoTo, PageAnswer, PageRoute, ShownPage, Visit, address
+from planbound.page.nonce import ShownState, judge_differences, judges_digest
+from planbound.page.visit import (
+    GoTo,
+    NoSuchPage,
+    PageAnswer,
+    PageRoute,
+    PlainFile,
+    ShownPage,
+    Visit,
+    address,
+)
 from planbound.plan.limits import LimitError, parse_duration
 from planbound.receipts.html import Content, Html, element, join, served, text
 from planbound.receipts.pieces import heading, said, word
@@ -247,6 +256,18 @@ def _other_answers(visit: Visit, now: PlanNow) -> Html:
 # -- what is decided -----------------------------------------------------------------------------
 
 
+def show_statement(visit: Visit) -> PageAnswer:
+    """Return the statement that is signed, byte for byte."""
+    now = plan_now(visit)
+    job = visit.board.looks.last(now.slug)
+    shown = job.result.shown if job is not None and job.result is not None else None
+    if shown is None:
+        raise NoSuchPage("The contracts of this plan were not looked at yet.")
+    project = now.candidate.context.state.project
+    said_all = statement(shown.sheet, project, missing=bool(shown.sheet.missing))
+    return PlainFile(said_all, f"{now.slug}.json")
+
+
 def look(visit: Visit) -> PageAnswer:
     """Begin to look at every contract."""
     now = plan_now(visit)
@@ -315,24 +336,11 @@ def _still_shown(visit: Visit, now: PlanNow) -> Shown:
             configuration=fresh.configuration,
             seq=now.shown.seq,
         )
-        changed = judges_changed(shown.sheet.judges, fresh.judges)
+        changed = judge_differences(shown.sheet.judges, fresh.judges)
         if changed:
             raise stale(visit, now, changed)
     refuse_stale(visit, now, current)
     return shown
-
-
-def judges_changed(
-    then: dict[str, str] | object, now: dict[str, str] | object
-) -> tuple[Difference, ...]:
-    """Return each judge that is another one now."""
-    before, after = dict(then), dict(now)  # type: ignore[call-overload]
-    return tuple(
-        Difference(f"the judge {path}", before.get(path, "")[:12] or "none",
-                   after.get(path, "")[:12] or "none")
-        for path in sorted({*before, *after})
-        if before.get(path) != after.get(path)
-    )  # fmt: skip
 
 
 def _until(written: str) -> str | None:
@@ -370,7 +378,24 @@ def give_refusal(visit: Visit) -> PageAnswer:
 
 ROUTES = [
     PageRoute("GET", "/plan/{plan}/gate", show_gate),
+    PageRoute("GET", "/plan/{plan}/statement", show_statement),
     PageRoute("POST", "/plan/{plan}/look", decision(look)),
     PageRoute("POST", "/plan/{plan}/approve", decision(give_approval)),
     PageRoute("POST", "/plan/{plan}/reject", decision(give_refusal)),
 ]
+
+
+def _beside_plan(visit: Visit, slug: str) -> Content:
+    """Return the ways from the page of a plan to what can be decided about it."""
+    del visit
+    return element(
+        "p",
+        served("a", "The gate: look at it and decide", href=address("plan", slug, "gate")),
+        " · ",
+        served("a", "Comment on its lines", href=address("plan", slug, "review")),
+        " · ",
+        served("a", "Edit it", href=address("plan", slug, "edit")),
+    )
+
+
+BESIDE = {"plan": _beside_plan}

@@ -22,7 +22,7 @@ _DIGITS = 12
 
 def sheet_of(shown: Shown, before: bytes | None) -> Html:
     """Return what would be approved; `before` is the text that was approved last."""
-    sheet = shown.sheet
+    sheet, cell = shown.sheet, shown.judging.cell
     return element(
         "section",
         heading(2, "What would be approved", id="sheet"),
@@ -35,8 +35,7 @@ def sheet_of(shown: Shown, before: bytes | None) -> Html:
             ("configuration", element("code", sheet.configuration[:_DIGITS])),
             ("budget", format_budget(sheet.plan.budget.value) if sheet.plan.budget else
              "none is set: the usual limits hold"),
-            ("contracts run in", f"isolation {shown.judging.cell.isolation.value}"
-                                 f" ({shown.judging.cell.name})"),
+            ("contracts run in", f"isolation {cell.isolation.value} ({cell.name})"),
             ("the last approval", f"does not hold: {shown.overruled}" if shown.overruled else None),
         ),
         _contracts(sheet),

@@ -1,7 +1,7 @@
 """Looks at plans before their gate: every contract is run once, while the person waits elsewhere.
 
-What was looked at is kept until it is decided about, or the page ends: an approval is one of exactly
-what was shown.
+What was looked at is kept until it is decided about, or the page ends: an approval is one of
+exactly what was shown.
 """
 
 from __future__ import annotations
@@ -78,8 +78,9 @@ class LookJob:
             raise Refused(f"step {faults.templates[0]} is a template", hint="write it out first")
         if faults.errors:
             first = faults.errors[0]
+            why = f"line {first.line}: {first.message}"
             raise Refused(
-                f"the plan has errors, so it cannot be approved: line {first.line}: {first.message}",
+                f"the plan has errors, so it cannot be approved: {why}",
                 hint="the editor shows each of them",
             )
         return LookResult(present(candidate, found))

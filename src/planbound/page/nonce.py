@@ -90,6 +90,15 @@ def _said(value: str | int) -> str:
     return value[:_SHORT] or "none"
 
 
+def judge_differences(then: Mapping[str, str], now: Mapping[str, str]) -> tuple[Difference, ...]:
+    """Return each judge that is another one now, or is gone, or is new."""
+    return tuple(
+        Difference(f"the judge {path}", _said(then.get(path, "")), _said(now.get(path, "")))
+        for path in sorted({*then, *now})
+        if then.get(path) != now.get(path)
+    )
+
+
 def judges_digest(judges: Mapping[str, str]) -> str:
     """Return one digest over the judges of a plan: their paths, and what is in them."""
     said = json.dumps(dict(judges), sort_keys=True)

@@ -2,10 +2,10 @@
 
 from __future__ import annotations
 
-from planbound.page import plans
+from planbound.page import gate, plans
 from planbound.page.visit import Beside, PageRoute
 
-MODULES = (plans,)
+MODULES = (plans, gate)
 
 ROUTES: tuple[PageRoute, ...] = tuple(route for module in MODULES for route in module.ROUTES)
 
