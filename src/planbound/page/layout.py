@@ -14,6 +14,7 @@ PLACES = (
     ("/costs", "Costs"),
 )
 STYLE_ADDRESS = "/static/style.css"
+ICON_ADDRESS = "/static/icon.svg"
 SCRIPTS = ("/static/htmx.min.js", "/static/hx-sse.min.js", "/static/keys.js")
 _CONFIGURATION = (
     '{"includeIndicatorCSS":false,"history":false,"mode":"same-origin","extensions":"sse",'
@@ -30,6 +31,7 @@ def framed(page: ShownPage, rights: Rights, *, waiting: int | None = None) -> Ht
     """Return a whole page."""
     files = (
         served("link", rel="stylesheet", href=STYLE_ADDRESS),
+        served("link", rel="icon", href=ICON_ADDRESS, type="image/svg+xml"),
         element("meta", name="htmx-config", content=_CONFIGURATION),
         *(served("script", src=each, defer=True) for each in SCRIPTS),
     )

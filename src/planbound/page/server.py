@@ -56,6 +56,7 @@ _STATIC = {
     "htmx.min.js": "text/javascript; charset=utf-8",
     "hx-sse.min.js": "text/javascript; charset=utf-8",
     "keys.js": "text/javascript; charset=utf-8",
+    "icon.svg": "image/svg+xml",
 }
 
 
