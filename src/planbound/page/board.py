@@ -9,6 +9,9 @@ from typing import NamedTuple, TypeVar
 
 from planbound.disk.files import PlanFile
 from planbound.errors import JournalProblem
+from planbound.journal.chain import is_whole
+from planbound.journal.event import Event
+from planbound.journal.log import MAX_FAULTS
 from planbound.journal.record import GENESIS, Head, Journal, Provenance, Query
 from planbound.page.looks import LookDesk
 from planbound.page.visit import NoSuchPage
@@ -75,6 +78,10 @@ class Board:
         self.has_journal = False
         self.states: dict[str, PlanState] = {}
         self.costs = CostBook()
+        self.faults: list[int] = []
+        """Events whose hash is not that of what they tell."""
+        self.waits = 0
+        """How many questions wait for a person, for who has no lock."""
 
     def refresh(self) -> None:
         """Read what is new; everything again where the journal is another one."""
@@ -95,12 +102,15 @@ class Board:
             self._begin()
             self._read_on(journal)
         self.has_journal = True
+        self.waits = len(self.waiting)
 
     def _read_on(self, journal: Journal) -> bool:
         """Take in what follows; False where it does not follow what was read before."""
         for record in journal.read(Query(after=self.head.seq)):
             if record.prev != self.head.hash:
                 return self.head.seq == 0
+            if not is_whole(record) and len(self.faults) < MAX_FAULTS:
+                self.faults.append(record.seq)
             draft = record.draft
             if draft.plan and draft.provenance is Provenance.LIVE:
                 state = self.states.get(draft.plan)
@@ -117,6 +127,14 @@ class Board:
     def waiting(self) -> list[Question]:
         """Return what waits for a person, the oldest first."""
         return questions_of(self.states.values())
+
+    def event(self, seq: int) -> Event | None:
+        """Return an event by its number; None where there is none."""
+        journal = self._open()
+        if journal is None or not 0 < seq <= self.head.seq:
+            return None
+        found = next(iter(journal.read(Query(after=seq - 1))), None)
+        return found.event if found is not None and found.seq == seq else None
 
     def attempts(self) -> list[AttemptCost]:
         """Return what every attempt cost."""

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from planbound.page.parts import live_source
 from planbound.page.visit import Rights, ShownPage
 from planbound.receipts.html import Html, element, join, served, served_document
 from planbound.receipts.page_style import STYLE
@@ -41,6 +42,7 @@ def framed(page: ShownPage, rights: Rights, *, waiting: int | None = None) -> Ht
         element("a", "Skip to the content", href="#content", class_="skip"),
         element("header", _navigation(page.at, waiting), class_="bar"),
         served("main", page.content, id="content", tabindex=-1),
+        live_source(page.live, tells=page.tells) if page.live is not None else None,
         element(
             "footer",
             element("p", rights.why_not) if rights.why_not is not None else None,

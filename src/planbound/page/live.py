@@ -7,7 +7,7 @@ everybody; who does not read what they are sent waits alone, and holds nothing b
 
 from __future__ import annotations
 
-from collections.abc import AsyncIterator, Callable, Iterable, Mapping
+from collections.abc import AsyncIterator, Callable, Mapping
 from itertools import islice
 
 import anyio
@@ -75,7 +75,7 @@ class LiveStream:
 
     async def follow(self, asked: Mapping[str, str], after: int) -> AsyncIterator[bytes]:
         """Yield what happened after an event, and then what happens."""
-        plan = asked.get("plan") or None
+        plan, quiet = asked.get("plan") or None, "quiet" in asked
         self.followers += 1
         try:
             yield b"retry: 1000\n\n"
@@ -84,7 +84,8 @@ class LiveStream:
                 records = await anyio.to_thread.run_sync(self._read, plan, after)
                 if records:
                     after = records[-1].seq
-                    yield b"".join(map(_message, records))
+                    told = b"" if quiet else b"".join(map(_message, records))
+                    yield told + _changed(after)
                     continue
                 with anyio.move_on_after(STILL_HERE) as waited:
                     await news.wait()
@@ -101,6 +102,6 @@ def _message(record: Record) -> bytes:
     return f"id: {record.seq}\n{lines}\n".encode("utf-8", "surrogateescape")
 
 
-def messages(records: Iterable[Record]) -> bytes:
-    """Return events of the stream."""
-    return b"".join(map(_message, records))
+def _changed(seq: int) -> bytes:
+    """Return the word to every part of a page that it may look otherwise now."""
+    return f"id: {seq}\nevent: changed\ndata: {seq}\n\n".encode()

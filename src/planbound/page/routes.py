@@ -2,10 +2,10 @@
 
 from __future__ import annotations
 
-from planbound.page import gate, plans
+from planbound.page import costs, evidence, gate, journal, plan, plans, run, sheet
 from planbound.page.visit import Beside, PageRoute
 
-MODULES = (plans, gate)
+MODULES = (plans, plan, sheet, run, evidence, journal, costs, gate)
 
 ROUTES: tuple[PageRoute, ...] = tuple(route for module in MODULES for route in module.ROUTES)
 

@@ -203,18 +203,7 @@ class PageApplication:
             beside=BESIDE,
         )  # fmt: skip
         try:
-            if route.method == "POST":
-                shown = read_nonce(self._key, session, path, fields.get(NONCE, ""))
-                if shown is None:
-                    return self._told(
-                        409,
-                        "This form is not one of this page, or not any more",
-                        "Nothing was done. Open the page again and decide there.",
-                    )
-                return self._response(route.answer(visit._replace(shown=shown)))
-            with self.board.lock:
-                self.board.refresh()
-                return self._response(route.answer(visit))
+            return self._made(route, visit)
         except NoSuchPage as error:
             return self._told(404, "There is nothing here", error.why)
         except PlanboundError as error:
@@ -227,6 +216,23 @@ class PageApplication:
                               "The terminal in which the page was started says what.")  # fmt: skip
         finally:
             context.close()
+
+    def _made(self, route: PageRoute, visit: Visit) -> Response:
+        if route.method == "POST":
+            given = visit.form.get(NONCE, "")
+            shown = read_nonce(self._key, visit.session, visit.address, given)
+            if shown is None:
+                return self._told(
+                    409,
+                    "This form is not one of this page, or not any more",
+                    "Nothing was done. Open the page again and decide there.",
+                )
+            return self._response(route.answer(visit._replace(shown=shown)))
+        if not route.reads_fold:
+            return self._response(route.answer(visit))
+        with self.board.lock:
+            self.board.refresh()
+            return self._response(route.answer(visit))
 
     def _told(self, status: int, title: str, why: str) -> Response:
         return self._html(ShownPage(title, _refusal_page(title, why), status))
@@ -243,8 +249,8 @@ class PageApplication:
                 return Response(answer.data, media_type="text/plain; charset=utf-8")
 
     def _html(self, page: ShownPage) -> Response:
-        waiting = len(self.board.waiting)
-        return _page_of(str(layout.framed(page, self._rights, waiting=waiting)), page.status)
+        shown = layout.framed(page, self._rights, waiting=self.board.waits)
+        return _page_of(str(shown), page.status)
 
 
 def _page_of(text: str, status: int) -> Response:

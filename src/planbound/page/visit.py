@@ -73,6 +73,8 @@ class ShownPage(NamedTuple):
     """Which entry of the navigation it belongs to, by its address."""
     live: str | None = None
     """The address of the stream that keeps it as the journal is."""
+    tells: bool = False
+    """Whether each event gets a line of its own, in what has the id `events`."""
 
 
 class GoTo(NamedTuple):
@@ -107,6 +109,8 @@ class PageRoute(NamedTuple):
     answer: Callable[[Visit], PageAnswer]
     is_open: bool = False
     """Whether it asks for no cookie, because its address is a secret by itself."""
+    reads_fold: bool = True
+    """Whether the fold stands still for it; without, it takes the lock by itself if it needs it."""
 
 
 class NoSuchPage(Exception):  # noqa: N818 - it is an answer, not an error
