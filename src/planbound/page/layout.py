@@ -15,7 +15,6 @@ PLACES = (
     ("/costs", "Costs"),
 )
 STYLE_ADDRESS = "/static/style.css"
-ICON_ADDRESS = "/static/icon.svg"
 SCRIPTS = ("/static/htmx.min.js", "/static/hx-sse.min.js", "/static/keys.js")
 _CONFIGURATION = (
     '{"includeIndicatorCSS":false,"history":false,"mode":"same-origin","extensions":"sse",'
@@ -32,7 +31,7 @@ def framed(page: ShownPage, rights: Rights, *, waiting: int | None = None) -> Ht
     """Return a whole page."""
     files = (
         served("link", rel="stylesheet", href=STYLE_ADDRESS),
-        served("link", rel="icon", href=ICON_ADDRESS, type="image/svg+xml"),
+        served("link", rel="icon", href="/static/icon.svg"),
         element("meta", name="htmx-config", content=_CONFIGURATION),
         *(served("script", src=each, defer=True) for each in SCRIPTS),
     )
@@ -94,6 +93,7 @@ def _keys() -> Html:
         element("h2", "Keys"),
         element("dl", rows, class_="facts"),
         id="keys",
+        tabindex=-1,
         aria_label="Keys",
         class_="keys",
     )

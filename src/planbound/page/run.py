@@ -174,7 +174,7 @@ def _attempt(
         printed = output(verdict.output_head, verdict.output_tail, verdict.output_size, _OUTPUT)
     return element(
         "section",
-        heading(3, served("a", f"Attempt {attempt.number}", href=page)),
+        heading(2, served("a", f"Attempt {attempt.number}", href=page)),
         element("p", word(verdict.verdict.value) if verdict is not None else
                 ("under way" if ended is None else "not judged")),
         facts(
@@ -213,12 +213,12 @@ def _difference(before: AttemptStory, after: AttemptStory) -> Iterator[Html]:
     names = (f"attempt {before.number}", f"attempt {after.number}")
     old, new = last_verdict(before), last_verdict(after)
     if old is not None and new is not None:
-        yield element("h4", f"What the contract printed: {names[0]}, then {names[1]}")
+        yield element("h3", f"What the contract printed: {names[0]}, then {names[1]}")
         yield text_difference(printed_by(old), printed_by(new), names)
     if before.ended is None or after.ended is None:
         return
     one, other = before.ended.changed or (), after.ended.changed or ()
-    yield element("h4", f"Files that changed: {names[0]}, then {names[1]}")
+    yield element("h3", f"Files that changed: {names[0]}, then {names[1]}")
     yield text_difference("\n".join(one), "\n".join(other), names)
 
 

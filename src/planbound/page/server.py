@@ -52,11 +52,11 @@ _LARGEST_BODY = 8 * 1024 * 1024
 _MOST_FIELDS = 2_000
 _MOST_CONNECTIONS = 600
 _STATIC = {
+    "icon.svg": "image/svg+xml",
     "style.css": "text/css; charset=utf-8",
     "htmx.min.js": "text/javascript; charset=utf-8",
     "hx-sse.min.js": "text/javascript; charset=utf-8",
     "keys.js": "text/javascript; charset=utf-8",
-    "icon.svg": "image/svg+xml",
 }
 
 
