@@ -8,7 +8,7 @@ from itertools import pairwise
 from planbound.cells.stages import spoken
 from planbound.journal.event import ContractEvaluated
 from planbound.page.differences import text_difference
-from planbound.page.parts import bar, kept_live, links
+from planbound.page.parts import bar, kept_live, plan_links
 from planbound.page.plans import drivers
 from planbound.page.story_line import event_line
 from planbound.page.visit import PageAnswer, PageRoute, PartOfPage, ShownPage, Visit, address
@@ -37,8 +37,7 @@ def show_run(visit: Visit) -> PageAnswer:
         return PartOfPage(part)
     content = join(
         heading(1, text(title_of(story))),
-        links("About this plan", ("Plan", address("plan", slug)), ("Run", own),
-              ("Inbox", address("inbox", plan=slug)), ("Journal", address("journal", plan=slug))),
+        plan_links(slug, own),
         *visit.more("run", slug),
         part,
         happened(story),
