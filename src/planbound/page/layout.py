@@ -18,7 +18,8 @@ STYLE_ADDRESS = "/static/style.css"
 SCRIPTS = ("/static/htmx.min.js", "/static/hx-sse.min.js", "/static/keys.js")
 _CONFIGURATION = (
     '{"includeIndicatorCSS":false,"history":false,"mode":"same-origin","extensions":"sse",'
-    '"transitions":false}'
+    # What a person opened or folded away stays so while the page is kept live.
+    '"transitions":false,"morphIgnore":["data-htmx-powered","open"]}'
 )
 
 

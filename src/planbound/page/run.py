@@ -119,7 +119,8 @@ def _item(story: PlanStory, each: ItemStory, *, is_open: bool) -> Html:
         _doing(story, each),
         _attempts(story, each),
         open=is_open,
-        id=identity("run", each.subject.value, each.number, each.twin or "-"),
+        # Where another one is to be open, it is another element: a script leaves `open` alone.
+        id=identity("run", each.subject.value, each.number, each.twin, "first" if is_open else ""),
         class_="item",
     )
 

@@ -110,8 +110,16 @@ def _item(title: str, plan: Plan, each: Step | Condition, look: Look | None) -> 
 
 
 def _look(state: PlanState | None, subject: SubjectKind, name: str) -> Look | None:
-    found = state.run.colours.get((subject, name)) if state is not None else None
-    return found[0] if found is not None else None
+    """Return what a contract said when somebody looked last, before the work."""
+    if state is None:
+        return None
+    found = state.run.colours.get((subject, name))
+    if found is not None:
+        return found[0]
+    if subject is SubjectKind.POSTCONDITION:
+        return state.run.condition_looks.get(name)
+    step = state.steps.get(name) if subject is SubjectKind.STEP else None
+    return step.approved if step is not None else None
 
 
 def _judges(sheet: Sheet) -> Html:
