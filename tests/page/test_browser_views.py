@@ -1,4 +1,4 @@
-"""Each page in a real browser: in light and dark, in forced colours, on a phone, without scripts."""
+"""Each page in a real browser: light, dark, in forced colours, on a phone, without scripts."""
 
 from __future__ import annotations
 

@@ -25,6 +25,7 @@ from planbound.page.nonce import Difference, ShownState, differences
 from planbound.page.story_line import event_line
 from planbound.page.visit import NoSuchPage, PageAnswer, ShownPage, Visit, address
 from planbound.plan.digest import digest
+from planbound.plan.parse import parse
 from planbound.receipts.html import Content, Html, element, join, served
 from planbound.receipts.pieces import diff, heading, table
 from planbound.run.people import Person
@@ -128,8 +129,11 @@ def plan_now(visit: Visit) -> PlanNow:
     """Return the plan that an address names, as its file and the journal have it now."""
     file = find_plan(visit)
     context = at_worktree(visit.context, file)
-    candidate = bring(context, file, context.reader.read(file.path))
-    return PlanNow(candidate, shown_now(candidate))
+    data = context.reader.read(file.path)
+    candidate = Candidate(context, file, data, parse(data, path=file.shown))
+    shown = shown_now(candidate)
+    # To look at a plan puts nothing on record; that it is seen is no decision.
+    return PlanNow(bring(context, file, data) if visit.is_change else candidate, shown)
 
 
 def shown_now(candidate: Candidate) -> ShownState:

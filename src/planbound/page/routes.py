@@ -2,10 +2,23 @@
 
 from __future__ import annotations
 
-from planbound.page import costs, evidence, gate, journal, plan, plans, run, sheet
+from planbound.page import (
+    cancel,
+    costs,
+    edit,
+    evidence,
+    gate,
+    inbox,
+    journal,
+    plan,
+    plans,
+    review,
+    run,
+    sheet,
+)
 from planbound.page.visit import Beside, PageRoute
 
-MODULES = (plans, plan, sheet, run, evidence, journal, costs, gate)
+MODULES = (plans, plan, sheet, run, evidence, journal, costs, cancel, edit, gate, inbox, review)
 
 ROUTES: tuple[PageRoute, ...] = tuple(route for module in MODULES for route in module.ROUTES)
 

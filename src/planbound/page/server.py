@@ -227,7 +227,7 @@ class PageApplication:
                     "This form is not one of this page, or not any more",
                     "Nothing was done. Open the page again and decide there.",
                 )
-            return self._response(route.answer(visit._replace(shown=shown)))
+            return self._response(route.answer(visit._replace(shown=shown, is_change=True)))
         if not route.reads_fold:
             return self._response(route.answer(visit))
         with self.board.lock:
