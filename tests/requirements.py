@@ -75,7 +75,6 @@ REQUIREMENTS = {
     "gate.grammar": "only what is surely an approval is one",
     "gate.reorder": "reorder task 2 and 3 swaps them, unless one declares to need the other",
     "page.readable": "each page can be read: on a phone, in the dark, without scripts or eyes",
-    "page.decides": "what is decided on the page is what it showed, and goes on record as such",
     "page.decides": "what is decided on the page is what was shown there, and on record as such",
     "page.inbox": "every question is answered on the page once, with the record of who and how",
     "gate.comments": "comments on lines of a plan wait with their lines, each with its own answer",
