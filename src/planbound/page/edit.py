@@ -12,6 +12,7 @@ from planbound.errors import NothingToDo, UsageError
 from planbound.page.decide import PlanNow, decision, plan_now, refuse_stale, the_person, who_field
 from planbound.page.forms import button, form, text_field
 from planbound.page.nonce import ShownState
+from planbound.page.parts import plan_links
 from planbound.page.visit import (
     GoTo,
     PageAnswer,
@@ -74,8 +75,7 @@ def _editor(visit: Visit, now: PlanNow, edited: EditedText, *, first: Content = 
     )  # fmt: skip
     content = join(
         heading(1, "Edit ", now.slug),
-        element("p", served("a", "The gate", href=address("plan", now.slug, "gate")), " · ",
-                served("a", "The plan", href=address("plan", now.slug))),
+        plan_links(now.slug, address("plan", now.slug, "edit")),
         first,
         form(
             visit, here, shown or now.shown, area, findings(now, edited), who_field(),

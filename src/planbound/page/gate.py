@@ -34,6 +34,7 @@ from planbound.page.forms import button, form, text_area, text_field
 from planbound.page.gate_sheet import sheet_of
 from planbound.page.looks import LookJob
 from planbound.page.nonce import ShownState, judge_differences, judges_digest
+from planbound.page.parts import plan_links
 from planbound.page.visit import (
     GoTo,
     NoSuchPage,
@@ -91,14 +92,7 @@ def show_gate(visit: Visit) -> PageAnswer:
 
 
 def _ways(now: PlanNow) -> Html:
-    return element(
-        "p",
-        served("a", "The plan", href=address("plan", now.slug)),
-        " · ",
-        served("a", "Comment on its lines", href=address("plan", now.slug, "review")),
-        " · ",
-        served("a", "Edit it", href=address("plan", now.slug, "edit")),
-    )
+    return plan_links(now.slug, address("plan", now.slug, "gate"))
 
 
 def _given(visit: Visit, now: PlanNow) -> Html | None:
@@ -159,7 +153,7 @@ def _decidable(visit: Visit, now: PlanNow, shown: Shown) -> Html:
         heading(2, "Decide", id="decide"),
         _sign_form(visit, now, shown, bound) if signed else _approve_form(visit, now, shown, bound),
         _other_answers(visit, now),
-        _look_form(visit, now),
+        element("details", element("summary", "Run the contracts again"), _look_form(visit, now)),
     )
 
 
@@ -383,19 +377,3 @@ ROUTES = [
     PageRoute("POST", "/plan/{plan}/approve", decision(give_approval)),
     PageRoute("POST", "/plan/{plan}/reject", decision(give_refusal)),
 ]
-
-
-def _beside_plan(visit: Visit, slug: str) -> Content:
-    """Return the ways from the page of a plan to what can be decided about it."""
-    del visit
-    return element(
-        "p",
-        served("a", "The gate: look at it and decide", href=address("plan", slug, "gate")),
-        " · ",
-        served("a", "Comment on its lines", href=address("plan", slug, "review")),
-        " · ",
-        served("a", "Edit it", href=address("plan", slug, "edit")),
-    )
-
-
-BESIDE = {"plan": _beside_plan}
