@@ -42,14 +42,15 @@ class QuestionLinks:
     """Makes the links that messages bring: to the page that runs, or none where none does."""
 
     def __init__(self, context: Context) -> None:
-        self._journal: Journal | None = context.existing_journal()
+        self._context = context
+        self._journal: Journal | None = None
         self._folder = PageFolder(context.state.folder)
         rules = context.configuration
         self._single_use = rules.page.links and not rules.gate.signed
 
     def address(self, entry: Notify, record: Record) -> str | None:
         """Return where a question is decided; None where it waits no more, or no page runs."""
-        if record.kind not in ASKING or self._journal is None:
+        if record.kind not in ASKING:
             return None
         running = self._folder.running()
         question = self._question(record) if running else None
@@ -63,7 +64,10 @@ class QuestionLinks:
 
     def _question(self, record: Record) -> Question | None:
         """Return the question that an event asks, or asks once more, where it is still open."""
-        assert self._journal is not None
+        if self._journal is None:  # it may have been made since
+            self._journal = self._context.existing_journal()
+        if self._journal is None:
+            return None
         query = Query(plan=record.draft.plan, events=KINDS)
         found = questions_of(fold(self._journal.read(query)).values())
         for each in found:
