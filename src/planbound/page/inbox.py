@@ -27,7 +27,7 @@ from planbound.page.visit import (
 from planbound.receipts.html import Content, Html, element, join, served
 from planbound.receipts.pieces import heading, said, word
 from planbound.run.people import Person, attest, decided_state, questions, waive
-from planbound.run.reply import Reply, reply
+from planbound.run.reply import PersonsAnswer, reply
 from planbound.session.people import release_plan
 from planbound.state.question import Question
 from planbound.workspace.locate import locate
@@ -182,7 +182,7 @@ def settle(visit: Visit, question: Question, who: Person) -> str:
     choice = visit.form.get(asked.CHOICE)
     if choice == "attest":
         return _attested(visit, question, who)
-    given = Reply(
+    given = PersonsAnswer(
         choice,
         guidance=visit.form.get(asked.GUIDANCE, "").strip(),
         budget=visit.form.get(asked.BUDGET, "").strip(),
