@@ -142,8 +142,9 @@ def test_the_whole_gate_is_done_by_keyboard(
         window.page.wait_for_url("**/plan/keys/gate")
         _tab_to(window.page, "Run every contract once")
         press("Enter")
-        window.page.get_by_role("button", name="Approve").wait_for()
-        _tab_to(window.page, "Approve")
+        approve = window.page.get_by_role("button", name="Approve")
+        approve.wait_for()
+        _tab_to(window.page, approve.inner_text())
         press("Enter")
         chip(window.page, "approved").wait_for()
         press("g")
@@ -217,7 +218,8 @@ def test_who_joins_late_sees_a_run_from_its_beginning_and_a_server_that_comes_ba
         with bench.start("run", "late", "--no-input") as run, visiting(chromium, first) as window:
             begun = Path(bench.workspace, "src/begun-late")
             until(begun.exists)
-            window.page.goto(f"{first.address}/plan/late/run")
+            with window.page.expect_response("**/live?*"):
+                window.page.goto(f"{first.address}/plan/late/run")
             events = window.page.locator("#events > li")
             before = events.count()
             assert before == len(bench.log("late"))
