@@ -31,7 +31,7 @@ FLAGS = (
 )
 PICTURES = "PLANBOUND_PICTURES"
 """A folder for what the pages look like, for whoever wants to see them."""
-PATIENCE = 60_000
+PATIENCE = 30_000
 
 
 class View(NamedTuple):
@@ -107,6 +107,11 @@ class Window:
         """Open whatever is folded."""
         self.page.evaluate("document.querySelectorAll('details').forEach((one) => one.open = true)")
 
+    def seen(self) -> str:
+        """Return where the window is and what it shows, for whoever looks for a fault."""
+        text = self.page.evaluate("document.body.innerText")
+        return f"{self.page.url}\n{self.messages}\n{text[:3000]}"
+
     def picture(self, name: str) -> None:
         """Keep what the whole page looks like, where somebody asked for it."""
         folder = os.environ.get(PICTURES)
@@ -127,8 +132,12 @@ class Chromium:
         with self.steered():
             context = self.browser.new_context(**view.asks())
             context.set_default_timeout(PATIENCE)
+            window = Window(context)
             try:
-                yield Window(context)
+                yield window
+            except BaseException as error:
+                error.add_note(window.seen())
+                raise
             finally:
                 context.close()
 
