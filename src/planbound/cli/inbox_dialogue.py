@@ -8,7 +8,7 @@ from typing import NamedTuple
 
 from planbound.cli.evidence import evidence_lines, evidence_of
 from planbound.cli.named_plans import read_own_plan, read_plan
-from planbound.cli.people import AnswerWords, give_answer, note_after
+from planbound.cli.people import note_after
 from planbound.cli.person import is_terminal, prompt, question_lines, subject_asked, the_person
 from planbound.cli.status import note_next
 from planbound.cli.terminal import Terminal
@@ -17,6 +17,7 @@ from planbound.journal.record import Journal
 from planbound.journal.words import Choice, QuestionKind
 from planbound.run import people as answers
 from planbound.run.people import decided_state, find_question, questions
+from planbound.run.reply import PersonsAnswer, reply
 from planbound.session.people import release_plan
 from planbound.source import visible
 from planbound.state.question import Question
@@ -178,23 +179,24 @@ class InboxDialogue:
                 return self._answer(question, word, rest)
 
     def _answer(self, question: Question, word: str, rest: str) -> bool:
-        said = AnswerWords(word)
+        said = PersonsAnswer(word)
         if word == "answer":
             text = rest or prompt("your answer: ") or ""
             if not text:
                 self.terminal.note("nothing was answered")
                 return False
-            said = AnswerWords(text=text)
+            said = PersonsAnswer(text=text)
         elif word == Choice.RAISE.value:
-            said = AnswerWords(word, budget=rest or prompt("how much more? (100k tokens, $2, 1h) "))
+            more = rest or prompt("how much more? (100k tokens, $2, 1h) ") or ""
+            said = PersonsAnswer(word, budget=more)
         elif word == Choice.RETRY.value and question.task_id is not None:
-            more = rest or prompt("what should the next attempt know? (enter: nothing) ")
-            if more is None:
+            guidance = rest or prompt("what should the next attempt know? (enter: nothing) ")
+            if guidance is None:
                 return False
-            said = AnswerWords(word, guidance=more)
+            said = PersonsAnswer(word, guidance=guidance)
         elif rest:
-            said = AnswerWords(word, guidance=rest)
-        done = give_answer(self.context, question, self.who, said)
+            said = PersonsAnswer(word, guidance=rest)
+        done = reply(self.context, question, said, self.who)
         self.terminal.out(f"{question.id}: {done}, by {visible(self.who.name)}")
         note_after(self.context, question, done, self.terminal)
         return True

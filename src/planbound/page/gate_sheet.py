@@ -12,8 +12,9 @@ from planbound.journal.fields import ControlResult
 from planbound.judging.restore import difference
 from planbound.judging.verdict import Verdict
 from planbound.plan.limits import format_budget
-from planbound.plan.model import Attest, CaseTable, Command, Condition, Contract, Step
+from planbound.plan.model import Condition, Step
 from planbound.plan.parse import parse
+from planbound.receipts.fragments import contract, demands
 from planbound.receipts.html import Content, Html, element, join, text
 from planbound.receipts.pieces import diff, facts, fold_away, heading, listed, said, table, word
 
@@ -81,10 +82,10 @@ def _contracts(sheet: Sheet) -> Html:
     found = {(each.subject.value, each.number): each for each in sheet.baseline}
     plan = sheet.plan
     rows = [
-        *(_condition(each, "precondition", found.get(("precondition", str(each.number))))
+        *(_condition(sheet, each, "precondition", found.get(("precondition", str(each.number))))
           for each in plan.preconditions),
         *(_step(sheet, each, found.get(("step", each.label))) for each in plan.steps),
-        *(_condition(each, "postcondition", found.get(("postcondition", str(each.number))))
+        *(_condition(sheet, each, "postcondition", found.get(("postcondition", str(each.number))))
           for each in plan.postconditions),
     ]  # fmt: skip
     titles = ("what", "is judged by", "before the work")
@@ -92,47 +93,34 @@ def _contracts(sheet: Sheet) -> Html:
 
 
 def _step(sheet: Sheet, step: Step, verdict: Verdict | None) -> Html:
-    touches = ", ".join(each.value for each in sheet.plan.touches_of(step))
     return element(
         "tr",
-        element(
-            "th",
-            f"step {step.label}: ",
-            said(step.title),
-            f" ({step.target.value})" if step.target else None,
-            scope="row",
-        ),
-        element("td", _contract(step.contract),
-                element("p", "may touch ", element("code", text(touches) if touches else
-                                                   "anything"))),
-        element("td", _now(verdict)),
-    )  # fmt: skip
-
-
-def _condition(condition: Condition, kind: str, verdict: Verdict | None) -> Html:
-    return element(
-        "tr",
-        element("th", f"{kind} {condition.number}: ", said(condition.statement), scope="row"),
-        element("td", _contract(condition.contract)),
-        element("td", _now(verdict)),
+        element("th", f"step {step.label}: ", said(step.title), scope="row"),
+        element("td", contract(step), demands(sheet.plan, step)),
+        element("td", _now(verdict, _GREEN["step"])),
     )
 
 
-def _contract(contract: Contract | None) -> Content:
-    match contract:
-        case Attest():
-            return join("a person attests: ", said(contract.statement))
-        case Command() | CaseTable():
-            return element("pre", text(contract.text.strip()))
-        case _:
-            return "nothing is run: it is claimed, not proved"
+def _condition(sheet: Sheet, condition: Condition, kind: str, verdict: Verdict | None) -> Html:
+    return element(
+        "tr",
+        element("th", f"{kind} {condition.number}: ", said(condition.statement), scope="row"),
+        element("td", contract(condition), demands(sheet.plan, condition)),
+        element("td", _now(verdict, _GREEN[kind])),
+    )
 
 
-def _now(verdict: Verdict | None) -> Content:
+_GREEN = {
+    "step": "green: it proves nothing if it stays so",
+    "precondition": "green: it has to be green when the run begins",
+    "postcondition": "green: it has to be green at the end, too",
+}
+
+
+def _now(verdict: Verdict | None, green: str) -> Content:
     if verdict is None:
         return "not run"
-    green = verdict.kind is VerdictKind.PASS
-    words = "green: it proves nothing if it stays so" if green else said(verdict.reason, 300)
+    words = green if verdict.kind is VerdictKind.PASS else said(verdict.reason, 300)
     reach = verdict.reachable.level.value if verdict.reachable else None
     return join(
         word(verdict.kind.value), " ", words, f"; can reach {reach}" if reach else None,

@@ -11,8 +11,9 @@ from planbound.journal.record import Query
 from planbound.page.decide import decision, plan_now, refuse_stale, the_person, who_field
 from planbound.page.forms import button, form, text_area
 from planbound.page.nonce import ShownState
+from planbound.page.parts import plan_links
 from planbound.page.visit import GoTo, PageAnswer, PageRoute, ShownPage, Visit, address
-from planbound.receipts.html import Html, element, join, served, text
+from planbound.receipts.html import Html, element, join, text
 from planbound.receipts.pieces import heading, listed, moment, said, word
 from planbound.run.people import clarify, find_question
 
@@ -48,14 +49,14 @@ def show_review(visit: Visit) -> PageAnswer:
     waiting = sum(each.is_open for each in found)
     count = f"{waiting} comment{'' if waiting == 1 else 's'} wait{'s' if waiting == 1 else ''}"
     decides = visit.rights.decides
-    rows = element("ol", _rows(lines, placed, fields=decides), class_="lines")
+    clean = [visit.context.redactor.redact(line).text for line in lines]
+    rows = element("ol", _rows(clean, placed, fields=decides), class_="lines")
     return ShownPage(
         f"Comments on {now.slug}",
         join(
             heading(1, "Comments on ", now.slug),
-            element("p", served("a", "The gate", href=address("plan", now.slug, "gate")), " · ",
-                    served("a", "The plan", href=address("plan", now.slug)),
-                    f" · {count} for an answer."),
+            plan_links(now.slug, address("plan", now.slug, "review")),
+            element("p", f"{count} for an answer."),
             _others(others),
             form(
                 visit, address("plan", now.slug, "review"), now.shown,

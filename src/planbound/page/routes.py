@@ -3,11 +3,14 @@
 from __future__ import annotations
 
 from planbound.page import (
+    cancel,
     costs,
     edit,
     evidence,
     gate,
+    inbox,
     journal,
+    link,
     plan,
     plans,
     review,
@@ -17,7 +20,22 @@ from planbound.page import (
 )
 from planbound.page.visit import Beside, PageRoute
 
-MODULES = (plans, plan, sheet, run, evidence, journal, costs, gate, review, edit, team)
+MODULES = (
+    plans,
+    plan,
+    sheet,
+    run,
+    evidence,
+    journal,
+    costs,
+    inbox,
+    gate,
+    review,
+    edit,
+    cancel,
+    link,
+    team,
+)
 
 ROUTES: tuple[PageRoute, ...] = tuple(route for module in MODULES for route in module.ROUTES)
 
