@@ -698,6 +698,26 @@ def test_what_runs_beside_a_contract_is_told_in_the_line_of_the_contract() -> No
     assert not stages.due()  # not within the first second
 
 
+def test_contracts_that_are_judged_now_are_told_in_the_order_of_the_plan() -> None:
+    stages, over = Stages(), threading.Event()
+
+    def judge_for_long(place: int, told: threading.Event) -> None:
+        stages.notice(Stage(place, 3, "make"))
+        told.set()
+        over.wait(PATIENCE)
+
+    threads = []
+    for place in (2, 3, 1):
+        told = threading.Event()
+        threads.append(threading.Thread(target=judge_for_long, args=(place, told)))
+        threads[-1].start()
+        assert told.wait(PATIENCE)
+    assert [line.split(":")[0] for line in stages.lines()] == [f"judging {n}/3" for n in (1, 2, 3)]
+    over.set()
+    for thread in threads:
+        thread.join()
+
+
 # -- when a run is cancelled ---------------------------------------------------------------------
 
 
