@@ -218,6 +218,7 @@ def test_a_page_that_only_shows_takes_no_form(page: RunningServer) -> None:
         {"Sec-Fetch-Site": "none"},
         {"Sec-Fetch-Site": "", "Origin": ""},
         {"Sec-Fetch-Site": "", "Origin": "null"},
+        {"Sec-Fetch-Site": "cross-site", "Origin": "null"},
         {"Sec-Fetch-Site": "", "Origin": "http://evil.example"},
         {"Sec-Fetch-Site": "", "Origin": "http://127.0.0.1"},
         {"Origin": "http://evil.example"},
@@ -229,6 +230,13 @@ def test_a_form_that_another_site_sends_does_nothing(
     answer = deciding.post("/", {"nonce": "x"}, **headers)
     assert answer.status == 403
     assert "not sent by this page" in answer.text
+
+
+def test_a_form_of_ours_is_taken_as_browsers_send_it(deciding: RunningServer) -> None:
+    # Our own policy `no-referrer` lets them hide where a form began.
+    for origin in (deciding.address, "null", ""):
+        answer = deciding.post("/plan/hello/look", {"nonce": "x"}, Origin=origin)
+        assert answer.status == 409, (origin, answer.text)
 
 
 def test_only_a_form_changes_something(deciding: RunningServer) -> None:

@@ -46,7 +46,11 @@ def show_costs(visit: Visit) -> PageAnswer:
     if visit.accepts_part:
         return PartOfPage(part)
     choices = [(each.value.capitalize(), address("costs", by=each.value)) for each in GroupBy]
-    content = (heading(1, "Costs"), links("By what", *choices), part)
+    content = (
+        heading(1, "Costs"),
+        links("By what", *choices, here=address("costs", by=by.value)),
+        part,
+    )
     live = address("live", after=visit.board.head.seq, quiet=1)
     return ShownPage("Costs", content, at="/costs", live=live)
 

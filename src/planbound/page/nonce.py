@@ -4,14 +4,17 @@ from __future__ import annotations
 
 import base64
 import binascii
+import hashlib
+import json
 import re
-from collections.abc import Iterator
+from collections.abc import Mapping
+from typing import NamedTuple
 
 import msgspec
 from msgspec import Struct
 
 from planbound.disk.decoders import json_decoder
-from planbound.page.guard import opened, seal
+from planbound.workspace.sealed import opened, seal
 
 _BASE = re.compile(r"[A-Za-z0-9_-]+")
 _LONGEST = 20_000
@@ -27,8 +30,9 @@ class ShownState(Struct, frozen=True, omit_defaults=True):
     """A digest over the paths and digests of the judges."""
     configuration: str = ""
     seq: int = 0
-    """The last event that was known."""
+    """The last decision about it that was on record, or the event that asked the question."""
     question: str = ""
+    """Its id; of a run that may be cancelled, the run's."""
 
 
 def write_nonce(key: bytes, session: str, action: str, shown: ShownState) -> str:
@@ -51,19 +55,51 @@ def read_nonce(key: bytes, session: str, action: str, nonce: str) -> ShownState 
         return None
 
 
+class Difference(NamedTuple):
+    """Something that is not any more as it was shown."""
+
+    what: str
+    then: str
+    now: str
+
+
 _WORDS = {
     "plan": "the plan",
-    "digest": "what the plan means",
+    "digest": "the digest of what the plan means",
     "judges": "the files that judge it",
-    "configuration": "the configuration of the project",
-    "seq": "what the journal knows",
+    "configuration": "the configuration that contracts run under",
+    "seq": "the last decision in the journal",
     "question": "the question",
 }
+_SHORT = 12
 
 
-def differences(then: ShownState, now: ShownState) -> Iterator[str]:
-    """Yield what is not any more as it was shown."""
-    for name, words in _WORDS.items():
-        before, after = getattr(then, name), getattr(now, name)
-        if before != after:
-            yield words
+def differences(then: ShownState, now: ShownState) -> tuple[Difference, ...]:
+    """Return what is not any more as it was shown: a decision about it is not taken."""
+    found = ((words, getattr(then, name), getattr(now, name)) for name, words in _WORDS.items())
+    return tuple(
+        Difference(words, _said(before), _said(after))
+        for words, before, after in found
+        if before != after
+    )
+
+
+def _said(value: str | int) -> str:
+    if isinstance(value, int):
+        return f"event #{value}" if value else "none"
+    return value[:_SHORT] or "none"
+
+
+def judge_differences(then: Mapping[str, str], now: Mapping[str, str]) -> tuple[Difference, ...]:
+    """Return each judge that is another one now, or is gone, or is new."""
+    return tuple(
+        Difference(f"the judge {path}", _said(then.get(path, "")), _said(now.get(path, "")))
+        for path in sorted({*then, *now})
+        if then.get(path) != now.get(path)
+    )
+
+
+def judges_digest(judges: Mapping[str, str]) -> str:
+    """Return one digest over the judges of a plan: their paths, and what is in them."""
+    said = json.dumps(dict(judges), sort_keys=True)
+    return hashlib.sha256(said.encode("ascii")).hexdigest()

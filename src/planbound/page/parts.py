@@ -2,7 +2,12 @@
 
 from __future__ import annotations
 
+import re
+
+from planbound.page.visit import address
 from planbound.receipts.html import Content, Html, element, join, served
+
+_TICKED = re.compile(r"`([^`]*)`")
 
 
 def kept_live(identity: str, own: str, *content: Content) -> Html:
@@ -37,6 +42,12 @@ def say(sentence: str) -> Html:
     return element("p", sentence, class_="notice")
 
 
+def ticked(words: str) -> Html:
+    """Return a sentence with what stands between backticks as code."""
+    pieces = _TICKED.split(words)
+    return join(*(element("code", each) if at % 2 else each for at, each in enumerate(pieces)))
+
+
 def bar(name: str, words: str, used: float, limit: float | None) -> Html:
     """Return how much of something is used; without a limit only the words."""
     if limit is None or limit <= 0:
@@ -50,10 +61,29 @@ def bar(name: str, words: str, used: float, limit: float | None) -> Html:
     )  # fmt: skip
 
 
-def links(label: str, *pairs: tuple[str, str]) -> Html:
-    """Return a row of links, each with where it leads."""
-    found = (element("li", served("a", name, href=href)) for name, href in pairs)
+def links(label: str, *pairs: tuple[str, str], here: str = "") -> Html:
+    """Return a row of links, each with where it leads; `here` is the one that is shown."""
+    found = (
+        element("li", served("a", name, href=href, aria_current="true" if href == here else None))
+        for name, href in pairs
+    )
     return served("nav", element("ul", found), class_="choices", aria_label=label)
+
+
+def plan_links(slug: str, here: str) -> Html:
+    """Return the ways to all pages about a plan."""
+    return links(
+        "About this plan",
+        ("Plan", address("plan", slug)),
+        ("Run", address("plan", slug, "run")),
+        ("Gate", address("plan", slug, "gate")),
+        ("Comments", address("plan", slug, "review")),
+        ("Edit", address("plan", slug, "edit")),
+        ("Sheet", address("plan", slug, "sheet")),
+        ("Inbox", address("inbox", plan=slug)),
+        ("Journal", address("journal", plan=slug)),
+        here=here,
+    )
 
 
 def older_newer(older: str | None, newer: str | None) -> Html | None:

@@ -8,7 +8,7 @@ from contextlib import closing
 from planbound.approval.record import last_text
 from planbound.approval.weakening import weakenings
 from planbound.judging.restore import difference
-from planbound.page.parts import kept_live, links
+from planbound.page.parts import kept_live, links, plan_links
 from planbound.page.visit import PageAnswer, PageRoute, PartOfPage, ShownPage, Visit, address
 from planbound.plan.digest import digest
 from planbound.plan.parse import parse
@@ -36,9 +36,7 @@ def show_plan(visit: Visit) -> PageAnswer:
         return PartOfPage(part)
     content = join(
         heading(1, text(title_of(story))),
-        links("About this plan", ("Plan", own), ("Run", address("plan", slug, "run")),
-              ("Gate's sheet", address("plan", slug, "sheet")),
-              ("Inbox", address("inbox", plan=slug)), ("Journal", address("journal", plan=slug))),
+        plan_links(slug, own),
         *visit.more("plan", slug),
         part,
     )  # fmt: skip

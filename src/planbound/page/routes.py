@@ -2,10 +2,40 @@
 
 from __future__ import annotations
 
-from planbound.page import costs, evidence, journal, plan, plans, run, sheet
+from planbound.page import (
+    cancel,
+    costs,
+    edit,
+    evidence,
+    gate,
+    inbox,
+    journal,
+    link,
+    plan,
+    plans,
+    review,
+    run,
+    sheet,
+    team,
+)
 from planbound.page.visit import Beside, PageRoute
 
-MODULES = (plans, plan, sheet, run, evidence, journal, costs)
+MODULES = (
+    plans,
+    plan,
+    sheet,
+    run,
+    evidence,
+    journal,
+    costs,
+    inbox,
+    gate,
+    review,
+    edit,
+    cancel,
+    link,
+    team,
+)
 
 ROUTES: tuple[PageRoute, ...] = tuple(route for module in MODULES for route in module.ROUTES)
 

@@ -8,7 +8,7 @@ from itertools import pairwise
 from planbound.cells.stages import spoken
 from planbound.journal.event import ContractEvaluated
 from planbound.page.differences import text_difference
-from planbound.page.parts import bar, kept_live, links
+from planbound.page.parts import bar, kept_live, plan_links
 from planbound.page.plans import drivers
 from planbound.page.story_line import event_line
 from planbound.page.visit import PageAnswer, PageRoute, PartOfPage, ShownPage, Visit, address
@@ -37,8 +37,7 @@ def show_run(visit: Visit) -> PageAnswer:
         return PartOfPage(part)
     content = join(
         heading(1, text(title_of(story))),
-        links("About this plan", ("Plan", address("plan", slug)), ("Run", own),
-              ("Inbox", address("inbox", plan=slug)), ("Journal", address("journal", plan=slug))),
+        plan_links(slug, own),
         *visit.more("run", slug),
         part,
         happened(story),
@@ -175,7 +174,7 @@ def _attempt(
         printed = output(verdict.output_head, verdict.output_tail, verdict.output_size, _OUTPUT)
     return element(
         "section",
-        heading(3, served("a", f"Attempt {attempt.number}", href=page)),
+        heading(2, served("a", f"Attempt {attempt.number}", href=page)),
         element("p", word(verdict.verdict.value) if verdict is not None else
                 ("under way" if ended is None else "not judged")),
         facts(
@@ -214,12 +213,12 @@ def _difference(before: AttemptStory, after: AttemptStory) -> Iterator[Html]:
     names = (f"attempt {before.number}", f"attempt {after.number}")
     old, new = last_verdict(before), last_verdict(after)
     if old is not None and new is not None:
-        yield element("h4", f"What the contract printed: {names[0]}, then {names[1]}")
+        yield element("h3", f"What the contract printed: {names[0]}, then {names[1]}")
         yield text_difference(printed_by(old), printed_by(new), names)
     if before.ended is None or after.ended is None:
         return
     one, other = before.ended.changed or (), after.ended.changed or ()
-    yield element("h4", f"Files that changed: {names[0]}, then {names[1]}")
+    yield element("h3", f"Files that changed: {names[0]}, then {names[1]}")
     yield text_difference("\n".join(one), "\n".join(other), names)
 
 

@@ -28,7 +28,6 @@ from planbound.page import guard, layout
 from planbound.page.board import Board
 from planbound.page.forms import NONCE
 from planbound.page.guard import Asking, Names, Refusal
-from planbound.page.keys import PageFolder, RunningPage
 from planbound.page.live import LiveStream
 from planbound.page.nonce import read_nonce
 from planbound.page.routes import BESIDE, ROUTES
@@ -47,6 +46,7 @@ from planbound.receipts.html import Html, element, join, served
 from planbound.receipts.pieces import heading
 from planbound.workspace.configuration import USUAL_PAGE_PORT
 from planbound.workspace.context import Context
+from planbound.workspace.page_home import PageFolder, RunningPage
 
 _LARGEST_BODY = 8 * 1024 * 1024
 _MOST_FIELDS = 2_000
@@ -232,7 +232,7 @@ class PageApplication:
                     "This form is not one of this page, or not any more",
                     "Nothing was done. Open the page again and decide there.",
                 )
-            return self._response(route.answer(visit._replace(shown=shown)))
+            return self._response(route.answer(visit._replace(shown=shown, is_change=True)))
         if not route.reads_fold:
             return self._response(route.answer(visit))
         with self.board.lock:
@@ -323,7 +323,9 @@ def serve(
     folder = PageFolder(context.state.folder)
     key = folder.key()
     port = door.getsockname()[1]
-    running = RunningPage(port, settings.host, os.getpid(), secrets.token_urlsafe(9))
+    running = RunningPage(
+        port, settings.host, os.getpid(), secrets.token_urlsafe(9), settings.rights.decides
+    )
     application = PageApplication(open_context, running, settings)
     config = uvicorn.Config(
         application, log_level="critical", lifespan="off", ws="none", access_log=False,

@@ -9,7 +9,7 @@ from planbound.approval.sheet import Sheet
 from planbound.cells.isolation import Isolation
 from planbound.journal.words import SubjectKind
 from planbound.judging.context import hide_harness
-from planbound.page.parts import links, say
+from planbound.page.parts import plan_links, say
 from planbound.page.plan import since_approval
 from planbound.page.visit import NoSuchPage, PageAnswer, PageRoute, ShownPage, Visit, address
 from planbound.plan.limits import format_budget
@@ -38,8 +38,7 @@ def show_sheet(visit: Visit) -> PageAnswer:
     sheet = lay_before(candidate, found).sheet
     content = join(
         heading(1, f"The gate's sheet of {slug}"),
-        links("About this plan", ("Plan", address("plan", slug)),
-              ("Run", address("plan", slug, "run"))),
+        plan_links(slug, address("plan", slug, "sheet")),
         changed,
         *sheet_parts(sheet, state, visit.context.configuration),
         *visit.more("sheet", slug),

@@ -43,6 +43,8 @@ class Visit(NamedTuple):
     rights: Rights
     session: str
     key: bytes
+    is_change: bool = False
+    """Whether it may change something: a POST."""
     shown: ShownState = ShownState()
     """Of a POST: what the person saw who decided."""
     accepts_part: bool = False

@@ -25,7 +25,7 @@ _COLOURS = {
     "attested": "warn", "waived": "warn", "skipped": "warn", "waiting": "warn", "vacuous": "warn",
     "finished with blocked items": "warn", "failed": "bad", "fail": "bad", "blocked": "bad",
     "timeout": "bad", "unrunnable": "bad", "killed": "bad", "flaky": "bad", "tampered": "bad",
-    "out-of-scope": "bad", "rejected": "bad", "cancelled": "bad",
+    "out-of-scope": "bad", "weaker": "bad", "rejected": "bad", "cancelled": "bad",
 }  # fmt: skip
 
 
