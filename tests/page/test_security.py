@@ -94,7 +94,8 @@ def test_without_the_cookie_nothing_is_shown_on_any_route(page: RunningServer) -
         if each in free:
             continue
         answer = page.ask("GET", each)
-        assert answer.status == 401, each
+        # The address of a link that decides is a secret by itself, and this one is made up.
+        assert answer.status == (404 if each.startswith("/d/") else 401), each
         assert "hello" not in answer.text
 
 

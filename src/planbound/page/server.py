@@ -254,7 +254,9 @@ class PageApplication:
                 return Response(answer.data, media_type="text/plain; charset=utf-8")
 
     def _html(self, page: ShownPage) -> Response:
-        shown = layout.framed(page, self._rights, waiting=self.board.waits)
+        alone = page.is_alone or page.status == 401
+        waiting = None if alone else self.board.waits
+        shown = layout.framed(page, self._rights, waiting=waiting)
         return _page_of(str(shown), page.status)
 
 
