@@ -138,9 +138,12 @@ def hidden_fields(page: str, action: str) -> dict[str, str]:
 
 
 @contextmanager
-def serving(program: Program, *options: str, **extra: str) -> Iterator[RunningServer]:
+def serving(
+    program: Program, *options: str, word: str = "page", **extra: str
+) -> Iterator[RunningServer]:
     """Serve a page for as long as the block lasts; nobody has entered yet."""
-    command = [sys.executable, "-m", "planbound", "page", "--port", "0", *options]
+    port = () if "--port" in options else ("--port", "0")
+    command = [sys.executable, *program.program, word, *port, *options]
     log = Path(program.workspace, ".page-log")
     with log.open("wb") as errors:
         process = subprocess.Popen(

@@ -374,9 +374,8 @@ VENDORED = {
 
 def test_the_scripts_of_others_are_the_ones_that_were_looked_at() -> None:
     folder = Path(planbound.page.__file__).parent / "static"
-    noted = dict(
-        reversed(line.split("  ", 1)) for line in (folder / "SHA256SUMS").read_text().splitlines()
-    )
+    lines = (folder / "SHA256SUMS").read_text().splitlines()
+    noted = {name: digest for digest, _, name in (line.partition("  ") for line in lines)}
     assert set(noted) == set(VENDORED)
     for name, digest in noted.items():
         assert hashlib.sha256((folder / name).read_bytes()).hexdigest() == digest, name

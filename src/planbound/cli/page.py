@@ -79,7 +79,10 @@ def run_page(arguments: argparse.Namespace, terminal: Terminal) -> ExitCode:
     settings = PageSettings(
         host, _port(arguments, context), _names(host), Rights(_why_read_only(arguments, context))
     )
-    serve(partial(Context, **places), settings, partial(_listening, arguments, settings, terminal))
+    try:
+        serve(partial(Context, **places), settings, partial(_listening, arguments, terminal))
+    except KeyboardInterrupt:
+        terminal.note("\nthe page has ended")
     return ExitCode.DONE
 
 
@@ -167,13 +170,8 @@ def _agents_at(context: Context) -> Isolation | None:
 
 
 def _listening(
-    arguments: argparse.Namespace,
-    settings: object,
-    terminal: Terminal,
-    running: RunningPage,
-    key: bytes,
+    arguments: argparse.Namespace, terminal: Terminal, running: RunningPage, key: bytes
 ) -> None:
-    del settings
     from planbound.page.keys import entry_address  # noqa: PLC0415 - behind the extra
 
     link = entry_address(running, key)

@@ -63,6 +63,7 @@ class Board:
 
     def __init__(self, open_journal: Callable[[], Journal | None]) -> None:
         self._open = open_journal
+        self._journal: Journal | None = None
         self.lock = threading.RLock()
         self.deciding = threading.Lock()
         """Who decides something has it: of two who decide at once the second sees what became."""
@@ -92,8 +93,14 @@ class Board:
             self._begin()
             self.problem = error.message
 
+    def _reading(self) -> Journal | None:
+        """Return the one journal that is kept open; None where there is none yet."""
+        if self._journal is None:
+            self._journal = self._open()
+        return self._journal
+
     def _refresh(self) -> None:
-        journal = self._open()
+        journal = self._reading()
         if journal is None:
             self._begin()
             return
@@ -130,7 +137,7 @@ class Board:
 
     def event(self, seq: int) -> Event | None:
         """Return an event by its number; None where there is none."""
-        journal = self._open()
+        journal = self._reading()
         if journal is None or not 0 < seq <= self.head.seq:
             return None
         found = next(iter(journal.read(Query(after=seq - 1))), None)

@@ -13,7 +13,7 @@ from planbound.receipts.html import Content, Html, element, join, served
 from planbound.receipts.page_costs import spent_words
 from planbound.receipts.pieces import heading, moment, table
 
-_DRAWN = 2_000
+_DRAWN = 400
 """So many of the last attempts are drawn."""
 
 

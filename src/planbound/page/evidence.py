@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
+from contextlib import closing
 
 from planbound.errors import PlanboundError
 from planbound.journal.event import BaselineObserved, ContractEvaluated
@@ -127,7 +128,8 @@ def _tests(visit: Visit, this: AttemptStory) -> Html | None:
     found = last_verdict(this)
     if found is None or found.tests is None:
         return None
-    names = kept(open_vault(visit.context), found.tests.names)
+    with closing(open_vault(visit.context)) as vault:
+        names = kept(vault, found.tests.names)
     title = heading(2, "Tests by name")
     if names is None:
         return join(title, element("p", "The names of the tests are not kept any more."))
@@ -149,10 +151,10 @@ def _failures_first(row: tuple[str, str]) -> tuple[bool, bool, str]:
 def _judges(visit: Visit, page: PageOf, step: ItemStory) -> Html:
     """Return the files that the step is judged by, with the digests as they were frozen."""
     title = heading(2, "Judges")
-    vault = open_vault(visit.context)
     try:
-        base = first_manifest(vault, page.story.records)
-        judges = item_judges(page.story.plan, base, vault)
+        with closing(open_vault(visit.context)) as vault:
+            base = first_manifest(vault, page.story.records)
+            judges = item_judges(page.story.plan, base, vault)
     except PlanboundError as error:
         return join(title, element("p", f"The judges cannot be read: {error.message}."))
     at = page.story.items.index(step)

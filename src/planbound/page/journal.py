@@ -19,7 +19,7 @@ from planbound.receipts.pieces import cut, facts, heading, moment, said, table, 
 
 PAGE = 100
 """So many events are on a page."""
-LOOKED_AT = 20_000
+LOOKED_AT = 10_000
 """So many events are looked at for what somebody searches, before they are asked to go on."""
 
 

@@ -18,7 +18,7 @@ from planbound.journal.record import Journal, Query, Record
 from planbound.page.story_line import event_line
 from planbound.receipts.html import join
 
-LOOK_EVERY = 0.1
+LOOK_EVERY = 0.05
 """In seconds: how often the head of the journal is looked at while somebody follows."""
 STILL_HERE = 15.0
 """In seconds: so often who follows hears from us, so that one who is gone is noticed."""

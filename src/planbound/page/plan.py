@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
+from contextlib import closing
 
 from planbound.approval.record import last_text
 from planbound.approval.weakening import weakenings
@@ -65,7 +66,8 @@ def since_approval(visit: Visit, line: PlanLine | None) -> Html | None:
     journal = visit.context.existing_journal()
     if line is None or line.plan is None or journal is None:
         return None
-    approved = last_text(journal, open_vault(visit.context), line.file.slug)
+    with closing(open_vault(visit.context)) as vault:
+        approved = last_text(journal, vault, line.file.slug)
     if approved is None:
         return None
     before = parse(approved, path="approved")

@@ -97,6 +97,11 @@ class PageApplication:
         self._inner: ASGIApp = Starlette(routes=routes, exception_handlers=handlers)
         self._free = tuple(each.pattern.partition("{")[0] for each in ROUTES if each.is_open)
 
+    def read_all(self) -> None:
+        """Fold everything that is in the journal."""
+        with self.board.lock:
+            self.board.refresh()
+
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
         """Let the guard see a request, then answer it."""
         if scope["type"] != "http":
@@ -330,7 +335,7 @@ def serve(
     try:
         folder.note(running)
         listening(running, key)
-        anyio.run(_run, _Server(config, application.live), door)
+        anyio.run(_run, _Server(config, application.live), application, door)
     finally:
         with suppress(OSError):
             folder.forget(running)
@@ -338,9 +343,11 @@ def serve(
         context.close()
 
 
-async def _run(server: _Server, door: socket.socket) -> None:
+async def _run(server: _Server, application: PageApplication, door: socket.socket) -> None:
     async with anyio.create_task_group() as tasks:
-        tasks.start_soon(server._live.watch)  # noqa: SLF001 - its own module
+        tasks.start_soon(application.live.watch)
+        # Whoever comes first finds a fold that is made, or under way.
+        tasks.start_soon(anyio.to_thread.run_sync, application.read_all)
         await server.serve(sockets=[door])
         tasks.cancel_scope.cancel()
 
