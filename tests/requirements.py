@@ -77,6 +77,9 @@ REQUIREMENTS = {
     "page.readable": "each page can be read: on a phone, in the dark, without scripts or eyes",
     "page.decides": "what is decided on the page is what was shown there, and on record as such",
     "page.inbox": "every question is answered on the page once, with the record of who and how",
+    "page.links": "a link decides one question once, for one person, within ten minutes",
+    "page.signed": "where only signatures approve, the page shows what to sign and takes it",
+    "notify.desktop": "the desktop is a receiver, and the inbox says who was told",
     "gate.comments": "comments on lines of a plan wait with their lines, each with its own answer",
     "gate.bare-no": "a bare no is a refusal; its reason is asked for, not demanded",
     "gate.warnings-seen": "warnings about the plan as such come first, are put on record as"

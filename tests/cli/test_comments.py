@@ -8,7 +8,10 @@ from typing import Any
 import pytest
 
 from planbound.approval.review import comments_of
+from planbound.drafting.redraft import last_reason
 from planbound.journal.record import Record, decode
+from planbound.session.tools import open_tools
+from planbound.workspace.context import Context
 from tests.cli.test_gate import digest_of, events
 from tests.cli.test_judge import Project, plan_text
 
@@ -86,3 +89,24 @@ def test_a_line_that_is_not_there_takes_no_comment(project: Project, line: str, 
     assert refused.code == 2
     assert said in refused.err
     assert events(project, "GATE_CLARIFICATION_ASKED") == []
+
+
+@pytest.mark.requirement("gate.comments")
+def test_comments_reach_the_agent_and_the_model_that_can_write_the_plan_anew(
+    project: Project, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    for name, value in project.environment().items():
+        monkeypatch.setenv(name, value)
+    first = ask(project, "test -e src/one", "why one?")
+    loop = open_tools(workspace=str(project.workspace), state=None, session="s", name="it")
+    told = loop.plan_status().text
+    assert "line" in told
+    assert "(`test -e src/one`): why one?" in told
+    context = Context(workspace=str(project.workspace))
+    journal = context.existing_journal()
+    assert journal is not None
+    line = line_of(project, "test -e src/one")
+    assert last_reason(journal, "it") == f"line {line} (`test -e src/one`): why one?"
+    assert project.run("answer", first, "--text", "because", "--as", "ben").code == 0
+    assert last_reason(journal, "it") is None
+    context.close()

@@ -49,7 +49,7 @@ class LineComment(NamedTuple):
     words: str
 
 
-class Reply(NamedTuple):
+class CommentReply(NamedTuple):
     """What came of a comment: somebody's word, or another text of the plan."""
 
     at: str
@@ -69,7 +69,7 @@ class ReviewComment(NamedTuple):
     words: str
     by: str
     at: str
-    replies: tuple[Reply, ...] = ()
+    replies: tuple[CommentReply, ...] = ()
 
     @property
     def is_open(self) -> bool:
@@ -154,7 +154,7 @@ def comments_of(records: Iterable[Record]) -> tuple[ReviewComment, ...]:
                 )
                 texts[name] = event.digest
             case GateClarificationAsked():
-                reply = Reply(record.draft.timestamp, event.by or "", event.answer or "")
+                reply = CommentReply(record.draft.timestamp, event.by or "", event.answer or "")
                 _reply(found, [event.answers] if event.answers else list(found), reply)
             case _:
                 now = _another_text(event)
@@ -164,7 +164,7 @@ def comments_of(records: Iterable[Record]) -> tuple[ReviewComment, ...]:
     return tuple(found.values())
 
 
-def _reply(found: dict[str, ReviewComment], names: Iterable[str], reply: Reply) -> None:
+def _reply(found: dict[str, ReviewComment], names: Iterable[str], reply: CommentReply) -> None:
     for name in names:
         comment = found.get(name)
         # Whoever was answered already is told of a change once, and not of each that follows.
@@ -184,7 +184,7 @@ def _another_text(event: Event) -> str | None:
             return None
 
 
-def _changed(record: Record, event: Event) -> Reply:
+def _changed(record: Record, event: Event) -> CommentReply:
     by, words = "", "the plan was changed"
     match event:
         case PlanAmended(by=str(name)) | PlanRewritten(by=str(name)):
@@ -198,4 +198,4 @@ def _changed(record: Record, event: Event) -> Reply:
             words = f"the plan was changed: {', '.join(changes)}"
         case _:
             pass
-    return Reply(record.draft.timestamp, by, words, is_change=True)
+    return CommentReply(record.draft.timestamp, by, words, is_change=True)

@@ -21,6 +21,7 @@ from planbound.state.plan import plan_state
 from planbound.state.question import Question
 from planbound.state.step import held
 from planbound.workspace.context import Context
+from planbound.workspace.told import Arrival, QuestionDelivery, deliveries
 
 if TYPE_CHECKING:
     from planbound.workspace.notify import DeliveryAttempt
@@ -29,9 +30,22 @@ if TYPE_CHECKING:
 # -- what waits for a person: `planbound inbox` --------------------------------------------------
 
 
+class ReceiverTold(JsonObject, frozen=True):
+    """Whether one receiver was told of a question."""
+
+    question: str
+    """Its id."""
+    target: str
+    arrival: Arrival
+    reason: str | None
+    """Why the last try failed."""
+
+
 class Inbox(JsonObject, frozen=True):
     waiting: list[QuestionAsked]
     """The oldest question first."""
+    deliveries: list[ReceiverTold]
+    """For each question the receivers of `[[notify]]` that are to be told of it."""
 
 
 def configure_inbox(parser: argparse.ArgumentParser) -> None:
@@ -56,11 +70,24 @@ def run_inbox(arguments: argparse.Namespace, terminal: Terminal) -> ExitCode:
         return _show(journal, find_question(journal, arguments.id), arguments, terminal)
     waiting = questions(journal, arguments.plan) if journal is not None else []
     if arguments.json:
-        terminal.json(Inbox(waiting=[question_asked(question) for question in waiting]))
+        arrived = [
+            ReceiverTold(
+                question=each.question,
+                target=each.target,
+                arrival=each.arrival,
+                reason=each.reason or None,
+            )
+            for each in deliveries(context, waiting)
+        ]
+        asked = [question_asked(question) for question in waiting]
+        terminal.json(Inbox(waiting=asked, deliveries=arrived))
         return ExitCode.DONE
     if not waiting:
         terminal.out("nothing waits for a person")
         return ExitCode.DONE
+    arrivals: dict[str, list[QuestionDelivery]] = {}
+    for each in deliveries(context, waiting):
+        arrivals.setdefault(each.question, []).append(each)
     for question in waiting:
         for line in question_lines(question):
             terminal.out(line)
@@ -68,6 +95,8 @@ def run_inbox(arguments: argparse.Namespace, terminal: Terminal) -> ExitCode:
             terminal.out(line)
         if question.reminders:
             terminal.out(f"    asked again {question.reminders} times")
+        for told in arrivals.get(question.id, ()):
+            terminal.out(f"    {visible(told.words)}")
     return ExitCode.DONE
 
 

@@ -7,10 +7,13 @@ import gc
 import ipaddress
 import sys
 import webbrowser
+from collections.abc import Iterator
+from contextlib import contextmanager
 from functools import partial
 from typing import TYPE_CHECKING
 
 from planbound.cells.isolation import Isolation, refuse_in_cell
+from planbound.cli.person import refuse_agents
 from planbound.cli.shape import JsonObject, Shapes
 from planbound.cli.terminal import Terminal
 from planbound.disk.extras import install_extra
@@ -19,6 +22,7 @@ from planbound.workspace.configuration import USUAL_PAGE_PORT
 from planbound.workspace.context import Context
 
 if TYPE_CHECKING:
+    from planbound.page.visit import Rights
     from planbound.workspace.page_home import RunningPage
 
 _HIGHEST = 65535
@@ -76,14 +80,34 @@ def run_page(arguments: argparse.Namespace, terminal: Terminal) -> ExitCode:
     host = arguments.host or "127.0.0.1"
     if arguments.host:
         _say_what_host_means(host, terminal)
+    if arguments.decide or arguments.decide_anyway:
+        refuse_agents(context.root, arguments.state)
     settings = PageSettings(
         host, _port(arguments, context), _names(host), Rights(_why_read_only(arguments, context))
     )
     try:
-        serve(partial(Context, **places), settings, partial(_listening, arguments, terminal))
+        with _delivering(context, settings.rights):
+            serve(partial(Context, **places), settings, partial(_listening, arguments, terminal))
     except KeyboardInterrupt:
         terminal.note("\nthe page has ended")
     return ExitCode.DONE
+
+
+@contextmanager
+def _delivering(context: Context, rights: Rights) -> Iterator[None]:
+    """Tell receivers of what happens while a person may decide here: of what is asked here, too."""
+    courier = None
+    if rights.decides and context.configuration.notify:
+        from planbound.workspace.receivers import make_courier  # noqa: PLC0415 - few have receivers
+
+        courier = make_courier(context)
+    if courier is not None:
+        courier.start()
+    try:
+        yield
+    finally:
+        if courier is not None:
+            courier.finish()
 
 
 def _check(arguments: argparse.Namespace) -> None:
@@ -106,6 +130,8 @@ def _print_link(arguments: argparse.Namespace, context: Context, terminal: Termi
 
     folder = PageFolder(context.state.folder)
     running = find_running(folder, arguments.port)
+    if running.decides:
+        refuse_agents(context.root, arguments.state)
     link = entry_address(running, folder.key())
     if arguments.json:
         terminal.json(PageLink(url=link, port=running.port))

@@ -19,7 +19,7 @@ from planbound.errors import ExitCode, FaultyPlan, UsageError
 from planbound.journal.words import Choice, QuestionKind
 from planbound.run import people as answers
 from planbound.run.people import decided_state
-from planbound.run.reply import ENDS, Reply, reply
+from planbound.run.reply import ENDS, PersonsAnswer, reply
 from planbound.session.people import Released, release_plan
 from planbound.source import visible
 from planbound.workspace.context import Context
@@ -62,7 +62,7 @@ def run_answer(arguments: argparse.Namespace, terminal: Terminal) -> ExitCode:
         raise UsageError("nothing waits for a person")
     question = answers.find_question(journal, arguments.id)
     who = the_person(arguments.by, context.root, arguments.state)
-    given = Reply(
+    given = PersonsAnswer(
         arguments.choice, arguments.guidance, arguments.budget or "", arguments.text or ""
     )
     said = reply(context, question, given, who)

@@ -104,7 +104,7 @@ def _login() -> str:
 # -- what is decided about -----------------------------------------------------------------------
 
 
-class PlanNow(NamedTuple):
+class PlanAtHand(NamedTuple):
     """A plan as it is at this moment, and what a decision about it is bound to."""
 
     candidate: Candidate
@@ -125,7 +125,7 @@ def find_plan(visit: Visit) -> PlanFile:
         raise NoSuchPage(f"There is no plan “{slug}”.") from error
 
 
-def plan_now(visit: Visit) -> PlanNow:
+def plan_now(visit: Visit) -> PlanAtHand:
     """Return the plan that an address names, as its file and the journal have it now."""
     file = find_plan(visit)
     context = at_worktree(visit.context, file)
@@ -133,7 +133,7 @@ def plan_now(visit: Visit) -> PlanNow:
     candidate = Candidate(context, file, data, parse(data, path=file.shown))
     shown = shown_now(candidate)
     # To look at a plan puts nothing on record; that it is seen is no decision.
-    return PlanNow(bring(context, file, data) if visit.is_change else candidate, shown)
+    return PlanAtHand(bring(context, file, data) if visit.is_change else candidate, shown)
 
 
 def shown_now(candidate: Candidate) -> ShownState:
@@ -158,7 +158,7 @@ def last_decision(candidate: Candidate) -> int:
 # -- whether it is still what was shown ----------------------------------------------------------
 
 
-def refuse_stale(visit: Visit, now: PlanNow, current: ShownState | None = None) -> None:
+def refuse_stale(visit: Visit, now: PlanAtHand, current: ShownState | None = None) -> None:
     """Refuse a decision about something that is not any more as it was shown."""
     found = differences(visit.shown, current or now.shown)
     if found:
@@ -166,7 +166,7 @@ def refuse_stale(visit: Visit, now: PlanNow, current: ShownState | None = None) 
 
 
 def stale(
-    visit: Visit, now: PlanNow, found: tuple[Difference, ...], *more: Content
+    visit: Visit, now: PlanAtHand, found: tuple[Difference, ...], *more: Content
 ) -> ChangedMeanwhile:
     """Return what is shown to who decided about something that is not so any more."""
     return ChangedMeanwhile(
@@ -190,7 +190,7 @@ def difference_table(found: tuple[Difference, ...]) -> Html:
     ])  # fmt: skip
 
 
-def _text_difference(visit: Visit, now: PlanNow) -> Html | None:
+def _text_difference(visit: Visit, now: PlanAtHand) -> Html | None:
     """Return what is different in the text, where the text that was shown is known."""
     if visit.shown.digest == now.shown.digest:
         return None
@@ -222,7 +222,7 @@ _WITH_TEXT = (
 )
 
 
-def _events_since(visit: Visit, now: PlanNow) -> Html | None:
+def _events_since(visit: Visit, now: PlanAtHand) -> Html | None:
     """Return what was decided meanwhile."""
     journal = now.candidate.context.existing_journal()
     if journal is None:

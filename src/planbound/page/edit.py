@@ -9,7 +9,14 @@ from planbound.approval.approve import FaultyText, amend, change_text
 from planbound.approval.modify import NotUnderWay
 from planbound.approval.record import last_text
 from planbound.errors import NothingToDo, UsageError
-from planbound.page.decide import PlanNow, decision, plan_now, refuse_stale, the_person, who_field
+from planbound.page.decide import (
+    PlanAtHand,
+    decision,
+    plan_now,
+    refuse_stale,
+    the_person,
+    who_field,
+)
 from planbound.page.forms import button, form, text_field
 from planbound.page.nonce import ShownState
 from planbound.page.parts import plan_links
@@ -46,16 +53,20 @@ class EditedText(NamedTuple):
 def show_editor(visit: Visit) -> PageAnswer:
     """Show the text in an editor."""
     now = plan_now(visit)
+    if visit.context.redactor.redact(now.candidate.plan.source.text).redactions:
+        words = "Its text holds what looks like a secret, which no page shows: edit the file."
+        content = join(heading(1, "Edit ", now.slug), element("p", words))
+        return ShownPage(f"Edit {now.slug}", content, at="/")
     return _editor(visit, now, _read(now, now.candidate.data))
 
 
-def _read(now: PlanNow, data: bytes) -> EditedText:
+def _read(now: PlanAtHand, data: bytes) -> EditedText:
     candidate = now.candidate
     surroundings = candidate.context.surroundings()
     return EditedText(data, verify(data, path=candidate.file.shown, surroundings=surroundings))
 
 
-def _editor(visit: Visit, now: PlanNow, edited: EditedText, *, first: Content = None,
+def _editor(visit: Visit, now: PlanAtHand, edited: EditedText, *, first: Content = None,
             status: int = 200, shown: ShownState | None = None) -> PageAnswer:  # fmt: skip
     here = address("plan", now.slug, "edit")
     area = served(
@@ -84,7 +95,7 @@ def _editor(visit: Visit, now: PlanNow, edited: EditedText, *, first: Content = 
     return ShownPage(f"Edit {now.slug}", content, status=status, at="/")
 
 
-def findings(now: PlanNow, edited: EditedText) -> Html:
+def findings(now: PlanAtHand, edited: EditedText) -> Html:
     """Return what is wrong with a text, and what it means: before and after."""
     found = edited.verified
     before, after = now.shown.digest, digest(found.plan)
@@ -122,7 +133,7 @@ _COLOURS = {"fail": "bad", "waiting": "warn"}
 # -- what is sent --------------------------------------------------------------------------------
 
 
-def _typed(visit: Visit, now: PlanNow) -> bytes:
+def _typed(visit: Visit, now: PlanAtHand) -> bytes:
     """Return what was typed, with the line ends of the plan: a browser sends its own."""
     written = visit.form.get("text", "").replace("\r\n", "\n").replace("\r", "\n")
     newline = now.candidate.plan.source.newline
@@ -160,7 +171,7 @@ def _save(visit: Visit) -> PageAnswer:
     return GoTo(address("plan", now.slug, "gate"))
 
 
-def _write(now: PlanNow, data: bytes, person: Person, reason: str) -> None:
+def _write(now: PlanAtHand, data: bytes, person: Person, reason: str) -> None:
     """Take a text as the plan's: of a run that is under way as its next revision."""
     context, file, before, _ = now.candidate
     journal = context.existing_journal()

@@ -22,7 +22,7 @@ from planbound.errors import Refused, UsageError
 from planbound.journal.words import Method
 from planbound.page.decide import (
     ChangedMeanwhile,
-    PlanNow,
+    PlanAtHand,
     decision,
     plan_now,
     refuse_stale,
@@ -91,11 +91,11 @@ def show_gate(visit: Visit) -> PageAnswer:
     )
 
 
-def _ways(now: PlanNow) -> Html:
+def _ways(now: PlanAtHand) -> Html:
     return plan_links(now.slug, address("plan", now.slug, "gate"))
 
 
-def _given(visit: Visit, now: PlanNow) -> Html | None:
+def _given(visit: Visit, now: PlanAtHand) -> Html | None:
     """Return whether an approval was given already."""
     state = visit.board.states.get(now.slug)
     approval = state.approval.given if state is not None else None
@@ -106,7 +106,7 @@ def _given(visit: Visit, now: PlanNow) -> Html | None:
                    f" ({approval.method.value}; {approval.method.caution}).")  # fmt: skip
 
 
-def _under_way(now: PlanNow, job: LookJob) -> Html:
+def _under_way(now: PlanAtHand, job: LookJob) -> Html:
     here = address("plan", now.slug, "gate")
     return element(
         "section",
@@ -131,7 +131,7 @@ def _problem(job: LookJob) -> Html:
                    join(" ", said(found.hint)) if found.hint else None, role="status")  # fmt: skip
 
 
-def _look_form(visit: Visit, now: PlanNow) -> Html:
+def _look_form(visit: Visit, now: PlanAtHand) -> Html:
     return form(
         visit,
         address("plan", now.slug, "look"),
@@ -143,7 +143,7 @@ def _look_form(visit: Visit, now: PlanNow) -> Html:
     )  # fmt: skip
 
 
-def _decidable(visit: Visit, now: PlanNow, shown: Shown) -> Html:
+def _decidable(visit: Visit, now: PlanAtHand, shown: Shown) -> Html:
     journal = now.candidate.context.existing_journal()
     before = last_text(journal, shown.judging.vault, now.slug) if journal is not None else None
     signed = now.candidate.context.configuration.gate.signed
@@ -157,7 +157,7 @@ def _decidable(visit: Visit, now: PlanNow, shown: Shown) -> Html:
     )
 
 
-def bound_to(now: PlanNow, shown: Shown) -> ShownState:
+def bound_to(now: PlanAtHand, shown: Shown) -> ShownState:
     """Return what a yes to this sheet is bound to."""
     sheet = shown.sheet
     return ShownState(
@@ -169,7 +169,7 @@ def bound_to(now: PlanNow, shown: Shown) -> ShownState:
     )
 
 
-def _approve_form(visit: Visit, now: PlanNow, shown: Shown, bound: ShownState) -> Html:
+def _approve_form(visit: Visit, now: PlanAtHand, shown: Shown, bound: ShownState) -> Html:
     return form(
         visit,
         address("plan", now.slug, "approve"),
@@ -201,7 +201,7 @@ def _in_spite(shown: Shown) -> Html | None:
                   " approve although there is no ", said(names))  # fmt: skip
 
 
-def _sign_form(visit: Visit, now: PlanNow, shown: Shown, bound: ShownState) -> Html:
+def _sign_form(visit: Visit, now: PlanAtHand, shown: Shown, bound: ShownState) -> Html:
     """Return what has to be signed, how, and the field for the signature."""
     project = now.candidate.context.state.project
     missing = bool(shown.sheet.missing)
@@ -231,7 +231,7 @@ def _sign_form(visit: Visit, now: PlanNow, shown: Shown, bound: ShownState) -> H
     )  # fmt: skip
 
 
-def _other_answers(visit: Visit, now: PlanNow) -> Html:
+def _other_answers(visit: Visit, now: PlanAtHand) -> Html:
     return element(
         "details",
         element("summary", "Reject it"),
@@ -310,7 +310,7 @@ def give_approval(visit: Visit) -> PageAnswer:
     return GoTo(address("plan", now.slug, "gate"))
 
 
-def _still_shown(visit: Visit, now: PlanNow) -> Shown:
+def _still_shown(visit: Visit, now: PlanAtHand) -> Shown:
     """Return the sheet that was shown; refuse where anything that it binds is another now."""
     job = visit.board.looks.last(now.slug)
     shown = job.result.shown if job is not None and job.result is not None else None

@@ -97,7 +97,7 @@ def _step(sheet: Sheet, step: Step, verdict: Verdict | None) -> Html:
         "tr",
         element("th", f"step {step.label}: ", said(step.title), scope="row"),
         element("td", contract(step), demands(sheet.plan, step)),
-        element("td", _now(verdict)),
+        element("td", _now(verdict, _GREEN["step"])),
     )
 
 
@@ -106,15 +106,21 @@ def _condition(sheet: Sheet, condition: Condition, kind: str, verdict: Verdict |
         "tr",
         element("th", f"{kind} {condition.number}: ", said(condition.statement), scope="row"),
         element("td", contract(condition), demands(sheet.plan, condition)),
-        element("td", _now(verdict)),
+        element("td", _now(verdict, _GREEN[kind])),
     )
 
 
-def _now(verdict: Verdict | None) -> Content:
+_GREEN = {
+    "step": "green: it proves nothing if it stays so",
+    "precondition": "green: it has to be green when the run begins",
+    "postcondition": "green: it has to be green at the end, too",
+}
+
+
+def _now(verdict: Verdict | None, green: str) -> Content:
     if verdict is None:
         return "not run"
-    green = verdict.kind is VerdictKind.PASS
-    words = "green: it proves nothing if it stays so" if green else said(verdict.reason, 300)
+    words = green if verdict.kind is VerdictKind.PASS else said(verdict.reason, 300)
     reach = verdict.reachable.level.value if verdict.reachable else None
     return join(
         word(verdict.kind.value), " ", words, f"; can reach {reach}" if reach else None,

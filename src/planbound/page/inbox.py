@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 
 from planbound.errors import NothingToDo, UsageError
 from planbound.journal.event import EventKind
@@ -12,17 +12,27 @@ from planbound.page import question as asked
 from planbound.page.decide import ChangedMeanwhile, decision, the_person, who_field
 from planbound.page.forms import button, form, text_area
 from planbound.page.nonce import differences
+from planbound.page.parts import kept_live
 from planbound.page.question import bound_to, place_of
 from planbound.page.story_line import event_line
-from planbound.page.visit import GoTo, PageAnswer, PageRoute, ShownPage, Visit, address
+from planbound.page.visit import (
+    GoTo,
+    PageAnswer,
+    PageRoute,
+    PartOfPage,
+    ShownPage,
+    Visit,
+    address,
+)
 from planbound.receipts.html import Content, Html, element, join, served
 from planbound.receipts.pieces import heading, said, word
 from planbound.run.people import Person, attest, decided_state, questions, waive
-from planbound.run.reply import Reply, reply
+from planbound.run.reply import PersonsAnswer, reply
 from planbound.session.people import release_plan
 from planbound.state.question import Question
 from planbound.workspace.locate import locate
 from planbound.workspace.overview import show
+from planbound.workspace.told import deliveries
 
 _TOLD = 10
 _ANSWERS = (
@@ -48,19 +58,31 @@ _ANSWERS = (
 
 def show_inbox(visit: Visit) -> PageAnswer:
     """Show every question that is open, the oldest first."""
-    plan = visit.query.get("plan")
-    waiting = [each for each in visit.board.waiting if plan in {None, "", each.plan}]
+    plan = visit.query.get("plan") or None
+    waiting = [each for each in visit.board.waiting if plan in {None, each.plan}]
+    own = address("inbox", plan=plan)
+    # What somebody writes into a field stays: only the line above says that there is more.
+    part = kept_live("waiting-now", own, _waits(waiting, plan, own))
+    if visit.accepts_part:
+        return PartOfPage(part)
+    content = join(
+        heading(1, "Inbox"),
+        part,
+        element("p", served("a", "All questions", href="/inbox")) if plan else None,
+        (shown_question(visit, each) for each in waiting),
+    )
+    live = address("live", plan=plan, after=visit.board.head.seq, quiet=1)
+    return ShownPage("Inbox", content, at="/inbox", live=live)
+
+
+def _waits(waiting: Sequence[Question], plan: str | None, own: str) -> Html:
     count = len(waiting)
     words = "Nothing waits" if not count else f"{count} question{'' if count == 1 else 's'} wait"
     words += "s" if count == 1 else ""
     about = f" about {plan}" if plan else ""
-    content = join(
-        heading(1, "Inbox"),
-        element("p", f"{words} for a person{about}.", role="status"),
-        element("p", served("a", "All questions", href="/inbox")) if plan else None,
-        (shown_question(visit, each) for each in waiting),
-    )
-    return ShownPage("Inbox", content, at="/inbox")
+    last = f", the last since {waiting[-1].since[11:19]} UTC" if count else ""
+    return element("p", f"{words} for a person{about}{last}. ",
+                   served("a", "Look again", href=own), role="status")  # fmt: skip
 
 
 def shown_question(visit: Visit, question: Question) -> Html:
@@ -74,14 +96,23 @@ def shown_question(visit: Visit, question: Question) -> Html:
         _told(visit, question),
         asked.ways_on(question),
         *_forms(visit, question),
-        class_="is-waiting",
+        class_="item is-waiting",
         aria_labelledby=place,
     )  # fmt: skip
 
 
 def _told(visit: Visit, question: Question) -> Html | None:
-    del visit, question
-    return None
+    """Return whether those who are to be told of a question were."""
+    found = deliveries(visit.context, [question])
+    if not found:
+        return None
+    return element(
+        "p",
+        "Notifications: ",
+        *(join("; " if place else "", said(each.target), " ", word(each.arrival.value),
+               join(" ", said(each.reason, 300)) if each.reason else None)
+          for place, each in enumerate(found)),
+    )  # fmt: skip
 
 
 def _forms(visit: Visit, question: Question) -> Iterator[Content]:
@@ -151,7 +182,7 @@ def settle(visit: Visit, question: Question, who: Person) -> str:
     choice = visit.form.get(asked.CHOICE)
     if choice == "attest":
         return _attested(visit, question, who)
-    given = Reply(
+    given = PersonsAnswer(
         choice,
         guidance=visit.form.get(asked.GUIDANCE, "").strip(),
         budget=visit.form.get(asked.BUDGET, "").strip(),

@@ -47,6 +47,12 @@ class LookJob:
         """Begin."""
         self._thread.start()
 
+    def close(self) -> None:
+        """Let go of what it has opened."""
+        self._context.close()
+        if self.result is not None and self.result.shown is not None:
+            self.result.shown.candidate.context.close()
+
     def _on_stage(self, stage: Stage | None) -> None:
         if stage is not None:
             of = f" of {stage.total}" if stage.total else ""
@@ -98,6 +104,8 @@ class LookDesk:
         with self._lock:
             job = self._jobs.get(file.slug)
             if job is None or job.ended.is_set():
+                if job is not None:
+                    job.close()
                 job = LookJob(context, file, missing_tools=missing_tools)
                 self._jobs[file.slug] = job
                 job.start()
@@ -111,4 +119,6 @@ class LookDesk:
     def forget(self, slug: str) -> None:
         """Forget it: it was decided about."""
         with self._lock:
-            self._jobs.pop(slug, None)
+            job = self._jobs.pop(slug, None)
+        if job is not None and job.ended.is_set():
+            job.close()

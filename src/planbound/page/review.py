@@ -49,7 +49,8 @@ def show_review(visit: Visit) -> PageAnswer:
     waiting = sum(each.is_open for each in found)
     count = f"{waiting} comment{'' if waiting == 1 else 's'} wait{'s' if waiting == 1 else ''}"
     decides = visit.rights.decides
-    rows = element("ol", _rows(lines, placed, fields=decides), class_="lines")
+    clean = [visit.context.redactor.redact(line).text for line in lines]
+    rows = element("ol", _rows(clean, placed, fields=decides), class_="lines")
     return ShownPage(
         f"Comments on {now.slug}",
         join(

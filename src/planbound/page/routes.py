@@ -10,6 +10,7 @@ from planbound.page import (
     gate,
     inbox,
     journal,
+    link,
     plan,
     plans,
     review,
@@ -18,7 +19,21 @@ from planbound.page import (
 )
 from planbound.page.visit import Beside, PageRoute
 
-MODULES = (plans, plan, sheet, run, evidence, journal, costs, cancel, edit, gate, inbox, review)
+MODULES = (
+    plans,
+    plan,
+    sheet,
+    run,
+    evidence,
+    journal,
+    costs,
+    inbox,
+    gate,
+    review,
+    edit,
+    cancel,
+    link,
+)
 
 ROUTES: tuple[PageRoute, ...] = tuple(route for module in MODULES for route in module.ROUTES)
 

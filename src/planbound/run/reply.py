@@ -19,7 +19,7 @@ ENDS = frozenset({Choice.ABORT.value, Choice.REVISE.value})
 """The answers after which the run is over."""
 
 
-class Reply(NamedTuple):
+class PersonsAnswer(NamedTuple):
     """What a person says to a question."""
 
     choice: str | None = None
@@ -31,7 +31,7 @@ class Reply(NamedTuple):
     """The answer to a question about a plan."""
 
 
-def reply(context: Context, question: Question, said: Reply, who: Person) -> str:
+def reply(context: Context, question: Question, said: PersonsAnswer, who: Person) -> str:
     """Put an answer on record, and end the run where that is what it says; return it in a word."""
     given = _answered(context, question, said, who)
     if given in ENDS:
@@ -39,7 +39,7 @@ def reply(context: Context, question: Question, said: Reply, who: Person) -> str
     return given
 
 
-def _answered(context: Context, question: Question, said: Reply, who: Person) -> str:
+def _answered(context: Context, question: Question, said: PersonsAnswer, who: Person) -> str:
     recorder = context.recorder()
     if question.kind is QuestionKind.CLARIFICATION:
         clarify(recorder, question, who, said.text)
