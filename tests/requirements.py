@@ -98,6 +98,13 @@ REQUIREMENTS = {
     "command.status": "status says where a plan is, to people and programs",
     "command.attach": "attach follows a run that goes on elsewhere, and leaving it ends nothing",
     "command.cancel": "cancel ends a run, whoever drives it",
+    "command.watch": "watch shows on a terminal what runs, what waits and what was found, and"
+    " leaves the terminal as it was however it ends",
+    "page.team": "the page of the team has every plan in its lane, what waits for what, and makes,"
+    " merges and removes worktrees exactly as they were shown",
+    "inbox.next": "inbox --next asks one question after the other with its evidence, and whoever"
+    " leaves loses nothing",
+    "log.not-passed": "log --not-passed shows what failed, was refused or is asked, and no more",
     "command.inbox": "inbox lists what waits for a person until it is answered",
     "command.answer": "answer takes one of the choices, from a named person, once",
     "command.waive": "waive goes on without a pass, with a name and a reason",

@@ -106,6 +106,9 @@ COMMANDS = {
     "status": CommandRow(
         "run", "cli.status", "show where a plan is: its steps, what waits, who drives it"
     ),
+    "watch": CommandRow(
+        "run", "cli.watch", "watch what runs, what waits for whom, and what was found"
+    ),
     "attach": CommandRow("run", "cli.workers", "follow a run that goes on elsewhere"),
     "cancel": CommandRow("run", "cli.workers", "end a run"),
     "page": CommandRow(

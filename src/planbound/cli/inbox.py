@@ -9,10 +9,16 @@ from typing import TYPE_CHECKING
 
 from planbound.approval.remind import remind_waiting, still_waits
 from planbound.cells.isolation import refuse_in_cell
-from planbound.cli.person import QuestionAsked, question_asked, question_lines
+from planbound.cli.person import (
+    QuestionAsked,
+    configure_person,
+    question_asked,
+    question_lines,
+    tail_lines,
+)
 from planbound.cli.shape import JsonObject, Shapes
 from planbound.cli.terminal import Terminal
-from planbound.errors import ExitCode, NothingToDo
+from planbound.errors import ExitCode, NothingToDo, UsageError
 from planbound.journal.record import Journal
 from planbound.plan.model import StepStatus
 from planbound.run.people import find_question, questions
@@ -56,6 +62,10 @@ def configure_inbox(parser: argparse.ArgumentParser) -> None:
         help="show this question in full; its plan, if that has only one",
     )
     parser.add_argument("--plan", metavar="PLAN", help="only what concerns this plan")
+    parser.add_argument(
+        "--next", action="store_true", help="ask one question after the other, and take the answers"
+    )
+    configure_person(parser)
     parser.add_argument("--json", action="store_true", help="for programs")
 
 
@@ -64,6 +74,8 @@ def run_inbox(arguments: argparse.Namespace, terminal: Terminal) -> ExitCode:
     context = Context(workspace=arguments.workspace, state=arguments.state)
     journal = context.existing_journal()
     remind_waiting(context)
+    if arguments.next:
+        return _next(context, journal, arguments, terminal)
     if arguments.id is not None:
         if journal is None:
             raise NothingToDo("nothing waits for a person")
@@ -100,6 +112,19 @@ def run_inbox(arguments: argparse.Namespace, terminal: Terminal) -> ExitCode:
     return ExitCode.DONE
 
 
+def _next(
+    context: Context, journal: Journal | None, arguments: argparse.Namespace, terminal: Terminal
+) -> ExitCode:
+    if arguments.json:
+        raise UsageError("`--next` is a dialogue: `--json` has nothing to print")
+    refuse_in_cell()
+    if journal is None:
+        raise NothingToDo("nothing waits for a person")
+    from planbound.cli.inbox_dialogue import Dialogue  # noqa: PLC0415 - it loads what decides
+
+    return Dialogue(context, journal, arguments, terminal).hold()
+
+
 def _held(journal: Journal | None, slug: str) -> Iterator[str]:
     """Yield the steps of a plan that hold: who decides about it should not take them for more."""
     state = plan_state(journal, slug) if journal is not None else None
@@ -119,15 +144,8 @@ def _show(
     terminal.out(f"    since {question.since}, {question.kind.value}")
     for line in _held(journal, question.plan):
         terminal.out(line)
-    for title, tail in (
-        ("last output", question.output_tail),
-        ("the agent printed", question.agent_tail),
-        ("changed so far", question.diff),
-    ):
-        if tail.strip():
-            terminal.out(f"  {title}:")
-            for line in tail.strip().splitlines():
-                terminal.out(f"    {visible(line)}")
+    for line in tail_lines(question):
+        terminal.out(line)
     return ExitCode.DONE
 
 

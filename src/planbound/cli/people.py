@@ -22,6 +22,7 @@ from planbound.run.people import decided_state
 from planbound.run.reply import ENDS, PersonsAnswer, reply
 from planbound.session.people import Released, release_plan
 from planbound.source import visible
+from planbound.state.question import Question
 from planbound.workspace.context import Context
 from planbound.workspace.overview import show
 
@@ -70,6 +71,12 @@ def run_answer(arguments: argparse.Namespace, terminal: Terminal) -> ExitCode:
         terminal.json(AnswerGiven(id=question.id, plan=question.plan, answer=said, by=who.name))
         return ExitCode.DONE
     terminal.out(f"{question.id}: {said}, by {who.name}")
+    note_after(context, question, said, terminal)
+    return ExitCode.DONE
+
+
+def note_after(context: Context, question: Question, said: str, terminal: Terminal) -> None:
+    """Say how it goes on after an answer."""
     if question.kind is not QuestionKind.CLARIFICATION and said not in ENDS:
         note_next(context, question.plan, terminal)
     elif said == Choice.REVISE.value:
@@ -77,7 +84,6 @@ def run_answer(arguments: argparse.Namespace, terminal: Terminal) -> ExitCode:
             f"change the plan, then `planbound amend {shlex.quote(question.plan)}`;"
             f" or let a model do both: `planbound redraft {shlex.quote(question.plan)}`"
         )
-    return ExitCode.DONE
 
 
 # -- `planbound waive` ---------------------------------------------------------------------------

@@ -142,8 +142,7 @@ def question_lines(question: Question) -> Iterator[str]:
         yield f"    > {visible(question.quoted.strip())}"
     choices = [_words(choice) for choice in question.choices]
     if question.kind is QuestionKind.ATTESTATION:
-        about = question.number if question.task_id else f"{question.subject}:{question.number}"
-        yield f"    planbound attest {shlex.quote(question.plan)} {about}"
+        yield f"    planbound attest {shlex.quote(question.plan)} {subject_asked(question)}"
     if choices:
         yield f"    planbound answer {question.id} {'|'.join(choices)}"
         if question.kind in _WAIVABLE:
@@ -162,6 +161,18 @@ def question_lines(question: Question) -> Iterator[str]:
         yield f"    planbound answer {question.id} --text '...'"
 
 
+def tail_lines(question: Question) -> Iterator[str]:
+    """Yield the ends of what was printed, and what was changed so far; only what there is."""
+    for title, tail in (
+        ("last output", question.output_tail),
+        ("the agent printed", question.agent_tail),
+        ("changed so far", question.diff),
+    ):
+        if tail.strip():
+            yield f"  {title}:"
+            yield from (f"    {visible(line)}" for line in tail.strip().splitlines())
+
+
 def _left_out(question: Question) -> str:
     """Return what `skip` takes with it, and what does not."""
     several = len(question.leaves_out) > 1
@@ -175,8 +186,15 @@ def _left_out(question: Question) -> str:
 
 def _waive(question: Question) -> str:
     """Return the command that goes on without a pass."""
-    about = question.number if question.task_id else f"{question.subject}:{question.number}"
-    return f"planbound waive {shlex.quote(question.plan)} {about} --reason '...'"
+    subject = subject_asked(question)
+    return f"planbound waive {shlex.quote(question.plan)} {subject} --reason '...'"
+
+
+def subject_asked(question: Question) -> str:
+    """Return the step or condition that is asked about, as commands take it."""
+    if question.task_id is not None:
+        return str(question.number)
+    return f"{question.subject}:{question.number}"
 
 
 def _words(choice: Choice) -> str:

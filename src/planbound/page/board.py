@@ -14,6 +14,7 @@ from planbound.journal.event import Event
 from planbound.journal.log import MAX_FAULTS
 from planbound.journal.record import GENESIS, Head, Journal, Provenance, Query
 from planbound.page.looks import LookDesk
+from planbound.page.merges import MergeDesk
 from planbound.page.visit import NoSuchPage
 from planbound.plan.model import Plan
 from planbound.receipts.costs import AttemptCost, CostBook
@@ -68,6 +69,7 @@ class Board:
         self.deciding = threading.Lock()
         """Who decides something has it: of two who decide at once the second sees what became."""
         self.looks = LookDesk()
+        self.merges = MergeDesk()
         self._begin()
         self.problem: str | None = None
         """Why the journal cannot be read."""

@@ -64,18 +64,28 @@ class ChangedMeanwhile(Exception):  # noqa: N818 - it is an answer, not an error
 
 def decision(answer: Callable[[Visit], PageAnswer]) -> Callable[[Visit], PageAnswer]:
     """Let one decide at a time, and no agent; who comes too late is shown the difference."""
+    by_person = by_a_person(answer)
 
     def decided(visit: Visit) -> PageAnswer:
         with visit.board.deciding:
-            refuse_in_cell()
-            refuse_agents(visit.context.root, visit.context.given_state, os.environ)
-            try:
-                return answer(visit)
-            except ChangedMeanwhile as changed:
-                content = join(heading(1, changed.title), *changed.content)
-                return ShownPage(changed.title, content, status=409)
+            return by_person(visit)
 
     return decided
+
+
+def by_a_person(answer: Callable[[Visit], PageAnswer]) -> Callable[[Visit], PageAnswer]:
+    """Let no agent do something that has a lock of its own, and may take long."""
+
+    def done(visit: Visit) -> PageAnswer:
+        refuse_in_cell()
+        refuse_agents(visit.context.root, visit.context.given_state, os.environ)
+        try:
+            return answer(visit)
+        except ChangedMeanwhile as changed:
+            content = join(heading(1, changed.title), *changed.content)
+            return ShownPage(changed.title, content, status=409)
+
+    return done
 
 
 # -- who decides ---------------------------------------------------------------------------------

@@ -2,8 +2,12 @@
 
 from __future__ import annotations
 
+import re
+
 from planbound.page.visit import address
 from planbound.receipts.html import Content, Html, element, join, served
+
+_TICKED = re.compile(r"`([^`]*)`")
 
 
 def kept_live(identity: str, own: str, *content: Content) -> Html:
@@ -36,6 +40,12 @@ def live_source(stream: str, *, tells: bool) -> Html:
 def say(sentence: str) -> Html:
     """Return a sentence that stands apart."""
     return element("p", sentence, class_="notice")
+
+
+def ticked(words: str) -> Html:
+    """Return a sentence with what stands between backticks as code."""
+    pieces = _TICKED.split(words)
+    return join(*(element("code", each) if at % 2 else each for at, each in enumerate(pieces)))
 
 
 def bar(name: str, words: str, used: float, limit: float | None) -> Html:

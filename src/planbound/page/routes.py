@@ -16,6 +16,7 @@ from planbound.page import (
     review,
     run,
     sheet,
+    team,
 )
 from planbound.page.visit import Beside, PageRoute
 
@@ -33,6 +34,7 @@ MODULES = (
     edit,
     cancel,
     link,
+    team,
 )
 
 ROUTES: tuple[PageRoute, ...] = tuple(route for module in MODULES for route in module.ROUTES)

@@ -144,7 +144,7 @@ def verdict(told: TellingEvent, room: Room) -> Html:
             "p",
             f"{when}{' once more at the end' if is_end else ''}: ",
             word(event.verdict.value),
-            f" {' · '.join(_measured(event))} ",
+            f" {' · '.join(measured(event))} ",
             moment(told.when),
             element("span", f" event #{told.seq}", class_="dim"),
         ),
@@ -155,7 +155,7 @@ def verdict(told: TellingEvent, room: Room) -> Html:
     )
 
 
-def _measured(event: BaselineObserved | ContractEvaluated) -> Iterator[str]:
+def measured(event: BaselineObserved | ContractEvaluated) -> Iterator[str]:
     """Yield the short facts of a verdict."""
     code = None if isinstance(event.exit_code, UnsetType) else event.exit_code
     yield "no exit code" if code is None else f"exit {code}"
