@@ -183,14 +183,13 @@ class Dialogue:
                 return False
             said = PersonsAnswer(text=text)
         elif word == Choice.RAISE.value:
-            said = PersonsAnswer(
-                word, budget=rest or prompt("how much more? (100k tokens, $2, 1h) ")
-            )
+            more = rest or prompt("how much more? (100k tokens, $2, 1h) ") or ""
+            said = PersonsAnswer(word, budget=more)
         elif word == Choice.RETRY.value and question.task_id is not None:
-            more = rest or prompt("what should the next attempt know? (enter: nothing) ")
-            if more is None:
+            guidance = rest or prompt("what should the next attempt know? (enter: nothing) ")
+            if guidance is None:
                 return False
-            said = PersonsAnswer(word, guidance=more)
+            said = PersonsAnswer(word, guidance=guidance)
         elif rest:
             said = PersonsAnswer(word, guidance=rest)
         done = reply(self.context, question, said, self.who)

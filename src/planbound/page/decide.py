@@ -208,7 +208,8 @@ def _text_difference(visit: Visit, now: PlanAtHand) -> Html | None:
     if before is None:
         return None
     lines = difference(now.candidate.file.shown, before, now.candidate.data)
-    return element("section", heading(2, "The text"), diff(lines))
+    clean = visit.context.redactor.redact(lines).text
+    return element("section", heading(2, "The text"), diff(clean))
 
 
 def kept_text(candidate: Candidate, wanted: str) -> bytes | None:
