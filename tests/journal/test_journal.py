@@ -69,6 +69,17 @@ def test_records_are_numbered_over_the_project_and_within_their_plan(journal: Op
     assert list(verify(records)) == []
 
 
+def test_what_was_before_an_event_is_read_page_by_page(journal: OpenJournal) -> None:
+    for number, plan in enumerate("abcabcabc"):
+        journal.append([draft(str(number), plan=plan)])
+    assert found(journal, before=4) == [1, 2, 3]
+    assert found(journal, before=100, last=2) == [8, 9]
+    assert found(journal, before=8, last=3) == [5, 6, 7]
+    assert found(journal, before=7, last=2, plan="a") == [1, 4]
+    assert found(journal, before=8, after=5) == [6, 7]
+    assert found(journal, before=1) == found(journal, before=0) == found(journal, before=-5) == []
+
+
 def test_appending_again_changes_nothing(journal: OpenJournal) -> None:
     (first,) = journal.append([draft("a")])
     (again,) = journal.append([draft("a", at=60)])
@@ -248,6 +259,7 @@ def test_waiting_ends_within_a_second_of_an_append_of_another_thread(journal: Op
     assert woken - done[0] < 1
 
 
+@pytest.mark.thorough
 def test_waiting_ends_within_a_second_of_an_append_of_another_process(place: Place) -> None:
     journal = place.open()
     with place.start("later") as child:
@@ -318,6 +330,7 @@ def run_race(place: Place, *, at_once: int) -> None:
     journal.close()
 
 
+@pytest.mark.thorough
 def test_two_processes_of_four_threads_lose_nothing_in_sqlite(fast_folder: Path) -> None:
     run_race(Place("sqlite", str(fast_folder / "journal.db")), at_once=1)
 

@@ -204,6 +204,7 @@ CASES: dict[str, tuple[str, dict[str, str], VerdictKind, CanaryRun]] = {
 }
 
 
+@pytest.mark.thorough
 @pytest.mark.requirement("judging.beside")
 @pytest.mark.usefixtures("at_once")
 @pytest.mark.parametrize("name", first_always(list(CASES)))
@@ -288,6 +289,7 @@ def by_itself() -> Iterator[None]:
         yield
 
 
+@pytest.mark.thorough
 @pytest.mark.requirement("judging.beside")
 @pytest.mark.usefixtures("at_once", "by_itself")
 @pytest.mark.parametrize("name", first_always([*ASKS, "watch"]))
@@ -325,6 +327,7 @@ def sub(a, b):
 """
 
 
+@pytest.mark.thorough
 @pytest.mark.usefixtures("at_once")
 def test_a_suite_that_locks_files_is_judged_as_one_that_does_not(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
@@ -651,6 +654,7 @@ def test_no_run_can_be_told_by_its_priority(
 # -- what is told meanwhile ----------------------------------------------------------------------
 
 
+@pytest.mark.thorough
 @pytest.mark.usefixtures("at_once")
 def test_who_waits_reads_that_the_canary_is_red_while_the_contract_runs(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
@@ -696,6 +700,26 @@ def test_what_runs_beside_a_contract_is_told_in_the_line_of_the_contract() -> No
     stages.notice(None)
     assert len(stages.lines()) == 1
     assert not stages.due()  # not within the first second
+
+
+def test_contracts_that_are_judged_now_are_told_in_the_order_of_the_plan() -> None:
+    stages, over = Stages(), threading.Event()
+
+    def judge_for_long(place: int, told: threading.Event) -> None:
+        stages.notice(Stage(place, 3, "make"))
+        told.set()
+        over.wait(PATIENCE)
+
+    threads = []
+    for place in (2, 3, 1):
+        told = threading.Event()
+        threads.append(threading.Thread(target=judge_for_long, args=(place, told)))
+        threads[-1].start()
+        assert told.wait(PATIENCE)
+    assert [line.split(":")[0] for line in stages.lines()] == [f"judging {n}/3" for n in (1, 2, 3)]
+    over.set()
+    for thread in threads:
+        thread.join()
 
 
 # -- when a run is cancelled ---------------------------------------------------------------------

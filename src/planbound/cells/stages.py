@@ -72,10 +72,11 @@ class Stages:
                 self._shown[whose] = _StageShown(stage, time.monotonic(), _FIRST)
 
     def lines(self) -> list[str]:
-        """Return a line for each."""
+        """Return a line for each, in the order of the plan: who began first is chance."""
         now = time.monotonic()
         with self._lock:
-            return [shown.line(now) for shown in self._shown.values()]
+            shown = sorted(self._shown.values(), key=lambda each: each.stage.place)
+            return [each.line(now) for each in shown]
 
     def due(self) -> list[str]:
         """Return the lines that are due where they stay."""
