@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import asyncio
 import os
 import secrets
 import socket
@@ -22,6 +23,7 @@ from starlette.requests import ClientDisconnect, Request
 from starlette.responses import Response, StreamingResponse
 from starlette.routing import Route
 from starlette.types import ASGIApp, Message, Receive, Scope, Send
+from uvicorn.protocols.http.h11_impl import H11Protocol
 
 from planbound.errors import PlanboundError, UsageError
 from planbound.page import guard, layout
@@ -51,6 +53,10 @@ from planbound.workspace.page_home import PageFolder, RunningPage
 _LARGEST_BODY = 8 * 1024 * 1024
 _MOST_FIELDS = 2_000
 _MOST_CONNECTIONS = 600
+_FIRST_REQUEST = 10.0
+"""In seconds: so long a connection may say nothing, or only half of a request."""
+_WHOLE_FORM = 60.0
+"""In seconds: so long a form may take to arrive."""
 _STATIC = {
     "icon.svg": "image/svg+xml",
     "style.css": "text/css; charset=utf-8",
@@ -280,14 +286,13 @@ def _static_file(name: str) -> bytes:
 async def _body(request: Request) -> bytes | None:
     """Return what a form sent; None where it is too much."""
     found = bytearray()
-    try:
+    with suppress(ClientDisconnect), anyio.move_on_after(_WHOLE_FORM):
         async for chunk in request.stream():
             found += chunk
             if len(found) > _LARGEST_BODY:
                 return None
-    except ClientDisconnect:
-        return None
-    return bytes(found)
+        return bytes(found)
+    return None
 
 
 async def _send_with_headers(send: Send, message: Message) -> None:
@@ -299,6 +304,32 @@ async def _send_with_headers(send: Send, message: Message) -> None:
 
 
 # -- serving -------------------------------------------------------------------------------------
+
+
+class _Connection(H11Protocol):
+    """A connection that is closed where no request comes from it; later ones have a time, too."""
+
+    _deadline: asyncio.TimerHandle | None = None
+
+    def connection_made(self, transport: asyncio.Transport) -> None:  # type: ignore[override] # as uvicorn's own
+        """Begin to wait for the first request."""
+        super().connection_made(transport)
+        self._deadline = self.loop.call_later(_FIRST_REQUEST, transport.close)
+
+    def connection_lost(self, exc: Exception | None) -> None:
+        """Wait for nothing more."""
+        self._wait_no_more()
+        super().connection_lost(exc)
+
+    def handle_events(self) -> None:
+        """Take in what came."""
+        super().handle_events()
+        if self.cycle is not None:
+            self._wait_no_more()
+
+    def _wait_no_more(self) -> None:
+        if self._deadline is not None:
+            self._deadline.cancel()
 
 
 class _Server(uvicorn.Server):
@@ -331,7 +362,7 @@ def serve(
     application = PageApplication(open_context, running, settings)
     config = uvicorn.Config(
         application, log_level="critical", lifespan="off", ws="none", access_log=False,
-        server_header=False, date_header=False, proxy_headers=False, http="h11",
+        server_header=False, date_header=False, proxy_headers=False, http=_Connection,
         timeout_graceful_shutdown=1, limit_concurrency=_MOST_CONNECTIONS,
     )  # fmt: skip
     try:
@@ -349,7 +380,8 @@ async def _run(server: _Server, application: PageApplication, door: socket.socke
     async with anyio.create_task_group() as tasks:
         tasks.start_soon(application.live.watch)
         # Whoever comes first finds a fold that is made, or under way.
-        tasks.start_soon(anyio.to_thread.run_sync, application.read_all)
+        fold = partial(anyio.to_thread.run_sync, abandon_on_cancel=True)
+        tasks.start_soon(fold, application.read_all)
         await server.serve(sockets=[door])
         tasks.cancel_scope.cancel()
 
