@@ -106,9 +106,6 @@ COMMANDS = {
     "status": CommandRow(
         "run", "cli.status", "show where a plan is: its steps, what waits, who drives it"
     ),
-    "watch": CommandRow(
-        "run", "cli.watch", "watch what runs, what waits for whom, and what was found"
-    ),
     "attach": CommandRow("run", "cli.workers", "follow a run that goes on elsewhere"),
     "cancel": CommandRow("run", "cli.workers", "end a run"),
     "page": CommandRow(
@@ -155,6 +152,9 @@ COMMANDS = {
     ),
     "standup": CommandRow(
         "team", "cli.team", "show what is being built, mergeable, idle or waiting for a person"
+    ),
+    "watch": CommandRow(
+        "team", "cli.watch", "watch what runs, what waits for whom, and what was found"
     ),
     "agents": CommandRow(
         "agents", "cli.agents", "show which agents are configured and installed, and try them"

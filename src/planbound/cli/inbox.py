@@ -120,9 +120,9 @@ def _next(
     refuse_in_cell()
     if journal is None:
         raise NothingToDo("nothing waits for a person")
-    from planbound.cli.inbox_dialogue import Dialogue  # noqa: PLC0415 - it loads what decides
+    from planbound.cli.inbox_dialogue import InboxDialogue  # noqa: PLC0415 - it loads what decides
 
-    return Dialogue(context, journal, arguments, terminal).hold()
+    return InboxDialogue(context, journal, arguments, terminal).hold()
 
 
 def _held(journal: Journal | None, slug: str) -> Iterator[str]:

@@ -25,7 +25,7 @@ from planbound.workspace.context import Context
 from planbound.workspace.overview import show
 
 
-class Way(NamedTuple):
+class AnswerWay(NamedTuple):
     """Something that can be said to a question."""
 
     word: str
@@ -33,8 +33,8 @@ class Way(NamedTuple):
 
 
 _LATER = (
-    Way("later", "leave it open, and see the next question"),
-    Way("quit", "leave everything open that is open"),
+    AnswerWay("later", "leave it open, and see the next question"),
+    AnswerWay("quit", "leave everything open that is open"),
 )
 _QUIT = frozenset({"quit", "q", "exit"})
 _NEXT = frozenset({"later", "next", "n"})
@@ -46,11 +46,15 @@ _BY_CHOICE = {
     Choice.RAISE: "allow it to use more",
 }
 _BY_KIND = {
-    QuestionKind.APPROVAL: Way("gate", "see what would run, and decide about the plan"),
-    QuestionKind.CLARIFICATION: Way("answer", "answer what was asked about the plan"),
-    QuestionKind.INCOMPLETE: Way("release", "let its agent go; what is not done stays undone"),
-    QuestionKind.INTEGRATION: Way("integrate", "try to merge it again, once the cause is removed"),
-    QuestionKind.ATTESTATION: Way("attest", "put your name to the statement"),
+    QuestionKind.APPROVAL: AnswerWay("gate", "see what would run, and decide about the plan"),
+    QuestionKind.CLARIFICATION: AnswerWay("answer", "answer what was asked about the plan"),
+    QuestionKind.INCOMPLETE: AnswerWay(
+        "release", "let its agent go; what is not done stays undone"
+    ),
+    QuestionKind.INTEGRATION: AnswerWay(
+        "integrate", "try to merge it again, once the cause is removed"
+    ),
+    QuestionKind.ATTESTATION: AnswerWay("attest", "put your name to the statement"),
 }
 _WAIVABLE = frozenset(
     {
@@ -63,16 +67,16 @@ _WAIVABLE = frozenset(
 )
 
 
-def ways_of(question: Question) -> tuple[Way, ...]:
+def ways_of(question: Question) -> tuple[AnswerWay, ...]:
     """Return what can be said to a question, what settles it first."""
     ways = [_BY_KIND[question.kind]] if question.kind in _BY_KIND else []
-    ways += [Way(choice.value, _BY_CHOICE[choice]) for choice in question.choices]
+    ways += [AnswerWay(choice.value, _BY_CHOICE[choice]) for choice in question.choices]
     if question.kind in _WAIVABLE and question.number is not None:
-        ways.append(Way("waive", "go on without a pass; it is shown as waived for ever"))
+        ways.append(AnswerWay("waive", "go on without a pass; it is shown as waived for ever"))
     return (*ways, *_LATER)
 
 
-class Dialogue:
+class InboxDialogue:
     """Somebody at a terminal, and what waits for a person."""
 
     def __init__(

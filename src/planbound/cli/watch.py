@@ -61,7 +61,7 @@ def run_watch(arguments: argparse.Namespace, terminal: Terminal) -> ExitCode:
     from planbound.cli.full_screen import FullScreen  # noqa: PLC0415 - only on a terminal
 
     with FullScreen() as screen:
-        return _Watch(view, screen, terminal).hold()
+        return _WatchSession(view, screen, terminal).hold()
 
 
 class _WatchView:
@@ -133,7 +133,7 @@ class _WatchView:
         return status_lines(slug, state, without_colour, plan_status(known, digest(plan)))
 
 
-class _Watch:
+class _WatchSession:
     """Somebody who watches."""
 
     def __init__(self, view: _WatchView, screen: FullScreen, terminal: Terminal) -> None:
