@@ -8,10 +8,37 @@ was changed after it was approved and became weaker, and nobody looked at `remin
 from __future__ import annotations
 
 import subprocess
+from collections.abc import Iterator
+from contextlib import contextmanager
 from pathlib import Path
 
 from demo import run as demo
-from tests.run.bench import Bench
+from tests.page.browser import RunningServer, serving
+from tests.run.bench import Bench, until
+
+PAGES = {
+    "plans": "/",
+    "plan": "/plan/rounding",
+    "changed": "/plan/currency",
+    "sheet": "/plan/rounding/sheet",
+    "gate": "/plan/currency/gate",
+    "before": "/plan/reminders/gate",
+    "comments": "/plan/currency/review",
+    "edit": "/plan/currency/edit",
+    "run": "/plan/rounding/run",
+    "failed": "/plan/tax/run",
+    "proved": "/plan/numbers/run",
+    "evidence": "/plan/rounding/step/3/attempt/2",
+    "inbox": "/inbox",
+    "team": "/team",
+    "integrate": "/team/integrate",
+    "prune": "/team/prune",
+    "journal": "/journal",
+    "event": "/journal/12",
+    "costs": "/costs",
+    "nowhere": "/plan/nowhere",
+}
+"""Each kind of page, by a name for its picture and its golden file."""
 
 PLAN = """\
 ---
@@ -255,7 +282,7 @@ def play(folder: Path) -> Bench:
     """Let everything happen that the pages tell of."""
     bench = lay(folder)
     for name in ("numbers", "tax", "rounding", "export", "currency"):
-        bench.approve(name)
+        bench.goes("approve", name, "--digest", bench.digest(name)[:16], "--as", "mara")
     bench.goes("run", "numbers", "--no-input")
     bench.run("run", "tax", "--no-input")
     bench.goes("run", "rounding", "--no-input", code=4)
@@ -265,3 +292,14 @@ def play(folder: Path) -> Bench:
         text = text.replace(before, after)
     bench.write(".harness/PLAN-currency.md", text)
     return bench
+
+
+@contextmanager
+def served(folder: Path) -> Iterator[RunningServer]:
+    """Serve all of it to somebody who may decide, and who has looked at one gate."""
+    bench = play(folder)
+    with serving(bench, "--decide-anyway", LOGNAME="mara") as running:
+        running.enter()
+        running.submit("/plan/currency/gate", "/plan/currency/look")
+        until(lambda: "/plan/currency/approve" in running.get("/plan/currency/gate").text)
+        yield running

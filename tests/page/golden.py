@@ -16,7 +16,7 @@ _UNSTEADY = (
     (re.compile(r"\b(?=[0-9a-f]*[a-f])(?=[0-9a-f]*\d)[0-9a-f]{8,64}\b"), "DIGEST"),
     (re.compile(r"\b\d+(?:\.\d+)? (?:ms|s|min)\b(?: \d+ s\b)?"), "SECONDS"),
     (re.compile(r"(?<=in )\d+\.\d+s\b"), "SECONDS"),
-    (re.compile(r"/(?:tmp|root|home|var)/[\w./-]*?/billing/"), "PROJECT/"),
+    (re.compile(r"(?:/[\w.-]+)+/billing/(?=tests)"), "PROJECT/"),
 )
 
 

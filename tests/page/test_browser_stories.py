@@ -237,5 +237,5 @@ def test_who_joins_late_sees_a_run_from_its_beginning_and_a_server_that_comes_ba
                 assert events.count() == len(told)
                 assert second.port == first.port
                 # The browser and the stream say that the server was gone, and nothing else.
-                lost = ("ERR_", "network error", "Failed to load")
+                lost = ("ERR_", "network error", "Failed to fetch")
                 assert [each for each in window.messages if not any(map(each.count, lost))] == []
