@@ -29,7 +29,7 @@ from planbound.errors import PlanboundError, UsageError
 from planbound.page import guard, layout
 from planbound.page.board import Board
 from planbound.page.forms import NONCE
-from planbound.page.guard import Asking, Names, Refusal
+from planbound.page.guard import Names, PageRequest, Refusal
 from planbound.page.live import LiveStream
 from planbound.page.nonce import read_nonce
 from planbound.page.routes import BESIDE, ROUTES
@@ -37,10 +37,10 @@ from planbound.page.visit import (
     GoTo,
     NoSuchPage,
     PageAnswer,
+    PageRights,
     PageRoute,
     PartOfPage,
     PlainFile,
-    Rights,
     ShownPage,
     Visit,
 )
@@ -75,7 +75,7 @@ class PageSettings(NamedTuple):
     """0: a free one; None: the usual one, or a free one where that is taken."""
     names: tuple[str, ...]
     """What browsers may call us, without the port."""
-    rights: Rights
+    rights: PageRights
 
 
 # -- the application -----------------------------------------------------------------------------
@@ -115,7 +115,7 @@ class PageApplication:
             return
         headers = [(key.decode("latin-1"), value.decode("latin-1"))
                    for key, value in scope["headers"]]  # fmt: skip
-        asking = Asking(scope["method"], scope["path"], headers)
+        asking = PageRequest(scope["method"], scope["path"], headers)
         refusal = guard.refuse_name(asking, self._names) or guard.refuse_shape(asking)
         session = guard.session_of(asking, self._names, self._key, time.time())
         if refusal is None and session is None and not self._is_free(asking.path):
