@@ -109,7 +109,7 @@ class Window:
 
     def seen(self) -> str:
         """Return where the window is and what it shows, for whoever looks for a fault."""
-        text = self.page.evaluate("document.body.innerText")
+        text = self.page.evaluate("document.body?.innerText ?? ''")
         return f"{self.page.url}\n{self.messages}\n{text[:3000]}"
 
     def picture(self, name: str) -> None:
