@@ -14,7 +14,7 @@ if TYPE_CHECKING:
     from planbound.workspace.context import Context
 
 
-class Rights(NamedTuple):
+class PageRights(NamedTuple):
     """What may be done on this page."""
 
     why_not: str | None
@@ -40,7 +40,7 @@ class Visit(NamedTuple):
     query: Mapping[str, str]
     form: Mapping[str, str]
     """Of a POST; of each field the last."""
-    rights: Rights
+    rights: PageRights
     session: str
     key: bytes
     is_change: bool = False
@@ -75,6 +75,8 @@ class ShownPage(NamedTuple):
     """Which entry of the navigation it belongs to, by its address."""
     live: str | None = None
     """The address of the stream that keeps it as the journal is."""
+    is_alone: bool = False
+    """Whether whoever sees it may not know of anything else: they came with a link, or nothing."""
     tells: bool = False
     """Whether each event gets a line of its own, in what has the id `events`."""
 
