@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from planbound.page.parts import live_source
-from planbound.page.visit import Rights, ShownPage
+from planbound.page.visit import PageRights, ShownPage
 from planbound.receipts.html import Html, element, join, served, served_document
 from planbound.receipts.page_style import STYLE
 
@@ -28,7 +28,7 @@ def style_sheet(own: str) -> str:
     return f"{STYLE.text}\n{own}"
 
 
-def framed(page: ShownPage, rights: Rights, *, waiting: int | None = None) -> Html:
+def framed(page: ShownPage, rights: PageRights, *, waiting: int | None = None) -> Html:
     """Return a whole page."""
     files = (
         served("link", rel="stylesheet", href=STYLE_ADDRESS),

@@ -29,7 +29,7 @@ from planbound.errors import PlanboundError, UsageError
 from planbound.page import guard, layout
 from planbound.page.board import Board
 from planbound.page.forms import NONCE
-from planbound.page.guard import Asking, Names, Refusal
+from planbound.page.guard import Names, PageRequest, Refusal
 from planbound.page.live import LiveStream
 from planbound.page.nonce import read_nonce
 from planbound.page.routes import BESIDE, ROUTES
@@ -37,10 +37,10 @@ from planbound.page.visit import (
     GoTo,
     NoSuchPage,
     PageAnswer,
+    PageRights,
     PageRoute,
     PartOfPage,
     PlainFile,
-    Rights,
     ShownPage,
     Visit,
 )
@@ -75,7 +75,7 @@ class PageSettings(NamedTuple):
     """0: a free one; None: the usual one, or a free one where that is taken."""
     names: tuple[str, ...]
     """What browsers may call us, without the port."""
-    rights: Rights
+    rights: PageRights
 
 
 # -- the application -----------------------------------------------------------------------------
@@ -115,7 +115,7 @@ class PageApplication:
             return
         headers = [(key.decode("latin-1"), value.decode("latin-1"))
                    for key, value in scope["headers"]]  # fmt: skip
-        asking = Asking(scope["method"], scope["path"], headers)
+        asking = PageRequest(scope["method"], scope["path"], headers)
         refusal = guard.refuse_name(asking, self._names) or guard.refuse_shape(asking)
         session = guard.session_of(asking, self._names, self._key, time.time())
         if refusal is None and session is None and not self._is_free(asking.path):
@@ -140,7 +140,7 @@ class PageApplication:
                 join("This browser is not known here, or not any more. ",
                      element("code", "planbound page --url"), " prints a link for it."),
             )  # fmt: skip
-            return self._html(ShownPage("Enter", content, 401))
+            return self._html(ShownPage("Enter", content, 401), known=False)
         return Response(f"{refusal.why}\n", refusal.status, media_type="text/plain")
 
     # -- what is not a page ----------------------------------------------------------------------
@@ -163,7 +163,7 @@ class PageApplication:
             return self._refused(Refusal(401, "this link lets nobody in, or not any more"))
         self._used[token.name] = token.until
         content = _refusal_page("You are in", served("a", "Go on to the plans", href="/"))
-        answer = self._html(ShownPage("Entered", content))
+        answer = self._html(ShownPage("Entered", content), known=False)
         # A redirection would still belong to whoever gave the link: its cookie would not be sent.
         answer.headers["refresh"] = "0; url=/"
         cookie = guard.new_session(self._names, self._key, secrets.token_urlsafe(18), now)
@@ -178,9 +178,9 @@ class PageApplication:
                                  headers={"x-accel-buffering": "no"})  # fmt: skip
 
     async def _not_found(self, request: Request, _error: Exception | None) -> Response:
-        del request
         content = _refusal_page("There is nothing here", served("a", "All plans", href="/"))
-        return self._html(ShownPage("Not found", content, 404))
+        known = bool(request.scope["planbound.session"])
+        return self._html(ShownPage("Not found", content, 404), known=known)
 
     # -- pages -----------------------------------------------------------------------------------
 
@@ -217,14 +217,14 @@ class PageApplication:
         try:
             return self._made(route, visit)
         except NoSuchPage as error:
-            return self._told(404, "There is nothing here", error.why)
+            return self._told(visit, 404, "There is nothing here", error.why)
         except PlanboundError as error:
             hint = f" {error.hint}" if error.hint else ""
-            return self._told(409 if route.method == "POST" else 500, "That cannot be done",
+            return self._told(visit, 409 if route.method == "POST" else 500, "That cannot be done",
                               f"{error.message}.{hint}")  # fmt: skip
         except Exception:  # noqa: BLE001 - one request must not end the page of everybody
             traceback.print_exc(file=sys.stderr)
-            return self._told(500, "Something went wrong here",
+            return self._told(visit, 500, "Something went wrong here",
                               "The terminal in which the page was started says what.")  # fmt: skip
         finally:
             context.close()
@@ -235,24 +235,26 @@ class PageApplication:
             shown = read_nonce(self._key, visit.session, visit.address, given)
             if shown is None:
                 return self._told(
+                    visit,
                     409,
                     "This form is not one of this page, or not any more",
                     "Nothing was done. Open the page again and decide there.",
                 )
-            return self._response(route.answer(visit._replace(shown=shown, is_change=True)))
+            return self._response(route.answer(visit._replace(shown=shown, is_change=True)), visit)
         if not route.reads_fold:
-            return self._response(route.answer(visit))
+            return self._response(route.answer(visit), visit)
         with self.board.lock:
             self.board.refresh()
-            return self._response(route.answer(visit))
+            return self._response(route.answer(visit), visit)
 
-    def _told(self, status: int, title: str, why: str) -> Response:
-        return self._html(ShownPage(title, _refusal_page(title, why), status))
+    def _told(self, visit: Visit, status: int, title: str, why: str) -> Response:
+        page = ShownPage(title, _refusal_page(title, why), status)
+        return self._html(page, known=bool(visit.session))
 
-    def _response(self, answer: PageAnswer) -> Response:
+    def _response(self, answer: PageAnswer, visit: Visit) -> Response:
         match answer:
             case ShownPage():
-                return self._html(answer)
+                return self._html(answer, known=bool(visit.session))
             case PartOfPage():
                 return _page_of(str(join(answer.content)), answer.status)
             case GoTo():
@@ -260,9 +262,9 @@ class PageApplication:
             case PlainFile():
                 return Response(answer.data, media_type="text/plain; charset=utf-8")
 
-    def _html(self, page: ShownPage) -> Response:
-        alone = page.is_alone or page.status == 401
-        waiting = None if alone else self.board.waits
+    def _html(self, page: ShownPage, *, known: bool) -> Response:
+        """Return a page in its frame; who is not known is not told even how much waits."""
+        waiting = self.board.waits if known and not page.is_alone else None
         shown = layout.framed(page, self._rights, waiting=waiting)
         return _page_of(str(shown), page.status)
 
