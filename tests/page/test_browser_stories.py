@@ -223,6 +223,8 @@ def test_who_joins_late_sees_a_run_from_its_beginning_and_a_server_that_comes_ba
             events = window.page.locator("#events > li")
             before = events.count()
             assert before == len(bench.log("late"))
+            summary = window.page.locator("details.item summary").first
+            summary.click()  # what somebody reads stays open while the page goes on
             first.process.kill()
             first.process.wait()
             with serving(bench, "--port", str(first.port)) as second:
@@ -233,6 +235,8 @@ def test_who_joins_late_sees_a_run_from_its_beginning_and_a_server_that_comes_ba
                 told = [each.get_attribute("id") for each in events.all()]
                 assert told == [f"event-{each.seq}" for each in bench.log("late")]
                 chip(window.page, "done").wait_for()
+                assert window.page.locator("details.item").first.evaluate("(one) => one.open")
+                assert summary.evaluate("(one) => one === document.activeElement")
                 window.page.reload()
                 assert events.count() == len(told)
                 assert second.port == first.port
