@@ -110,7 +110,7 @@ class Window:
     def seen(self) -> str:
         """Return where the window is and what it shows, for whoever looks for a fault."""
         text = self.page.evaluate("document.body?.innerText ?? ''")
-        asked = [each.partition('//')[2] for each in self.asked[-8:]]
+        asked = [each.partition("//")[2] for each in self.asked[-8:]]
         return f"{self.page.url}\n{asked}\n{self.messages}\n{text[:3000]}"
 
     def picture(self, name: str) -> None:
