@@ -205,7 +205,18 @@ def test_a_question_is_answered_while_the_run_waits(
     assert given["guidance"] == "Take the blue one."
 
 
-# -- a run ---------------------------------------------------------------------------------------
+# -- what follows the journal ----------------------------------------------------------------------
+
+
+@pytest.mark.requirement("page.live")
+def test_a_page_follows_the_journal_each_time_that_it_is_loaded(
+    chromium: Chromium, page: RunningServer
+) -> None:
+    with visiting(chromium, page) as window:
+        for _ in range(12):
+            with window.page.expect_response("**/live?*"):
+                window.page.goto(f"{page.address}/")
+        assert window.messages == []
 
 
 @pytest.mark.requirement("page.live")

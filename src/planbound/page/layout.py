@@ -34,8 +34,10 @@ def framed(page: ShownPage, rights: PageRights, *, waiting: int | None = None) -
         served("link", rel="stylesheet", href=STYLE_ADDRESS),
         served("link", rel="icon", href="/static/icon.svg"),
         element("meta", name="htmx-config", content=_CONFIGURATION),
-        *(served("script", src=each, defer=True) for each in SCRIPTS),
     )
+    # At the end and not deferred: htmx begins when the page is parsed, and a deferred extension
+    # would now and then come after that, so that the page does not follow the journal.
+    scripts = (served("script", src=each) for each in SCRIPTS)
     return served_document(
         f"{page.title} · Planbound",
         files,
@@ -51,6 +53,7 @@ def framed(page: ShownPage, rights: PageRights, *, waiting: int | None = None) -
                     served("kbd", "?"), " shows all keys.", class_="keys-hint"),
         ),
         _keys(),
+        *scripts,
     )  # fmt: skip
 
 
