@@ -269,6 +269,7 @@ def test_costs_are_drawn_and_what_nobody_said_is_no_zero(shown: RunningServer) -
         )
 
 
+@pytest.mark.thorough
 def test_a_journal_that_somebody_changed_is_said_to_be_broken(tmp_path: Path, scene: Bench) -> None:
     import shutil  # noqa: PLC0415 - only here
     import sqlite3  # noqa: PLC0415 - the same
