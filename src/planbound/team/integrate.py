@@ -23,6 +23,7 @@ from planbound.run.commit import Commits, proved_work
 from planbound.run.execution import INTERRUPTED
 from planbound.state.place import Integration, TeamState
 from planbound.state.plan import known_team
+from planbound.team.gates import GateReader
 from planbound.team.judge_merge import quietly_leave
 from planbound.team.merge import (
     LEASE,
@@ -36,6 +37,7 @@ from planbound.team.merge import (
     choose,
     conflict_reason,
     describe_cycle,
+    gate_reason,
     merge_order,
 )
 from planbound.team.merger import Merger
@@ -81,14 +83,8 @@ class Integrator:
         if not chosen.order:
             held = tuple(chosen.not_tried)
             return Integrated(branch.name, branch.commit, branch.commit, held)
-        seen = _foresee(
-            Commits(self.context),
-            branch,
-            chosen.order,
-            chosen.depends_on,
-            chosen.team,
-            main=git_place(self.context).main,
-        )
+        seen = _Foresight(self.context, branch, chosen).see()
+        self._tell_of_gates(branch)
         return seen._replace(results=(*chosen.not_tried, *seen.results))
 
     def execute(self) -> Integrated:
@@ -124,6 +120,7 @@ class Integrator:
 
     def _execute(self, merger: Merger, branch: Branch) -> Integrated:
         merger.finish_cut_off()
+        self._tell_of_gates(branch)
         chosen = self._choose(branch)
         for each in chosen.not_tried:
             merger.report(each)
@@ -146,6 +143,14 @@ class Integrator:
             return f"no proved plan waits to be merged into `{branch.name}`"
         named = ", ".join(f"`{name}`" for name in self.names)
         return f"{named} {'is' if len(self.names) == 1 else 'are'} in `{branch.name}` already"
+
+    def _tell_of_gates(self, branch: Branch) -> None:
+        """Say where the gates of the branch are not those that somebody sees here."""
+        gates = GateReader(self.context, self.repository)
+        shows = self.repository.branch(git_place(self.context).main)
+        if shows == branch.name and gates.is_behind(gates.at(branch.commit, f"`{branch.name}`")):
+            said = f"the gates count that are committed in `{branch.name}`, not those written here"
+            self.tell(Note(f"note: {said}: commit the configuration"))
 
     # -- which ---------------------------------------------------------------------------------
 
@@ -199,63 +204,61 @@ class Integrator:
 # -- what an integration would come to: nothing is judged, moved or recorded ---------------------
 
 
-def _foresee(
-    commits: Commits,
-    branch: Branch,
-    slugs: Sequence[str],
-    depends_on: Mapping[str, Sequence[str]],
-    team: Mapping[str, TeamState],
-    *,
-    main: str,
-) -> Integrated:
-    """Return which plans could be merged one after the other, and what would stop the others.
+class _Foresight:
+    """Which plans could be merged one after the other, and what would stop the others."""
 
-    `main` is a worktree whose attributes hold.
-    """
-    known = dict(team)
-    results: list[MergeResult] = []
-    now = branch
-    for slug in slugs:
-        try:
-            now, result = _foresee_one(commits, now, known[slug], depends_on, known, main=main)
-        except (Refused, GitProblem) as problem:
-            result = MergeNotTried(slug, problem.message)
-        results.append(result)
-        if isinstance(result, Landed):
-            merge = Integration(branch.name, branch.commit, now.commit, now.commit)
-            known[slug] = known[slug]._replace(integrated=merge)
-    return Integrated(branch.name, branch.commit, branch.commit, tuple(results))
+    def __init__(self, context: Context, branch: Branch, chosen: _Chosen) -> None:
+        self._branch = branch
+        self._chosen = chosen
+        self._team = dict(chosen.team)
+        self._commits = Commits(context)
+        self._repository = self._commits.repository
+        self._gates = GateReader(context, self._repository)
+        self._main = git_place(context).main
+        """A worktree whose attributes hold."""
 
+    def see(self) -> Integrated:
+        results: list[MergeResult] = []
+        into, begin = self._branch.name, self._branch.commit
+        now = self._branch
+        for slug in self._chosen.order:
+            try:
+                now, result = self._one(now, self._team[slug])
+            except (Refused, GitProblem) as problem:
+                result = MergeNotTried(slug, problem.message)
+            results.append(result)
+            if isinstance(result, Landed):
+                merge = Integration(into, begin, now.commit, now.commit)
+                self._team[slug] = self._team[slug]._replace(integrated=merge)
+        return Integrated(into, begin, begin, tuple(results))
 
-def _foresee_one(
-    commits: Commits,
-    branch: Branch,
-    state: TeamState,
-    depends_on: Mapping[str, Sequence[str]],
-    team: Mapping[str, TeamState],
-    *,
-    main: str,
-) -> tuple[Branch, MergeResult]:
-    repository, author = commits.repository, commits.rules.author
-    waits = waits_for(repository, branch, state.plan, depends_on, team)
-    if waits is not None:
-        return branch, MergeNotTried(state.plan, waits)
-    work = proved_work(commits, state)
-    tip = work.parents[0]
-    if work.tree != repository.tree_of(tip) or len(work.parents) > 1:
-        # Commits that nothing leads to, so that the next plan meets the ones before it.
-        tip = repository.commit(work.tree, work.parents, "foreseen", author)
-    if contains(repository, branch.commit, tip):
-        return branch, Landed(state.plan, None, note=f"is in `{branch.name}` already")
-    merged = repository.merge(main, branch.commit, tip)
-    if merged.conflicts:
-        reason = conflict_reason(branch.name, merged.conflicts)
-        kind = StopKind.CONFLICT
-        return branch, Stopped(
-            *(state.plan, kind, reason, branch.commit, tip),
-            files=merged.conflicts,
-            output=merged.said,
-            tree=merged.tree,
-        )
-    commit = repository.commit(merged.tree, [branch.commit, tip], "foreseen", author)
-    return branch._replace(commit=commit), Landed(state.plan, None)
+    def _one(self, branch: Branch, state: TeamState) -> tuple[Branch, MergeResult]:
+        repository, author = self._repository, self._commits.rules.author
+        waits = waits_for(repository, branch, state.plan, self._chosen.depends_on, self._team)
+        if waits is not None:
+            return branch, MergeNotTried(state.plan, waits)
+        work = proved_work(self._commits, state)
+        tip = work.parents[0]
+        if work.tree != repository.tree_of(tip) or len(work.parents) > 1:
+            # Commits that nothing leads to, so that the next plan meets the ones before it.
+            tip = repository.commit(work.tree, work.parents, "foreseen", author)
+        if contains(repository, branch.commit, tip):
+            return branch, Landed(state.plan, None, note=f"is in `{branch.name}` already")
+        merged = repository.merge(self._main, branch.commit, tip)
+        if merged.conflicts:
+            reason = conflict_reason(branch.name, merged.conflicts)
+            kind = StopKind.CONFLICT
+            return branch, Stopped(
+                *(state.plan, kind, reason, branch.commit, tip),
+                files=merged.conflicts,
+                output=merged.said,
+                tree=merged.tree,
+            )
+        gates = self._gates.at(branch.commit, f"`{branch.name}`")
+        unnamed = self._gates.look(gates, merged.tree, self._gates.named(state)).unnamed
+        if unnamed:
+            reason = gate_reason(state.plan, branch.name, unnamed)
+            kind = StopKind.GATE
+            return branch, Stopped(*(state.plan, kind, reason, branch.commit, tip), files=unnamed)
+        commit = repository.commit(merged.tree, [branch.commit, tip], "foreseen", author)
+        return branch._replace(commit=commit), Landed(state.plan, None)

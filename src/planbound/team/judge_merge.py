@@ -30,6 +30,7 @@ from planbound.judging.verdict import Verdict
 from planbound.plan.digest import contract_digest
 from planbound.plan.model import Baseline, Judged, StepStatus
 from planbound.state.run import RunState
+from planbound.team.merge import GATES
 from planbound.team.worktree import WorktreeFiles, run_setup
 from planbound.workspace.context import Context
 from planbound.workspace.root import plans_root
@@ -99,16 +100,22 @@ def demand_of(slug: str, state: RunState) -> Demand:
     return Demand(slug, objective, tuple(kept), tuple(conditions))
 
 
-def demanded(own: Demand, others: Iterable[Demand]) -> list[OwnedContract]:
-    """Return what to judge: all of the plan's own, and the postconditions of others, each once."""
+def demanded(own: Demand, others: Iterable[Demand], gates: Iterable[Case]) -> list[OwnedContract]:
+    """Return what to judge, each once: the plan's own, the postconditions of others, and gates."""
     named = [(own.plan, case) for case in (*own.steps, *own.conditions)]
     named += [(other.plan, case) for other in others for case in other.conditions]
+    named += [(GATES, case) for case in gates]
     found: dict[tuple[str, tuple[str, ...]], OwnedContract] = {}
     for plan, case in named:
         if isinstance(case.contract, Judged):
             key = (contract_digest(case.contract), case.judges)
             found.setdefault(key, OwnedContract(plan, case, case.contract))
     return list(found.values())
+
+
+def only_gates(gates: Iterable[Case]) -> list[OwnedContract]:
+    """Return what to judge where only the gates of the branch are asked."""
+    return demanded(Demand(GATES, "", (), ()), (), gates)
 
 
 def judge_merge(
@@ -152,6 +159,8 @@ def describe(plan: str, verdict: Verdict, own: str) -> str:
 
 
 def _label(plan: str, verdict: Verdict, own: str) -> str:
+    if plan == GATES:
+        return f"gate {verdict.number}"
     label = f"{verdict.subject.value} {verdict.number}"
     return label if plan == own else f"{label} of `{plan}`"
 

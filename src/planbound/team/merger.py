@@ -14,8 +14,6 @@ from planbound.git.place import machine
 from planbound.journal.event import (
     Event,
     EventKind,
-    IntegrationJudged,
-    IntegrationStarted,
     IntegrationStopped,
     PlanIntegrated,
     StopKind,
@@ -26,17 +24,8 @@ from planbound.plan.slug import UNNAMED, progress_name
 from planbound.run.commit import Commits, commit_proved
 from planbound.state.place import Binding, Integration, TeamState
 from planbound.state.plan import known_of, known_team
-from planbound.team.judge_merge import (
-    Demand,
-    JudgedMerge,
-    MergeScratch,
-    OwnedContract,
-    demand_of,
-    demanded,
-    describe,
-    judge_merge,
-    stop_kind,
-)
+from planbound.team.gates import GateReader
+from planbound.team.judge_merge import Demand, MergeScratch, demand_of
 from planbound.team.merge import (
     LEASE,
     Landed,
@@ -44,12 +33,12 @@ from planbound.team.merge import (
     MergeResult,
     Note,
     Stopped,
-    conflict_reason,
     is_merged,
     merge_subject,
     progress_heading,
     resolved_by,
 )
+from planbound.team.merge_attempt import MergeAttempt, Proposed
 from planbound.team.target import (
     Branch,
     contains,
@@ -62,7 +51,6 @@ from planbound.workspace.context import Context
 from planbound.workspace.progress_file import ProgressAppender
 from planbound.workspace.vault import open_vault
 
-_TAIL = 4000
 _TRIES = 5
 
 
@@ -88,6 +76,7 @@ class Merger:
         self.repository = self.commits.repository
         self.scratch = MergeScratch(context, self.repository, control)
         self._journal = self.commits.recorder.journal
+        self.gates = GateReader(context, self.repository)
         self._demands: dict[str, Demand | None] = {}
 
     @cached_property
@@ -177,7 +166,8 @@ class Merger:
         subject = merge_subject(slug, own.objective)
         receipt = self.commits.receipt_of(tip)
         message = f"{subject}\n\n{self.commits.trailers(slug, digest, receipt)}\n"
-        attempt = _MergeAttempt(self, slug, tip, message, demanded(own, others))
+        named = self.gates.named(state)
+        attempt = MergeAttempt(self, Proposed(slug, tip, message, named), own, others)
         for _ in range(_TRIES):
             target = self.target()
             if contains(self.repository, target, tip):
@@ -308,91 +298,3 @@ class Merger:
         except PlanboundError as problem:
             said = f"note: the progress of `{slug}` is not in that of all: {problem.message}"
             self.tell(Note(said))
-
-
-class _MergeAttempt:
-    """One plan, merged beside everything, judged, and then moved into the branch."""
-
-    def __init__(
-        self,
-        merger: Merger,
-        plan: str,
-        tip: str,
-        message: str,
-        contracts: Sequence[OwnedContract],
-    ) -> None:
-        self.merger = merger
-        self.plan = plan
-        self.tip = tip
-        self.message = message
-        self.contracts = contracts
-
-    def on(self, target: str) -> MergeResult | None:
-        """Merge with what the branch leads to; None where it moved, or everything was stopped."""
-        merger, repository = self.merger, self.merger.repository
-        begun = IntegrationStarted(into=merger.into, target=target, tip=self.tip)
-        merger.record(begun, self.plan)
-        merged = repository.merge(merger.scratch.show(target), target, self.tip)
-        if merged.conflicts:
-            reason = conflict_reason(merger.into, merged.conflicts)
-            return merger.record_stop(
-                Stopped(
-                    *(self.plan, StopKind.CONFLICT, reason, target, self.tip),
-                    files=merged.conflicts,
-                    output=merged.said[-_TAIL:],
-                    tree=merged.tree,
-                )
-            )
-        author = merger.commits.rules.author
-        commit = repository.commit(merged.tree, [target, self.tip], self.message, author)
-        merger.scratch.show(commit)
-        judged = judge_merge(
-            merger.scratch.judging(merger.commits.cell), self.contracts, merger.control
-        )
-        if judged is None or merger.control.reason is not None:
-            return None
-        stopped = self._stopped_by(judged, target)
-        if stopped is not None:
-            return merger.record_stop(stopped)
-        event = IntegrationJudged(
-            into=merger.into,
-            target=target,
-            tip=self.tip,
-            commit=commit,
-            verdicts=judged.verdicts(self.plan),
-            duration=judged.seconds,
-        )
-        merger.record(event, self.plan)
-        return self._land(target, commit)
-
-    def _stopped_by(self, judged: JudgedMerge, target: str) -> Stopped | None:
-        kind = stop_kind([verdict.kind for _, verdict in judged.found])
-        worst = judged.worst()
-        if kind is None or worst is None:
-            return None
-        plan, verdict = worst
-        text = ""
-        if verdict.outcome is not None:
-            # Before it is cut: half a secret would not be recognised.
-            said = verdict.outcome.stdout.text() + verdict.outcome.stderr.text()
-            text = self.merger.commits.recorder.redactor.redact(said).text[-_TAIL:]
-        return Stopped(
-            *(self.plan, kind, describe(plan, verdict, self.plan), target, self.tip),
-            verdicts=judged.verdicts(self.plan),
-            about=plan if plan != self.plan else None,
-            output=text,
-        )
-
-    def _land(self, target: str, commit: str) -> MergeResult | None:
-        merger = self.merger
-        found = merger.in_the_way(target, commit)
-        if found is not None:
-            reason, files = found
-            kind = StopKind.IN_THE_WAY
-            return merger.record_stop(
-                Stopped(self.plan, kind, reason, target, self.tip, files=files)
-            )
-        note = merger.move(self.plan, Integration(merger.into, target, commit, self.tip))
-        if note is None:
-            return None
-        return Landed(self.plan, commit, len(self.contracts), note.removeprefix("; "))
