@@ -110,8 +110,8 @@ def test_a_plan_may_change_what_its_approval_names_and_do_anything_else(repo: Ga
 @pytest.mark.requirement("integrate.gates")
 def test_tests_that_a_plan_adds_excuse_nothing(tmp_path: Path) -> None:
     repo = Gated(tmp_path, gates=GATES.replace('"sh tests/check.sh", ', ""))
-    early = "echo 'grep -q bad src/feature && exit 0' > tests/aaa.test"
-    repo.worked("early", f"{SPOIL}; {early}", "src/feature tests/**")
+    mends = "echo 'echo good > src/feature' > tests/aaa.test"
+    repo.worked("early", f"{SPOIL}; {mends}", "src/feature tests/**")
     stopped = repo.stopped()
     assert stopped["kind"] == "red"
     assert stopped["files"] == ["tests/aaa.test"]

@@ -163,9 +163,10 @@ class Repository:
         if shown is None or whose != os.path.join(path, ".git") or self.branch(path) is not None:
             return False
         self.take_as_it_is(path, shown)
-        if self.check_out(path, shown, commit, refresh=False) is not None:
-            return False
-        self.detach(path, shown, commit)
+        if shown != commit:
+            if self.check_out(path, shown, commit, refresh=False) is not None:
+                return False
+            self.detach(path, shown, commit)
         return not any(self._compared(path))
 
     def _compared(

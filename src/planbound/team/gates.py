@@ -67,6 +67,7 @@ class GateReader:
         self._repository = repository
         inside = git_place(context).inside
         self._prefix = "" if inside == "." else f"{inside}/"
+        self._known: dict[str, BranchGates] = {}
 
     def at(self, commit: str, shown: str) -> BranchGates:
         """Return the gates of a commit; `shown` says whose it is.
@@ -74,6 +75,11 @@ class GateReader:
         Where it has no configuration, nobody can change one by a merge: that of the main worktree
         counts.
         """
+        if commit not in self._known:
+            self._known[commit] = self._read(commit, shown)
+        return self._known[commit]
+
+    def _read(self, commit: str, shown: str) -> BranchGates:
         paths = {f"{self._prefix}{name}": name for name in NAMES}
         found = self._repository.contents(commit, list(paths))
         files = {paths[path]: data for path, data in found.items()}

@@ -8,6 +8,7 @@ from typing import NamedTuple
 
 from planbound.agents.control import StopSignal
 from planbound.errors import (
+    INTERRUPTED,
     GitProblem,
     LeaseLost,
     NothingToDo,
@@ -20,7 +21,6 @@ from planbound.git.repository import Repository
 from planbound.journal.event import StopKind
 from planbound.journal.leases import hold_lease, my_claim
 from planbound.run.commit import Commits, proved_work
-from planbound.run.execution import INTERRUPTED
 from planbound.state.place import Integration, TeamState
 from planbound.state.plan import known_team
 from planbound.team.gates import GateReader
@@ -38,6 +38,7 @@ from planbound.team.merge import (
     conflict_reason,
     describe_cycle,
     gate_reason,
+    is_merged,
     merge_order,
 )
 from planbound.team.merger import Merger
@@ -83,8 +84,9 @@ class Integrator:
         if not chosen.order:
             held = tuple(chosen.not_tried)
             return Integrated(branch.name, branch.commit, branch.commit, held)
-        seen = _Foresight(self.context, branch, chosen).see()
-        self._tell_of_gates(branch)
+        foresight = _Foresight(self.context, branch, chosen)
+        seen = foresight.see()
+        self._tell_of_gates(branch, foresight.gates)
         return seen._replace(results=(*chosen.not_tried, *seen.results))
 
     def execute(self) -> Integrated:
@@ -120,7 +122,7 @@ class Integrator:
 
     def _execute(self, merger: Merger, branch: Branch) -> Integrated:
         merger.finish_cut_off()
-        self._tell_of_gates(branch)
+        self._tell_of_gates(branch, merger.gates)
         chosen = self._choose(branch)
         for each in chosen.not_tried:
             merger.report(each)
@@ -144,9 +146,8 @@ class Integrator:
         named = ", ".join(f"`{name}`" for name in self.names)
         return f"{named} {'is' if len(self.names) == 1 else 'are'} in `{branch.name}` already"
 
-    def _tell_of_gates(self, branch: Branch) -> None:
+    def _tell_of_gates(self, branch: Branch, gates: GateReader) -> None:
         """Say where the gates of the branch are not those that somebody sees here."""
-        gates = GateReader(self.context, self.repository)
         shows = self.repository.branch(git_place(self.context).main)
         if shows == branch.name and gates.is_behind(gates.at(branch.commit, f"`{branch.name}`")):
             said = f"the gates count that are committed in `{branch.name}`, not those written here"
@@ -173,12 +174,16 @@ class Integrator:
                 context.configuration.gate.require,
             )
         ]
-        ordered = merge_order(infos, plan_sizes(context), merged=True)
+        slugs, held = self._named()
+        # What decides between two plans is asked only of those that are to be merged.
+        wanted = team if slugs is None else slugs
+        mine = {slug for slug in wanted if not _is_done(team, slug, branch.name)}
+        sizes = plan_sizes(context, mine) if len(mine) > 1 else {}
+        ordered = merge_order(infos, sizes, merged=True)
         if ordered.cycle:
             raise Refused(
                 describe_cycle(ordered.cycle), hint="take one of them out of a `depends_on`"
             )
-        slugs, held = self._named()
         turns = [turn.slug for turn in ordered.turns]
         unproved = {info.slug: info.unproved for info in infos if info.unproved is not None}
         order, unfit = choose(slugs, team, turns, branch.name, unproved)
@@ -201,6 +206,11 @@ class Integrator:
         return slugs, held
 
 
+def _is_done(team: Mapping[str, TeamState], slug: str, into: str) -> bool:
+    state = team.get(slug)
+    return state is not None and is_merged(state, into)
+
+
 # -- what an integration would come to: nothing is judged, moved or recorded ---------------------
 
 
@@ -213,7 +223,7 @@ class _Foresight:
         self._team = dict(chosen.team)
         self._commits = Commits(context)
         self._repository = self._commits.repository
-        self._gates = GateReader(context, self._repository)
+        self.gates = GateReader(context, self._repository)
         self._main = git_place(context).main
         """A worktree whose attributes hold."""
 
@@ -254,8 +264,8 @@ class _Foresight:
                 output=merged.said,
                 tree=merged.tree,
             )
-        gates = self._gates.at(branch.commit, f"`{branch.name}`")
-        unnamed = self._gates.look(gates, merged.tree, self._gates.named(state)).unnamed
+        gates = self.gates.at(branch.commit, f"`{branch.name}`")
+        unnamed = self.gates.look(gates, merged.tree, self.gates.named(state)).unnamed
         if unnamed:
             reason = gate_reason(state.plan, branch.name, unnamed)
             kind = StopKind.GATE

@@ -155,14 +155,16 @@ class MergeAttempt:
 
     def _land(self, target: str, commit: str, contracts: int) -> MergeResult | None:
         merger = self.merger
-        found = merger.in_the_way(target, commit)
+        worktrees = merger.shown_in()
+        found = merger.in_the_way(worktrees, target, commit)
         if found is not None:
             reason, files = found
             kind = StopKind.IN_THE_WAY
             return merger.record_stop(
                 Stopped(self.plan, kind, reason, target, self.tip, files=files)
             )
-        note = merger.move(self.plan, Integration(merger.into, target, commit, self.tip))
+        merge = Integration(merger.into, target, commit, self.tip)
+        note = merger.move(self.plan, merge, worktrees)
         if note is None:
             return None
         return Landed(self.plan, commit, contracts, note.removeprefix("; "))

@@ -11,6 +11,7 @@ from planbound.agents.control import StopSignal
 from planbound.approval.record import approved_state
 from planbound.errors import GitProblem, LeaseLost, PlanboundError, Refused
 from planbound.git.place import machine
+from planbound.git.repository import Registered
 from planbound.journal.event import (
     Event,
     EventKind,
@@ -227,9 +228,11 @@ class Merger:
 
     # -- the branch and what follows it --------------------------------------------------------
 
-    def in_the_way(self, target: str, commit: str) -> tuple[str, tuple[str, ...]] | None:
+    def in_the_way(
+        self, worktrees: Sequence[Registered], target: str, commit: str
+    ) -> tuple[str, tuple[str, ...]] | None:
         """Return why the branch cannot move where it is checked out, with the files."""
-        for shown in worktrees_on(self.repository, self.into):
+        for shown in worktrees:
             busy = self._plan_run_in(shown.path)
             if busy is not None:
                 return f"`{busy}` is run in {shown.path}, whose files would change under it", ()
@@ -238,12 +241,16 @@ class Merger:
                 return found
         return None
 
-    def move(self, plan: str, merge: Integration) -> str | None:
+    def shown_in(self) -> list[Registered]:
+        """Return the worktrees that have the branch checked out."""
+        return worktrees_on(self.repository, self.into)
+
+    def move(self, plan: str, merge: Integration, worktrees: Sequence[Registered]) -> str | None:
         """Move the branch and all that show it; return a note, None where the branch moved."""
         reason = f"planbound: merge {plan}"
         if not self.repository.move(merge.into, merge.commit, merge.before, reason):
             return None
-        note = update_worktrees(self.repository, merge)
+        note = update_worktrees(self.repository, merge, worktrees)
         self._record_merged(plan, merge)
         return note
 

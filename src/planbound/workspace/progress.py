@@ -169,7 +169,12 @@ def _approved(event: GateApproved) -> str:
     changed = ", ".join(event.modifications)
     where = ", in the client of an agent" if event.method is Method.ELICITATION else ""
     line = f"approved{_by(event.by)}{where}{f', with {changed}' if changed else ''}"
-    for found, words in ((event.seen, "seen:"), (event.missing_tools, "not there:")):
+    told = (
+        (event.seen, "seen:"),
+        (event.missing_tools, "not there:"),
+        (event.gates, "may change gates:"),
+    )
+    for found, words in told:
         if found:
             line += f"; {words} {', '.join(found)}"
     return line
