@@ -121,7 +121,7 @@ class StoppedPlan(JsonObject, frozen=True):
     kind: StopKind
     reason: str
     files: list[str] | UnsetType = UNSET
-    """Those that conflict."""
+    """Those that it is about: in conflict, in the way, or what gates judge by."""
     verdicts: dict[str, VerdictKind] | UnsetType = UNSET
     """What the contracts said on the merged files."""
     about: str | UnsetType = UNSET

@@ -4,8 +4,9 @@ from __future__ import annotations
 
 import contextlib
 import os
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from functools import partial
+from threading import Thread
 from typing import NamedTuple
 
 from msgspec.structs import replace
@@ -15,7 +16,7 @@ from planbound.cells.cell import Cell
 from planbound.cells.inside.tree import remove_entry
 from planbound.cells.isolation import Isolation
 from planbound.disk.lock import is_gone, this_process
-from planbound.errors import AlreadyExists, FileProblem, GitProblem, Refused
+from planbound.errors import AlreadyExists, FileProblem, GitProblem, PlanboundError, Refused
 from planbound.git.place import git_place, make_repository
 from planbound.git.repository import Repository
 from planbound.journal.event import StopKind, VerdictKind
@@ -208,6 +209,26 @@ class MergeScratch:
         if self._shown is None:
             self._make(commit)
         return self.path
+
+    @contextlib.contextmanager
+    def taken_over_meanwhile(self, commit: str) -> Iterator[None]:
+        """Take over what the last merge left, beside something else that has to be done first.
+
+        What goes wrong there is found again, and told, by who asks for a commit to be shown.
+        """
+        if self._shown is not None or not self.is_left():
+            yield
+            return
+        beside = Thread(target=self._try_to_take_over, args=(commit,))
+        beside.start()
+        try:
+            yield
+        finally:
+            beside.join()
+
+    def _try_to_take_over(self, commit: str) -> None:
+        with contextlib.suppress(OSError, PlanboundError):
+            self._take_over(commit)
 
     def judging(self, cell: Cell) -> JudgingContext:
         """Return what judges the files that it shows, in that cell if it is strong enough."""

@@ -156,7 +156,8 @@ class Merger:
         own = self._demand(slug)
         if own is None:
             return MergeNotTried(slug, "its file is not there")
-        tip = commit_proved(self.commits, state, own.objective)
+        with self.scratch.taken_over_meanwhile(target):
+            tip = commit_proved(self.commits, state, own.objective)
         others = [
             demand
             for other, known in team.items()
