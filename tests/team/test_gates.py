@@ -88,6 +88,7 @@ def test_two_plans_cannot_weaken_the_gates_of_a_branch_together(repo: Gated) -> 
     assert {each["plan"] for each in repo.inbox()} == {"weak", "both", "spoil"}
 
 
+@pytest.mark.thorough
 @pytest.mark.requirement("integrate.gates")
 def test_a_plan_may_change_what_its_approval_names_and_do_anything_else(repo: Gated) -> None:
     repo.worked("plain", "echo more > src/other", "src/other")
@@ -107,6 +108,7 @@ def test_a_plan_may_change_what_its_approval_names_and_do_anything_else(repo: Ga
     assert repo.stopped("later")["verdicts"]["gate 1"] == "fail"
 
 
+@pytest.mark.thorough
 @pytest.mark.requirement("integrate.gates")
 def test_tests_that_a_plan_adds_excuse_nothing(tmp_path: Path) -> None:
     repo = Gated(tmp_path, gates=GATES.replace('"sh tests/check.sh", ', ""))
@@ -137,13 +139,8 @@ ALONE = [
 ]
 
 
-@pytest.mark.parametrize(
-    ("work", "touches", "files"),
-    [
-        pytest.param(*each, marks=() if at < 2 else pytest.mark.thorough)
-        for at, each in enumerate(ALONE)
-    ],
-)
+@pytest.mark.thorough
+@pytest.mark.parametrize(("work", "touches", "files"), ALONE)
 def test_whatever_changes_how_a_gate_judges_has_to_be_named(
     repo: Gated, work: str, touches: str, files: list[str]
 ) -> None:
@@ -156,6 +153,7 @@ def test_whatever_changes_how_a_gate_judges_has_to_be_named(
     assert (stopped["kind"], stopped["files"]) == ("gate", files)
 
 
+@pytest.mark.thorough
 def test_gates_are_those_that_are_committed_and_else_those_of_the_main_worktree(
     tmp_path: Path,
 ) -> None:
@@ -176,6 +174,7 @@ def test_gates_are_those_that_are_committed_and_else_those_of_the_main_worktree(
     assert repo.log("weak").last["verdicts"]["gate 1"] == "fail"
 
 
+@pytest.mark.thorough
 def test_a_configuration_of_the_branch_that_nobody_can_read_is_told(repo: Gated) -> None:
     repo.worked("plain", "true", "")
     repo.write("pyproject.toml", "[tool.planbound.integrate]\ngates = 3\n")
@@ -206,6 +205,7 @@ def test_the_sheet_says_what_a_plan_may_do_to_gates_and_what_is_signed_names_it(
     assert (sheet["gate_files"], sheet["gates"]) == (["tests/check.sh"], [])
 
 
+@pytest.mark.thorough
 def test_no_policy_approves_a_change_of_gates(repo: Gated) -> None:
     repo.settings += '[gate.policies.small]\ntouches = ["src/**"]\n'
     repo.named("it", approve=False)
@@ -213,6 +213,7 @@ def test_no_policy_approves_a_change_of_gates(repo: Gated) -> None:
     assert "no policy approves a change of gates" in refused.err
 
 
+@pytest.mark.thorough
 def test_a_plan_that_was_stopped_is_merged_when_its_next_approval_names_the_gate(
     repo: Gated,
 ) -> None:
