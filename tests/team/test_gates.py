@@ -219,7 +219,11 @@ def test_a_plan_that_was_stopped_is_merged_when_its_next_approval_names_the_gate
 ) -> None:
     repo.worked("weak", "echo '# told' >> tests/check.sh", "tests/check.sh")
     assert repo.stopped()["kind"] == "gate"
-    repo.approve("weak", "--gate", "tests/check.sh")
+    digest = repo.digest("weak")[:16]
+    done = repo.goes(
+        *("approve", "weak", "--digest", digest, "--as", "me", "--gate", "tests/check.sh")
+    )
+    assert "; may change gates: tests/check.sh" in done.out
     assert repo.inbox() == []
     assert os.path.exists(repo.worktree("weak"))
     repo.goes("run", "weak", "--no-input")

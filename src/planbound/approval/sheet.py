@@ -96,8 +96,8 @@ def judge_digests(cases: Sequence[Case], manifest: Manifest, vault: Vault) -> di
     return {path: entry.content.hex() for path, entry in entries.items() if entry is not None}
 
 
-def in_spite_of(sheet: Sheet) -> Iterator[str]:
-    """Yield what a plan is approved in spite of."""
+def in_spite_of(sheet: Sheet, gates: Sequence[str] = ()) -> Iterator[str]:
+    """Yield what a plan is approved in spite of; `gates` are those that it may change."""
     if sheet.warnings:
         yield f"seen: {', '.join(sheet.seen)}"
     if sheet.missing:
@@ -105,6 +105,8 @@ def in_spite_of(sheet: Sheet) -> Iterator[str]:
     empty = [run.name for _, run in controls_of(sheet) if run.result is ControlResult.SAME]
     if empty:
         yield f"shows nothing: {', '.join(empty)}"
+    if gates:
+        yield f"may change gates: {', '.join(gates)}"
 
 
 def unseen_files(plan: Plan, manifest: Manifest, root: str) -> tuple[str, ...]:

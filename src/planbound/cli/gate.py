@@ -349,7 +349,7 @@ class Gate:
         self.terminal.out(
             f"approved {approval.digest[:SHORTEST]} by {visible(approval.by)}"
             f" ({consent.method.value}; {consent.method.caution}){changes}"
-            + "".join(f"; {visible(said)}" for said in in_spite_of(sheet))
+            + "".join(f"; {visible(said)}" for said in in_spite_of(sheet, approval.gates))
         )
 
     def _is_given(self, sheet: Sheet) -> bool:
