@@ -24,6 +24,7 @@ BENCHMARKS = (
     "journal",
     "fold",
     "receipt",
+    "page",
     "manifest",
     "judge",
     "step",

@@ -44,18 +44,15 @@ def find_target(context: Context, repository: Repository, given: str | None) -> 
     return Branch(name, commit)
 
 
-def plan_sizes(context: Context, wanted: Container[str] | None = None) -> dict[str, int | None]:
-    """Return how many lines the recorded branch of each plan changes, where that can be told.
-
-    `wanted`: of these plans only.
-    """
+def plan_sizes(context: Context, plans: Container[str] | None = None) -> dict[str, int | None]:
+    """Return how many lines the recorded branches of plans change, where that can be told."""
     sizes: dict[str, int | None] = {}
     try:
         team = known_team(context.existing_journal())
         bound = [
             state.binding
-            for state in team.values()
-            if state.binding is not None and (wanted is None or state.plan in wanted)
+            for slug, state in team.items()
+            if state.binding is not None and (plans is None or slug in plans)
         ]
         if not bound or find_git(plans_root(context.root)) is None:
             return {}
