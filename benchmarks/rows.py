@@ -8,7 +8,7 @@ from __future__ import annotations
 import math
 from collections.abc import Mapping
 
-from benchmarks import hook, life, manifest, page, receipt, run, start, step, suite
+from benchmarks import fleet, hook, life, manifest, page, receipt, run, start, step, suite
 from benchmarks.row import FLOOR, Goal, Measured, Row, adds, in_ms, joined, of_floor, ratio
 
 
@@ -431,26 +431,43 @@ def _engine_rows(found: Measured) -> list[Row]:
     ]
 
 
+_SIDE_BY_SIDE = Goal(
+    fleet.TIMES_GOAL,
+    f"{fleet.TIMES_GOAL} x",
+    "every plan is a process of its own, which loads the program and tries its cell before the"
+    " first step; four of these begin at once and share two cores",
+)
+_MERGED = Goal(
+    fleet.INTEGRATE_GOAL,
+    f"{fleet.INTEGRATE_GOAL} s more",
+    "the files that were proved and those that are judged are looked at twice each, and git reads"
+    " all of them by content, because no index is believed",
+)
+
+
 def _fleet_rows(found: Measured) -> list[Row]:
-    plain, fleet = found["xargs -P"], found["planbound fleet"]
-    if math.isnan(fleet):
+    plain, ours = found[fleet.XARGS], found[fleet.FLEET]
+    if math.isnan(ours):
         return []
     plans, steps, jobs = (int(found[name]) for name in ("plans", "steps", "jobs"))
     rows = [
         Row(f"{plans} times {steps} agents of 1 s in `xargs -P {jobs}`", plain),
         Row(
             f"the same {plans} plans in `planbound fleet --jobs {jobs}`, in worktrees and cells",
-            fleet,
-            ratio(fleet, plain, "xargs", 2),
+            ours,
+            ratio(ours, plain, "xargs", 2),
+            _SIDE_BY_SIDE,
+            ours / plain,
             short=f"{plans} plans of {steps} steps of 1 s in `planbound fleet --jobs {jobs}`",
         ),
     ]
-    for ours, theirs in (
-        ("planbound spawn", "git worktree add"),
-        ("planbound integrate", "git merge and contract"),
-    ):
-        name = f"`{ours}`, {int(found['files']):,} files"
-        note = adds(found[ours], found[theirs], theirs)
-        short = name if "integrate" in ours else ""
-        rows.append(Row(name, found[ours], note, short=short, spare=True))
+    files = f"{int(found['files']):,} files"
+    spawn, merge = found[fleet.SPAWN], found[fleet.INTEGRATE]
+    name = f"`{fleet.INTEGRATE}`, {files}"
+    note = adds(merge, found[fleet.MERGE], fleet.MERGE)
+    more = merge - found[fleet.MERGE]
+    rows += [
+        Row(f"`{fleet.SPAWN}`, {files}", spawn, adds(spawn, found[fleet.ADD], fleet.ADD)),
+        Row(name, merge, note, _MERGED, more, short=name, spare=True),
+    ]
     return rows

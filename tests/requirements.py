@@ -403,6 +403,7 @@ REQUIREMENTS = {
     "integrate.dirty": "uncommitted changes in the target's worktree are never written over",
     "integrate.one-at-a-time": "of two integrations one waits",
     "integrate.resolve": "a conflict is resolved by a plan of one step, through the gate",
+    "integrate.gates": "gates are those of the target, and change only where an approval says so",
     "command.prune": "prune removes only what is all elsewhere, and says why the rest stays",
     "prune.nothing-lost": "what is nowhere else, or is not committed, keeps its worktree",
     "prune.unreadable": "what git cannot read is not safe to remove, and does not stop the others",

@@ -51,6 +51,10 @@ class ExitCode(enum.IntEnum):
     """Interrupted."""
 
 
+INTERRUPTED = "interrupted"
+"""Why work ends that a person has stopped."""
+
+
 class PlanboundError(Exception):
     """The root: `message` says what was found, `hint` what to do about it."""
 

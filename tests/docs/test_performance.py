@@ -7,6 +7,7 @@ from collections import defaultdict
 from collections.abc import Mapping
 from pathlib import Path
 
+from benchmarks import fleet
 from benchmarks.__main__ import BENCHMARKS, measure
 from benchmarks.measure import read, record, write
 from benchmarks.page import ADDRESSES
@@ -44,8 +45,13 @@ GOALS = {
     "the engine's own part of a step, plan of 5,000": "2 ms",
     "a step of 5,000 to one of 100": "flat",
     "resume after a kill, 4,999 of 5,000 settled": "500 ms",
+    "the same 1 plans in `planbound fleet --jobs 1`, in worktrees and cells": "1.15 x",
+    "`planbound integrate`, 1 files": "0.5 s more",
 }
-FLOORS = ("python -c pass", "waits 1 bare", "waits 2 bare")
+FLOORS = (
+    *("python -c pass", "waits 1 bare", "waits 2 bare", fleet.XARGS, fleet.MERGE),
+    *("plans", "steps", "jobs", "files"),
+)
 
 
 def everything(value: float) -> dict[str, Mapping[str, float]]:

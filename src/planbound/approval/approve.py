@@ -37,6 +37,7 @@ from planbound.approval.sheet import (
     NAMESPACE,
     Sheet,
     controls_of,
+    gate_files,
     judge_digests,
     missing_programs,
     refuse_missing,
@@ -60,6 +61,7 @@ from planbound.judging.reference import FrozenTree, freeze_for
 from planbound.judging.tools import contract_tools, said_tools
 from planbound.plan.digest import digest
 from planbound.plan.edit import set_plan_status
+from planbound.plan.glob import GlobError, parse_glob
 from planbound.plan.model import Plan, PlanStatus
 from planbound.plan.parse import parse, write
 from planbound.source import Diagnostic, visible
@@ -100,6 +102,8 @@ class Consent(NamedTuple):
     """What is part of this yes and of no text: steps that are skipped."""
     missing_tools: bool = False
     """Whether it is a yes in spite of programs that are not there."""
+    gates: tuple[str, ...] = ()
+    """Patterns of what the plan may change of the gates of a branch."""
     through: PersonMethod | None = None
     """Where a signature was handed in: the key says who it was, wherever that is."""
 
@@ -137,7 +141,20 @@ def check_consent(consent: Consent, plan: Plan, configuration: Configuration) ->
             raise UsageError(
                 "no policy approves over missing tools", hint="leave `--missing-tools` out"
             )
+        if consent.gates:
+            raise UsageError("no policy approves a change of gates", hint="leave `--gate` out")
         _refuse_objections(consent.policy, plan, configuration)
+
+
+def check_gates(consent: Consent) -> None:
+    """Refuse patterns of what may be changed of gates that nobody can read."""
+    for text in consent.gates:
+        try:
+            parse_glob(text)
+        except GlobError as error:
+            raise UsageError(
+                f"`--gate {text}`: {error}", hint="name a file, or a pattern as in `touches`"
+            ) from error
 
 
 def wrong_digest(typed: str, whole: str) -> str | None:
@@ -166,7 +183,7 @@ def refuse_consent(
             if not consent.signature:
                 raise UsageError("there is no signature")
             check_signature(
-                statement(sheet, project, missing=consent.missing_tools),
+                statement(sheet, project, missing=consent.missing_tools, gates=consent.gates),
                 signature=consent.signature,
                 signer=consent.by,
                 namespace=NAMESPACE,
@@ -319,6 +336,9 @@ def lay_before(candidate: Candidate, found: Verified) -> Shown:
         warnings=found.doubts,
         missing=missing_programs(found),
         left_out=unseen_files(plan, tree.manifest, judging.tree.root),
+        gate_files=gate_files(
+            plan, context.configuration.integrate.gates, tree.manifest, judging.vault
+        ),
     )
     return Shown(candidate, found, judging, tree, sheet)
 
@@ -402,6 +422,7 @@ def approve(shown: Shown, consent: Consent) -> Approved:
         expires=consent.expires,
         project=context.state.project,
         policy=consent.policy,
+        gates=consent.gates,
         tools=said_tools(sheet.tools),
     )
     recorder = context.recorder()
@@ -424,7 +445,7 @@ def _keep_signed(shown: Shown, consent: Consent) -> KeptSignature | None:
     if consent.method is not Method.SIGNATURE or consent.signature is None:
         return None
     project = shown.candidate.context.state.project
-    said = statement(shown.sheet, project, missing=consent.missing_tools)
+    said = statement(shown.sheet, project, missing=consent.missing_tools, gates=consent.gates)
     kept = keep_signature(shown.judging.vault, said, consent.signature)
     return kept._replace(through=consent.through)
 

@@ -125,6 +125,7 @@ def record_approval(
         tools=dict(approval.tools) if approval.tools else None,
         seen=tuple(sheet.seen) if sheet.warnings else None,
         missing_tools=tuple(sheet.missing) or None,
+        gates=approval.gates or None,
         expires=approval.expires,
         project=approval.project,
         policy=approval.policy,

@@ -12,7 +12,7 @@ from planbound.errors import Refused
 from planbound.git.repository import would_ignore
 from planbound.journal.fields import ControlResult
 from planbound.journal.words import SubjectKind
-from planbound.judging.case import Case, covers, plan_scope
+from planbound.judging.case import Case, covers, gate_cases, plan_scope
 from planbound.judging.reference import judges_of, read_frozen
 from planbound.judging.unrunnable import Tool
 from planbound.judging.verdict import ControlRun, Verdict
@@ -23,6 +23,7 @@ from planbound.state.step import Look
 from planbound.verify.examine import Verified
 from planbound.verify.provided import Providers
 from planbound.verify.subject import Subject, contract_cases
+from planbound.workspace.configuration import BranchGate
 from planbound.workspace.manifest import Manifest
 
 if TYPE_CHECKING:
@@ -47,6 +48,8 @@ class Sheet(NamedTuple):
     """The programs that contracts call, that are not there, and that no step brings."""
     left_out: tuple[str, ...] = ()
     """What contracts read that is not there yet, and that they would not see if a step made it."""
+    gate_files: tuple[str, ...] = ()
+    """What gates of the branch judge by, and `touches` lets a step change."""
 
     @property
     def seen(self) -> tuple[str, ...]:
@@ -58,10 +61,13 @@ NAMESPACE = "planbound-approval@v1"
 """What a signature is for: one that was made for something else approves nothing."""
 
 
-def statement(sheet: Sheet, project: str, *, missing: bool = False) -> bytes:
+def statement(
+    sheet: Sheet, project: str, *, missing: bool = False, gates: Sequence[str] = ()
+) -> bytes:
     """Return what is signed: the same bytes for the same plan, judges, tree and configuration.
 
     With `missing` it says which programs are not there, and that it is approved all the same.
+    `gates` is what the plan may change of the gates of a branch.
     """
     said = {
         "configuration": sheet.configuration,
@@ -76,6 +82,8 @@ def statement(sheet: Sheet, project: str, *, missing: bool = False) -> bytes:
     }
     if missing and sheet.missing:
         said["missing_tools"] = ", ".join(sheet.missing)
+    if gates:
+        said["gates"] = json.dumps(list(gates))
     if sheet.tools:
         said["tools"] = ", ".join(str(tool) for tool in sheet.tools)
     return json.dumps(said, sort_keys=True, indent=2).encode("ascii") + b"\n"
@@ -88,8 +96,8 @@ def judge_digests(cases: Sequence[Case], manifest: Manifest, vault: Vault) -> di
     return {path: entry.content.hex() for path, entry in entries.items() if entry is not None}
 
 
-def in_spite_of(sheet: Sheet) -> Iterator[str]:
-    """Yield what a plan is approved in spite of."""
+def in_spite_of(sheet: Sheet, gates: Sequence[str] = ()) -> Iterator[str]:
+    """Yield what a plan is approved in spite of; `gates` are those that it may change."""
     if sheet.warnings:
         yield f"seen: {', '.join(sheet.seen)}"
     if sheet.missing:
@@ -97,6 +105,8 @@ def in_spite_of(sheet: Sheet) -> Iterator[str]:
     empty = [run.name for _, run in controls_of(sheet) if run.result is ControlResult.SAME]
     if empty:
         yield f"shows nothing: {', '.join(empty)}"
+    if gates:
+        yield f"may change gates: {', '.join(gates)}"
 
 
 def unseen_files(plan: Plan, manifest: Manifest, root: str) -> tuple[str, ...]:
@@ -117,6 +127,17 @@ def unseen_files(plan: Plan, manifest: Manifest, root: str) -> tuple[str, ...]:
         path for path in files if manifest.entry(path) is None and not covers(scope, path)
     )
     return would_ignore(root, wanted)
+
+
+def gate_files(
+    plan: Plan, gates: Sequence[BranchGate], manifest: Manifest, vault: Vault
+) -> tuple[str, ...]:
+    """Return what gates judge by, and the steps of a plan may change by its `touches`."""
+    scope = plan_scope(plan)
+    if not gates or scope.patterns is None:
+        return ()
+    found = judges_of(gate_cases(gates), manifest, partial(read_frozen, manifest, vault)).files
+    return tuple(sorted(path for path in found if covers(scope, path)))
 
 
 class Faults(NamedTuple):

@@ -13,7 +13,7 @@ from collections.abc import Callable, Iterator, Sequence
 from planbound.approval.remind import Reminder
 from planbound.cells.isolation import refuse_in_cell
 from planbound.cells.stages import spoken
-from planbound.cli.run import signals
+from planbound.cli.interrupt import signals
 from planbound.cli.shape import JsonObject, Shapes
 from planbound.cli.terminal import Terminal
 from planbound.errors import ExitCode, UsageError

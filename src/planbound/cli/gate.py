@@ -18,6 +18,7 @@ from planbound.approval.approve import (
     bring,
     change,
     check_consent,
+    check_gates,
     choose_method,
     present,
     wrong_digest,
@@ -96,6 +97,14 @@ def configure_terms(parser: argparse.ArgumentParser) -> None:
         action="store_true",
         help="approve although contracts call programs that are not there; the record names them",
     )
+    parser.add_argument(
+        "--gate",
+        action="append",
+        default=[],
+        metavar="FILE",
+        dest="gates",
+        help="a file by which gates of the branch judge, and that the plan may change",
+    )
     configure_fresh(parser)
 
 
@@ -109,6 +118,7 @@ class ApprovalArguments(NamedTuple):
     policy: str | None = None
     expires: str | None = None
     missing_tools: bool = False
+    gates: Sequence[str] = ()
     json: bool = False
 
     @classmethod
@@ -134,6 +144,7 @@ class ApprovalArguments(NamedTuple):
             signature=self.signature,
             policy=self.policy,
             missing_tools=self.missing_tools,
+            gates=tuple(dict.fromkeys(self.gates)),
         )
         method = choose_method(asked, rules)
         if self.statement and method is not Method.POLICY:
@@ -186,6 +197,7 @@ class Gate:
 
     def check(self) -> None:
         """Refuse what cannot become an approval, before anything is frozen or run."""
+        check_gates(self.consent)
         if not self.given.statement:
             check_consent(self.consent, self.plan, self.context.configuration)
             if self.given.digest or self.given.signature:
@@ -266,6 +278,7 @@ class Gate:
             method=self.consent.method,
             skipped=tuple(skipped),
             past=self._past(shown.sheet.plan),
+            gates=self.consent.gates,
         )
 
     def _past(self, plan: Plan) -> tuple[PastCost, ...]:
@@ -289,7 +302,8 @@ class Gate:
         if self.given.statement:
             self.refuse_unnoticed(sheet)
             missing = self.given.missing_tools
-            said = statement(sheet, self.context.state.project, missing=missing)
+            gates = self.consent.gates
+            said = statement(sheet, self.context.state.project, missing=missing, gates=gates)
             self.terminal.raw(said.decode("ascii"))
             return ExitCode.WAITING
         refuse_unseen(sheet)
@@ -335,7 +349,7 @@ class Gate:
         self.terminal.out(
             f"approved {approval.digest[:SHORTEST]} by {visible(approval.by)}"
             f" ({consent.method.value}; {consent.method.caution}){changes}"
-            + "".join(f"; {visible(said)}" for said in in_spite_of(sheet))
+            + "".join(f"; {visible(said)}" for said in in_spite_of(sheet, approval.gates))
         )
 
     def _is_given(self, sheet: Sheet) -> bool:

@@ -22,6 +22,7 @@ from planbound.judging.case import Scope, covers, demands_red
 from planbound.judging.restore import difference
 from planbound.judging.verdict import Verdict
 from planbound.plan.check import say_table
+from planbound.plan.glob import parse_glob
 from planbound.plan.limits import Budget, format_budget
 from planbound.plan.model import (
     USUAL_TARGET,
@@ -75,6 +76,8 @@ class View(NamedTuple):
     """Steps that stay in the plan and are not done."""
     past: tuple[PastCost, ...] = ()
     """What steps of the same roles cost before."""
+    gates: tuple[str, ...] = ()
+    """What it is said that the plan may change of the gates of a branch."""
 
 
 def lines(view: View, terminal: Terminal) -> Iterator[str]:
@@ -107,6 +110,7 @@ def lines(view: View, terminal: Terminal) -> Iterator[str]:
     yield from _conditions(SubjectKind.POSTCONDITION, plan.postconditions, found, terminal, wanted)
     yield ""
     yield _judges(sheet)
+    yield from _gates(view, terminal)
     if sheet.tools:
         yield f"contracts use {visible(', '.join(map(str, sheet.tools)))}"
     contracts = view.configuration.contracts
@@ -175,6 +179,10 @@ class ApprovalSheet(JsonObject, frozen=True):
     left_out: list[str]
     """What contracts read and would not see if a step made it: git ignores it, and `touches` does
     not name it."""
+    gate_files: list[str]
+    """What gates of the branch judge by, and steps may change by their `touches`."""
+    gates: list[str]
+    """What of it the approval names, in patterns."""
     baseline: list[SheetVerdict]
     judges: dict[str, str]
     """By path the digest of every file that contracts judge by."""
@@ -205,6 +213,8 @@ def sheet_shown(
         ],
         missing_tools=list(sheet.missing),
         left_out=list(sheet.left_out),
+        gate_files=list(sheet.gate_files),
+        gates=list(approval.gates) if approval else [],
         baseline=[
             SheetVerdict(
                 subject=item.subject,
@@ -386,6 +396,21 @@ def _judges(sheet: Sheet) -> str:
     more = f" and {len(judges) - _SHOWN} more" if len(judges) > _SHOWN else ""
     count = f"{len(judges)} file{'' if len(judges) == 1 else 's'}"
     return f"judged by {count}: {_names(judges[:_SHOWN])}{more}"
+
+
+def _gates(view: View, terminal: Terminal) -> Iterator[str]:
+    """Yield what the plan may do to the gates of the branch that it is merged into."""
+    if view.gates:
+        said = f"may change what gates of the branch judge by: {_names(view.gates)}"
+        yield terminal.style(said, "yellow")
+    allowed = Scope(tuple(map(parse_glob, view.gates)))
+    left = [path for path in view.sheet.gate_files if not covers(allowed, path)]
+    if left:
+        more = f" and {len(left) - _SHOWN} more" if len(left) > _SHOWN else ""
+        yield (
+            f"gates of the branch judge by {_names(left[:_SHOWN])}{more}: if a step changes that,"
+            " `integrate` refuses the plan, unless `--gate FILE` names it here"
+        )
 
 
 def _agents(plan: Plan, configuration: Configuration) -> Iterator[str]:

@@ -29,7 +29,7 @@ _BRIEF = {
     "CONTRACT_EVALUATED": _VERDICT,
     "BASELINE_OBSERVED": (*_VERDICT, "controls"),
     "GATE_APPROVED": (
-        *("by", "method", "strength", "digest", "modifications", "seen", "missing_tools"),
+        *("by", "method", "strength", "digest", "modifications", "seen", "missing_tools", "gates"),
         "expires",
     ),
     "EXECUTION_STARTED": (

@@ -7,12 +7,10 @@ import contextlib
 import gc
 import os
 import shlex
-import signal
 import sys
 import time
-from collections.abc import Callable, Iterator, Sequence
-from types import FrameType
-from typing import TYPE_CHECKING, Protocol
+from collections.abc import Callable, Sequence
+from typing import TYPE_CHECKING
 
 from msgspec.structs import asdict
 
@@ -21,6 +19,7 @@ from planbound.approval.remind import Reminder
 from planbound.cells.isolation import refuse_in_cell
 from planbound.cells.processes import StartedApart
 from planbound.cli.asking import ask_one
+from planbound.cli.interrupt import signals
 from planbound.cli.named_plans import excuse, read_bound_plan, read_plan
 from planbound.cli.parser import configure_fresh
 from planbound.cli.person import is_terminal, question_lines
@@ -29,11 +28,11 @@ from planbound.cli.shape import JsonObject, Shapes
 from planbound.cli.status import Known, RunNow, note_pending, pending, run_now
 from planbound.cli.terminal import Terminal
 from planbound.disk.files import PlanFile
-from planbound.errors import ExitCode, NothingToDo, PlanboundError, UsageError
+from planbound.errors import INTERRUPTED, ExitCode, NothingToDo, PlanboundError, UsageError
 from planbound.git.guard import heal
 from planbound.journal.event import EventKind, ExecutionPaused, RunOutcome
 from planbound.journal.record import Query, Record
-from planbound.run.execution import INTERRUPTED, Execution, RunOptions, RunWatcher
+from planbound.run.execution import Execution, RunOptions, RunWatcher
 from planbound.run.loop import Again, Asking, Halted, Later, Next, RunEnded
 from planbound.run.people import questions
 from planbound.run.session import RunSession
@@ -292,39 +291,6 @@ def _exit_code(said: Next) -> ExitCode:
             if said.reason == INTERRUPTED:
                 return ExitCode.INTERRUPTED
             return ExitCode.USAGE
-
-
-class Interruptible(Protocol):
-    """What works until it is told to end."""
-
-    def stop(self, reason: str) -> None:
-        """Ask it to end."""
-
-
-@contextlib.contextmanager
-def signals(work: Interruptible) -> Iterator[None]:
-    """Let the first signal end the work in peace, and the second one at once."""
-    seen: list[int] = []
-
-    def handle(number: int, _frame: FrameType | None) -> None:
-        if seen:
-            raise KeyboardInterrupt
-        seen.append(number)
-        os.write(2, b"\nstopping; once more stops at once\n")
-        work.stop(INTERRUPTED)
-
-    wanted = (signal.SIGINT, signal.SIGTERM, signal.SIGHUP)
-    before = {number: signal.getsignal(number) for number in wanted}
-    for number in wanted:
-        # Whoever starts us with a signal ignored, as `nohup` does, wants it to stay so.
-        if before[number] is not signal.SIG_IGN:
-            signal.signal(number, handle)
-    try:
-        yield
-    finally:
-        for number, handler in before.items():
-            if handler is not None:
-                signal.signal(number, handler)
 
 
 # -- A run that goes to the background -----------------------------------------------------------

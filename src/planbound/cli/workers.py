@@ -16,11 +16,12 @@ from msgspec import UNSET, UnsetType, to_builtins
 
 from planbound.approval.remind import Reminder
 from planbound.cells.isolation import refuse_in_cell
+from planbound.cli.interrupt import signals
 from planbound.cli.log import EventLine
 from planbound.cli.named_plans import read_bound_plan, read_own_plan
 from planbound.cli.person import configure_person, the_person
 from planbound.cli.progress import ProgressReport
-from planbound.cli.run import keep_asked, send_asked, signals
+from planbound.cli.run import keep_asked, send_asked
 from planbound.cli.shape import JsonObject, Shapes
 from planbound.cli.terminal import Terminal
 from planbound.errors import ExitCode, NothingToDo, UsageError

@@ -11,9 +11,9 @@ from typing import TYPE_CHECKING
 from msgspec import UNSET, UnsetType
 
 from planbound.cells.isolation import refuse_in_cell
+from planbound.cli.interrupt import signals
 from planbound.cli.named_plans import read_plan
 from planbound.cli.progress import live_line
-from planbound.cli.run import signals
 from planbound.cli.shape import JsonObject, Shapes
 from planbound.cli.terminal import Terminal
 from planbound.errors import ExitCode, NothingToDo
@@ -121,7 +121,7 @@ class StoppedPlan(JsonObject, frozen=True):
     kind: StopKind
     reason: str
     files: list[str] | UnsetType = UNSET
-    """Those that conflict."""
+    """Those that it is about: in conflict, in the way, or what gates judge by."""
     verdicts: dict[str, VerdictKind] | UnsetType = UNSET
     """What the contracts said on the merged files."""
     about: str | UnsetType = UNSET

@@ -33,6 +33,8 @@ ENVIRONMENT = {
 _PERSONAL = ("HOME", "GIT_CONFIG_NOSYSTEM", "GIT_CONFIG_GLOBAL")
 _OF_PERSON = ("HOME", "XDG_CONFIG_HOME", "SSH_AUTH_SOCK", "GIT_CONFIG_GLOBAL", "GIT_SSL_CAINFO")
 """What leads to the settings and keys by which a person reaches a remote."""
+_NEW_ENOUGH: set[str] = set()
+"""The programs that this process has asked for their version."""
 
 
 class GitOutput(NamedTuple):
@@ -130,16 +132,19 @@ class Git:
             if found is None:
                 raise GitProblem("`git` is not on the PATH", hint="install git 2.38 or newer")
             self._program = found
-            self._refuse_old()
+            self._refuse_old(found)
         return self._program
 
-    def _refuse_old(self) -> None:
+    def _refuse_old(self, program: str) -> None:
+        if program in _NEW_ENOUGH:
+            return
         said = self._run(["version"], {}, "/", b"")
         match = re.search(r"(\d+)\.(\d+)", said.text)
         if match is None or (int(match[1]), int(match[2])) < _OLDEST:
             raise GitProblem(
-                f"`{said.text or self._program}` is too old: worktrees need git 2.38 or newer"
+                f"`{said.text or program}` is too old: worktrees need git 2.38 or newer"
             )
+        _NEW_ENOUGH.add(program)
 
 
 def checked(said: GitOutput, what: str, *codes: int) -> GitOutput:

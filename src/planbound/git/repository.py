@@ -23,6 +23,7 @@ _AUTHOR = re.compile(r"\s*([^<>\n]*?)\s*<([^<>\n]*)>\s*")
 _NOBODY = "0" * 40
 _NO_SUCH = "fatal: Needed a single revision"
 _SUBMODULE = "160000 "
+_REGULAR = "100"
 _OBJECT = re.compile(rb"[0-9a-f]{40,64} (\w+) (\d+)")
 
 
@@ -66,6 +67,14 @@ class TreeEntry(NamedTuple):
     mode: str
     id: str
     name: str
+
+
+class GitChange(NamedTuple):
+    """A path that is not the same in two trees; a mode of 0: nothing is there."""
+
+    path: str
+    before: int
+    after: int
 
 
 class Repository:
@@ -154,9 +163,10 @@ class Repository:
         if shown is None or whose != os.path.join(path, ".git") or self.branch(path) is not None:
             return False
         self.take_as_it_is(path, shown)
-        if self.check_out(path, shown, commit, refresh=False) is not None:
-            return False
-        self.detach(path, shown, commit)
+        if shown != commit:
+            if self.check_out(path, shown, commit, refresh=False) is not None:
+                return False
+            self.detach(path, shown, commit)
         return not any(self._compared(path))
 
     def _compared(
@@ -317,6 +327,35 @@ class Repository:
         """Return the paths that are not the same in two commits or trees."""
         words = ("diff-tree", "-r", "-z", "--name-only", "--no-renames", before, after)
         return checked(self._git.bare(*words), f"compare `{before[:12]}` with others").lines
+
+    def changes(self, before: str, after: str) -> list[GitChange]:
+        """Return what is not the same in two commits or trees, with the modes on both sides."""
+        words = ("diff-tree", "-r", "-z", "--raw", "--no-abbrev", "--no-renames", before, after)
+        lines = checked(self._git.bare(*words), f"compare `{before[:12]}` with others").lines
+        return [
+            GitChange(path, *(int(mode, 8) for mode in head.lstrip(":").split()[:2]))
+            for head, path in zip(lines[::2], lines[1::2], strict=True)
+        ]
+
+    def files(self, commit: str) -> dict[str, int]:
+        """Return the regular files of a commit or tree, each with its size."""
+        said = self._git.bare("ls-tree", "-r", "-l", "-z", "--full-tree", commit)
+        found = {}
+        for line in checked(said, f"list the files of `{commit[:12]}`").lines:
+            head, _, path = line.partition("\t")
+            if head.startswith(_REGULAR):
+                found[path] = int(head.rpartition(" ")[2])
+        return found
+
+    def tree_without(self, path: str, commit: str, names: Sequence[str]) -> str:
+        """Return the tree of a commit without some of its files; `path` is any worktree."""
+        what = f"leave files out of `{commit[:12]}`"
+        given = b"".join(os.fsencode(name) + b"\0" for name in names)
+        with self._index(path, commit) as more:
+            run = partial(self._git.within, path, self._folder_of(path), more=more)
+            checked(run("update-index", "--force-remove", "-z", "--stdin", input=given), what)
+            said = run("write-tree")
+        return checked(said, what).text
 
     def commit(self, tree: str, parents: Sequence[str], message: str, author: str) -> str:
         """Write a commit; return its id. Nothing leads to it yet. `author` is `Name <address>`."""

@@ -221,6 +221,10 @@ class GateApproved(Event, frozen=True, kw_only=True, tag="GATE_APPROVED"):
     missing_tools: Annotated[
         tuple[str, ...] | None, Free("programs of contracts that were not there")
     ] = None
+    gates: Annotated[
+        tuple[str, ...] | None,
+        Exact("patterns of the files by which gates of a branch judge, and that it may change"),
+    ] = None
     text: PlanText = None
     statement: Annotated[
         str | None, Exact("where what was signed is kept: its SHA-256 in the vault")

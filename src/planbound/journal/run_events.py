@@ -480,12 +480,15 @@ class IntegrationStopped(Event, frozen=True, kw_only=True, tag="INTEGRATION_STOP
     """A plan was not merged, and nothing moved."""
 
     into: Into
-    kind: Annotated[StopKind, Exact("`conflict`, `red`, `inconclusive`, `moving` or `in the way`")]
+    kind: Annotated[
+        StopKind, Exact("`conflict`, `red`, `inconclusive`, `moving`, `in the way` or `gate`")
+    ]
     reason: Why
     target: Annotated[str | None, Exact("the commit that the branch led to")] = None
     tip: Annotated[str | None, Exact("the commit that the plan's branch led to")] = None
     files: Annotated[
-        tuple[str, ...] | None, Free("the files in which both sides changed the same")
+        tuple[str, ...] | None,
+        Free("the files that it is about: in conflict, in the way, or of a gate"),
     ] = None
     verdicts: Verdicts = None
     about: Annotated[

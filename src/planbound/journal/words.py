@@ -143,6 +143,8 @@ class StopKind(EventWord):
     """The branch was moved by others again and again."""
     IN_THE_WAY = "in the way"
     """Files that are not committed would be written over."""
+    GATE = "gate"
+    """It changes a gate of the branch, and its approval does not name that."""
 
 
 class SessionOutcome(EventWord):

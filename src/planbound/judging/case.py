@@ -18,9 +18,11 @@ from planbound.plan.model import (
     Plan,
     Rejected,
     Step,
+    Wrapping,
 )
-from planbound.source import lazy_pattern
+from planbound.source import Span, lazy_pattern
 from planbound.verify.task_scope import TaskScope, task_scope
+from planbound.workspace.configuration import BranchGate
 from planbound.workspace.manifest import CACHES, ChangeKind, Entry, EntryType, TreeChange
 
 # -- what a step changed although it may not -----------------------------------------------------
@@ -219,6 +221,22 @@ def cases(plan: Plan) -> Iterator[Case]:
         yield _step(step)._replace(touches=touches)
     for condition in plan.postconditions:
         yield _condition(condition, SubjectKind.POSTCONDITION)
+
+
+def gate_cases(gates: Iterable[BranchGate]) -> list[Case]:
+    """Return the gates of a branch as what there is to judge."""
+    return [
+        Case(
+            subject=SubjectKind.POSTCONDITION,
+            number=str(number),
+            id=None,
+            title="",
+            contract=Command(gate.run, "shell", Wrapping.FENCE, (), (), Span(0, 0)),
+            judges=gate.judges,
+            baseline=Baseline.ANY,
+        )
+        for number, gate in enumerate(gates, 1)
+    ]
 
 
 def asks_git(contract: Contract | None) -> bool:

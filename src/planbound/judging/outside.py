@@ -286,8 +286,11 @@ def _linked(manifest: Manifest, root: str) -> Iterator[str]:
 
 
 def _shown(judging: JudgingContext, root: str) -> list[str]:
-    """Return what a contract is shown on purpose, without Planbound's own places."""
-    own = {sys.prefix, sys.base_prefix}
+    """Return what a contract is shown on purpose, without Planbound's own places.
+
+    Nor git's folders: they are read by content, wherever they lie.
+    """
+    own = {sys.prefix, sys.base_prefix, *judging.git_folders}
     package = os.path.dirname(os.path.dirname(os.path.abspath(planbound.__file__)))
     # A toolchain is looked at by its programs and its packages.
     tools = {*judging.view.tools, *judging.view.caches}

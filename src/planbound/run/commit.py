@@ -10,7 +10,6 @@ from functools import cached_property
 from typing import NamedTuple
 
 from planbound.cells.cell import Cell
-from planbound.disk.files import PlanFile
 from planbound.errors import FileProblem, Refused
 from planbound.git.place import git_place, make_repository, mismatch
 from planbound.git.repository import Repository
@@ -34,8 +33,10 @@ _NAMED = re.compile(rf"(?m)^{_RECEIPT}: sha256:([0-9a-f]{{64}})$")
 class Commits:
     """What committing proved work needs of the workspace."""
 
-    def __init__(self, context: Context) -> None:
+    def __init__(self, context: Context, cell: Cell | None = None) -> None:
+        """`cell` is the strongest one, where it was chosen already."""
         self._context = context
+        self._cell = cell
         self.repository: Repository = make_repository(context)
         self.recorder = context.recorder()
         self.rules: WorktreeRules = context.configuration.worktrees
@@ -46,7 +47,7 @@ class Commits:
     @cached_property
     def cell(self) -> Cell:
         """The strongest cell, tried once for all workspaces."""
-        return strongest_cell(self._context)
+        return self._cell or strongest_cell(self._context)
 
     def trailers(self, plan: str, digest: str | None, receipt: str | None) -> str:
         """Return what the end of a commit's message says about its plan."""
@@ -205,11 +206,9 @@ def _note(commits: Commits, work: ProvedWork, commit: str) -> None:
     commits.recorder.record(event, work.binding.plan, key=f"{commit} {work.proof.tree}")
 
 
-def commit_done(
-    context: Context, file: PlanFile, objective: str, receipt: str | None
-) -> str | None:
+def commit_done(commits: Commits, slug: str, objective: str, receipt: str | None) -> str | None:
     """Commit the work of a plan that has just been proved in its own worktree."""
-    state = known_of(context.existing_journal(), file.slug)
+    state = known_of(commits.recorder.journal, slug)
     if state.binding is None or state.proof is None:
         return None
-    return commit_proved(Commits(context), state, objective, receipt)
+    return commit_proved(commits, state, objective, receipt)

@@ -37,7 +37,6 @@ if TYPE_CHECKING:
 
 _PAUSE = 0.1
 _COURIER_SECONDS = 3.0
-INTERRUPTED = "interrupted"
 
 
 class RunWatcher:
@@ -145,10 +144,15 @@ class Execution:
 
     def _commit(self, objective: str, receipt: str | None) -> None:
         """Commit what was proved, so that it cannot get lost; `integrate` does it where not."""
-        from planbound.run.commit import commit_done  # noqa: PLC0415 - only in worktrees of ours
+        from planbound.run.commit import (  # noqa: PLC0415 - only in worktrees of ours
+            Commits,
+            commit_done,
+        )
 
+        run_context = self.run_context
         try:
-            commit = commit_done(self.context, self.run_context.file, objective, receipt)
+            commits = Commits(self.context, run_context.judging.cell)
+            commit = commit_done(commits, run_context.slug, objective, receipt)
         except PlanboundError as error:
             self.watcher.say(f"note: what was proved is not committed: {error.message}")
         else:

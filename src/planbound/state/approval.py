@@ -47,6 +47,8 @@ class Approval(NamedTuple):
     policy: str | None = None
     tools: Mapping[str, str] | None = None
     """The programs that contracts call, with version and place; None in older records."""
+    gates: tuple[str, ...] = ()
+    """Patterns of what it may change of the gates of a branch."""
 
 
 class CurrentPlan(NamedTuple):
@@ -98,6 +100,7 @@ def approval_of(event: GateApproved) -> Approval | None:
         project=event.project,
         policy=event.policy,
         tools=event.tools,
+        gates=event.gates or (),
     )
 
 

@@ -8,6 +8,7 @@ from typing import NamedTuple
 
 from planbound.agents.control import StopSignal
 from planbound.errors import (
+    INTERRUPTED,
     GitProblem,
     LeaseLost,
     NothingToDo,
@@ -20,9 +21,9 @@ from planbound.git.repository import Repository
 from planbound.journal.event import StopKind
 from planbound.journal.leases import hold_lease, my_claim
 from planbound.run.commit import Commits, proved_work
-from planbound.run.execution import INTERRUPTED
 from planbound.state.place import Integration, TeamState
 from planbound.state.plan import known_team
+from planbound.team.gates import GateReader
 from planbound.team.judge_merge import quietly_leave
 from planbound.team.merge import (
     LEASE,
@@ -36,6 +37,8 @@ from planbound.team.merge import (
     choose,
     conflict_reason,
     describe_cycle,
+    gate_reason,
+    is_merged,
     merge_order,
 )
 from planbound.team.merger import Merger
@@ -81,14 +84,9 @@ class Integrator:
         if not chosen.order:
             held = tuple(chosen.not_tried)
             return Integrated(branch.name, branch.commit, branch.commit, held)
-        seen = _foresee(
-            Commits(self.context),
-            branch,
-            chosen.order,
-            chosen.depends_on,
-            chosen.team,
-            main=git_place(self.context).main,
-        )
+        foresight = _Foresight(self.context, branch, chosen)
+        seen = foresight.see()
+        self._tell_of_gates(branch, foresight.gates)
         return seen._replace(results=(*chosen.not_tried, *seen.results))
 
     def execute(self) -> Integrated:
@@ -124,6 +122,7 @@ class Integrator:
 
     def _execute(self, merger: Merger, branch: Branch) -> Integrated:
         merger.finish_cut_off()
+        self._tell_of_gates(branch, merger.gates)
         chosen = self._choose(branch)
         for each in chosen.not_tried:
             merger.report(each)
@@ -147,6 +146,13 @@ class Integrator:
         named = ", ".join(f"`{name}`" for name in self.names)
         return f"{named} {'is' if len(self.names) == 1 else 'are'} in `{branch.name}` already"
 
+    def _tell_of_gates(self, branch: Branch, gates: GateReader) -> None:
+        """Say where the gates of the branch are not those that somebody sees here."""
+        shows = self.repository.branch(git_place(self.context).main)
+        if shows == branch.name and gates.is_behind(gates.at(branch.commit, f"`{branch.name}`")):
+            said = f"the gates count that are committed in `{branch.name}`, not those written here"
+            self.tell(Note(f"note: {said}: commit the configuration"))
+
     # -- which ---------------------------------------------------------------------------------
 
     def branch(self) -> Branch:
@@ -168,12 +174,16 @@ class Integrator:
                 context.configuration.gate.require,
             )
         ]
-        ordered = merge_order(infos, plan_sizes(context), merged=True)
+        slugs, held = self._named()
+        # What decides between two plans is asked only of those that are to be merged.
+        wanted = team if slugs is None else slugs
+        mine = {slug for slug in wanted if not _is_done(team, slug, branch.name)}
+        sizes = plan_sizes(context, mine) if len(mine) > 1 else {}
+        ordered = merge_order(infos, sizes, merged=True)
         if ordered.cycle:
             raise Refused(
                 describe_cycle(ordered.cycle), hint="take one of them out of a `depends_on`"
             )
-        slugs, held = self._named()
         turns = [turn.slug for turn in ordered.turns]
         unproved = {info.slug: info.unproved for info in infos if info.unproved is not None}
         order, unfit = choose(slugs, team, turns, branch.name, unproved)
@@ -196,66 +206,69 @@ class Integrator:
         return slugs, held
 
 
+def _is_done(team: Mapping[str, TeamState], slug: str, into: str) -> bool:
+    state = team.get(slug)
+    return state is not None and is_merged(state, into)
+
+
 # -- what an integration would come to: nothing is judged, moved or recorded ---------------------
 
 
-def _foresee(
-    commits: Commits,
-    branch: Branch,
-    slugs: Sequence[str],
-    depends_on: Mapping[str, Sequence[str]],
-    team: Mapping[str, TeamState],
-    *,
-    main: str,
-) -> Integrated:
-    """Return which plans could be merged one after the other, and what would stop the others.
+class _Foresight:
+    """Which plans could be merged one after the other, and what would stop the others."""
 
-    `main` is a worktree whose attributes hold.
-    """
-    known = dict(team)
-    results: list[MergeResult] = []
-    now = branch
-    for slug in slugs:
-        try:
-            now, result = _foresee_one(commits, now, known[slug], depends_on, known, main=main)
-        except (Refused, GitProblem) as problem:
-            result = MergeNotTried(slug, problem.message)
-        results.append(result)
-        if isinstance(result, Landed):
-            merge = Integration(branch.name, branch.commit, now.commit, now.commit)
-            known[slug] = known[slug]._replace(integrated=merge)
-    return Integrated(branch.name, branch.commit, branch.commit, tuple(results))
+    def __init__(self, context: Context, branch: Branch, chosen: _Chosen) -> None:
+        self._branch = branch
+        self._chosen = chosen
+        self._team = dict(chosen.team)
+        self._commits = Commits(context)
+        self._repository = self._commits.repository
+        self.gates = GateReader(context, self._repository)
+        self._main = git_place(context).main
+        """A worktree whose attributes hold."""
 
+    def see(self) -> Integrated:
+        results: list[MergeResult] = []
+        into, begin = self._branch.name, self._branch.commit
+        now = self._branch
+        for slug in self._chosen.order:
+            try:
+                now, result = self._one(now, self._team[slug])
+            except (Refused, GitProblem) as problem:
+                result = MergeNotTried(slug, problem.message)
+            results.append(result)
+            if isinstance(result, Landed):
+                merge = Integration(into, begin, now.commit, now.commit)
+                self._team[slug] = self._team[slug]._replace(integrated=merge)
+        return Integrated(into, begin, begin, tuple(results))
 
-def _foresee_one(
-    commits: Commits,
-    branch: Branch,
-    state: TeamState,
-    depends_on: Mapping[str, Sequence[str]],
-    team: Mapping[str, TeamState],
-    *,
-    main: str,
-) -> tuple[Branch, MergeResult]:
-    repository, author = commits.repository, commits.rules.author
-    waits = waits_for(repository, branch, state.plan, depends_on, team)
-    if waits is not None:
-        return branch, MergeNotTried(state.plan, waits)
-    work = proved_work(commits, state)
-    tip = work.parents[0]
-    if work.tree != repository.tree_of(tip) or len(work.parents) > 1:
-        # Commits that nothing leads to, so that the next plan meets the ones before it.
-        tip = repository.commit(work.tree, work.parents, "foreseen", author)
-    if contains(repository, branch.commit, tip):
-        return branch, Landed(state.plan, None, note=f"is in `{branch.name}` already")
-    merged = repository.merge(main, branch.commit, tip)
-    if merged.conflicts:
-        reason = conflict_reason(branch.name, merged.conflicts)
-        kind = StopKind.CONFLICT
-        return branch, Stopped(
-            *(state.plan, kind, reason, branch.commit, tip),
-            files=merged.conflicts,
-            output=merged.said,
-            tree=merged.tree,
-        )
-    commit = repository.commit(merged.tree, [branch.commit, tip], "foreseen", author)
-    return branch._replace(commit=commit), Landed(state.plan, None)
+    def _one(self, branch: Branch, state: TeamState) -> tuple[Branch, MergeResult]:
+        repository, author = self._repository, self._commits.rules.author
+        waits = waits_for(repository, branch, state.plan, self._chosen.depends_on, self._team)
+        if waits is not None:
+            return branch, MergeNotTried(state.plan, waits)
+        work = proved_work(self._commits, state)
+        tip = work.parents[0]
+        if work.tree != repository.tree_of(tip) or len(work.parents) > 1:
+            # Commits that nothing leads to, so that the next plan meets the ones before it.
+            tip = repository.commit(work.tree, work.parents, "foreseen", author)
+        if contains(repository, branch.commit, tip):
+            return branch, Landed(state.plan, None, note=f"is in `{branch.name}` already")
+        merged = repository.merge(self._main, branch.commit, tip)
+        if merged.conflicts:
+            reason = conflict_reason(branch.name, merged.conflicts)
+            kind = StopKind.CONFLICT
+            return branch, Stopped(
+                *(state.plan, kind, reason, branch.commit, tip),
+                files=merged.conflicts,
+                output=merged.said,
+                tree=merged.tree,
+            )
+        gates = self.gates.at(branch.commit, f"`{branch.name}`")
+        unnamed = self.gates.look(gates, merged.tree, self.gates.named(state)).unnamed
+        if unnamed:
+            reason = gate_reason(state.plan, branch.name, unnamed)
+            kind = StopKind.GATE
+            return branch, Stopped(*(state.plan, kind, reason, branch.commit, tip), files=unnamed)
+        commit = repository.commit(merged.tree, [branch.commit, tip], "foreseen", author)
+        return branch._replace(commit=commit), Landed(state.plan, None)

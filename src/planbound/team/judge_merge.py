@@ -4,8 +4,9 @@ from __future__ import annotations
 
 import contextlib
 import os
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from functools import partial
+from threading import Thread
 from typing import NamedTuple
 
 from msgspec.structs import replace
@@ -15,7 +16,7 @@ from planbound.cells.cell import Cell
 from planbound.cells.inside.tree import remove_entry
 from planbound.cells.isolation import Isolation
 from planbound.disk.lock import is_gone, this_process
-from planbound.errors import AlreadyExists, FileProblem, GitProblem, Refused
+from planbound.errors import AlreadyExists, FileProblem, GitProblem, PlanboundError, Refused
 from planbound.git.place import git_place, make_repository
 from planbound.git.repository import Repository
 from planbound.journal.event import StopKind, VerdictKind
@@ -30,6 +31,7 @@ from planbound.judging.verdict import Verdict
 from planbound.plan.digest import contract_digest
 from planbound.plan.model import Baseline, Judged, StepStatus
 from planbound.state.run import RunState
+from planbound.team.merge import GATES
 from planbound.team.worktree import WorktreeFiles, run_setup
 from planbound.workspace.context import Context
 from planbound.workspace.root import plans_root
@@ -99,16 +101,22 @@ def demand_of(slug: str, state: RunState) -> Demand:
     return Demand(slug, objective, tuple(kept), tuple(conditions))
 
 
-def demanded(own: Demand, others: Iterable[Demand]) -> list[OwnedContract]:
-    """Return what to judge: all of the plan's own, and the postconditions of others, each once."""
+def demanded(own: Demand, others: Iterable[Demand], gates: Iterable[Case]) -> list[OwnedContract]:
+    """Return what to judge, each once: the plan's own, the postconditions of others, and gates."""
     named = [(own.plan, case) for case in (*own.steps, *own.conditions)]
     named += [(other.plan, case) for other in others for case in other.conditions]
+    named += [(GATES, case) for case in gates]
     found: dict[tuple[str, tuple[str, ...]], OwnedContract] = {}
     for plan, case in named:
         if isinstance(case.contract, Judged):
             key = (contract_digest(case.contract), case.judges)
             found.setdefault(key, OwnedContract(plan, case, case.contract))
     return list(found.values())
+
+
+def only_gates(gates: Iterable[Case]) -> list[OwnedContract]:
+    """Return what to judge where only the gates of the branch are asked."""
+    return demanded(Demand(GATES, "", (), ()), (), gates)
 
 
 def judge_merge(
@@ -152,6 +160,8 @@ def describe(plan: str, verdict: Verdict, own: str) -> str:
 
 
 def _label(plan: str, verdict: Verdict, own: str) -> str:
+    if plan == GATES:
+        return f"gate {verdict.number}"
     label = f"{verdict.subject.value} {verdict.number}"
     return label if plan == own else f"{label} of `{plan}`"
 
@@ -199,6 +209,26 @@ class MergeScratch:
         if self._shown is None:
             self._make(commit)
         return self.path
+
+    @contextlib.contextmanager
+    def taken_over_meanwhile(self, commit: str) -> Iterator[None]:
+        """Take over what the last merge left, beside something else that has to be done first.
+
+        What goes wrong there is found again, and told, by who asks for a commit to be shown.
+        """
+        if self._shown is not None or not self.is_left():
+            yield
+            return
+        beside = Thread(target=self._try_to_take_over, args=(commit,))
+        beside.start()
+        try:
+            yield
+        finally:
+            beside.join()
+
+    def _try_to_take_over(self, commit: str) -> None:
+        with contextlib.suppress(OSError, PlanboundError):
+            self._take_over(commit)
 
     def judging(self, cell: Cell) -> JudgingContext:
         """Return what judges the files that it shows, in that cell if it is strong enough."""

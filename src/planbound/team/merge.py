@@ -13,6 +13,8 @@ from planbound.workspace.readiness import FINISHED, PlanInfo, arrows, cycle_thro
 
 LEASE = ":integrate"
 """What one integration at a time holds the lease of; no plan can be called so."""
+GATES = ":gates"
+"""Whose contracts the gates of a branch are; no plan can be called so."""
 _LISTED = 5
 
 
@@ -153,6 +155,23 @@ def needed(slug: str, depends_on: Mapping[str, Sequence[str]]) -> list[str]:
 def conflict_reason(into: str, files: Sequence[str]) -> str:
     """Return what is said about a conflict."""
     return f"conflicts with `{into}` in {listed(files)}"
+
+
+def gate_reason(plan: str, into: str, files: Sequence[str]) -> str:
+    """Return what is said about a plan that changes what the gates of a branch judge by."""
+    few = files[:_LISTED]
+    named = " ".join(f"--gate {shlex.quote(name)}" for name in few)
+    return (
+        f"changes {listed(files)}, by which gates of `{into}` judge, and its approval does not name"
+        f" {'it' if len(files) == 1 else 'them'}: take that out of its branch, or"
+        f" `planbound approve {shlex.quote(plan)} {named}{' ...' if few != files else ''}`"
+        " and let it run again"
+    )
+
+
+def without_reason(names: Sequence[str]) -> str:
+    """Return how a tree is described in which gates have only the judges of their branch."""
+    return f"without what the plan adds to its judges ({listed(names)})"
 
 
 def listed(names: Sequence[str]) -> str:

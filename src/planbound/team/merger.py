@@ -11,11 +11,10 @@ from planbound.agents.control import StopSignal
 from planbound.approval.record import approved_state
 from planbound.errors import GitProblem, LeaseLost, PlanboundError, Refused
 from planbound.git.place import machine
+from planbound.git.repository import Registered
 from planbound.journal.event import (
     Event,
     EventKind,
-    IntegrationJudged,
-    IntegrationStarted,
     IntegrationStopped,
     PlanIntegrated,
     StopKind,
@@ -26,17 +25,8 @@ from planbound.plan.slug import UNNAMED, progress_name
 from planbound.run.commit import Commits, commit_proved
 from planbound.state.place import Binding, Integration, TeamState
 from planbound.state.plan import known_of, known_team
-from planbound.team.judge_merge import (
-    Demand,
-    JudgedMerge,
-    MergeScratch,
-    OwnedContract,
-    demand_of,
-    demanded,
-    describe,
-    judge_merge,
-    stop_kind,
-)
+from planbound.team.gates import GateReader
+from planbound.team.judge_merge import Demand, MergeScratch, demand_of
 from planbound.team.merge import (
     LEASE,
     Landed,
@@ -44,12 +34,12 @@ from planbound.team.merge import (
     MergeResult,
     Note,
     Stopped,
-    conflict_reason,
     is_merged,
     merge_subject,
     progress_heading,
     resolved_by,
 )
+from planbound.team.merge_attempt import MergeAttempt, Proposed
 from planbound.team.target import (
     Branch,
     contains,
@@ -62,7 +52,6 @@ from planbound.workspace.context import Context
 from planbound.workspace.progress_file import ProgressAppender
 from planbound.workspace.vault import open_vault
 
-_TAIL = 4000
 _TRIES = 5
 
 
@@ -88,6 +77,7 @@ class Merger:
         self.repository = self.commits.repository
         self.scratch = MergeScratch(context, self.repository, control)
         self._journal = self.commits.recorder.journal
+        self.gates = GateReader(context, self.repository)
         self._demands: dict[str, Demand | None] = {}
 
     @cached_property
@@ -166,7 +156,8 @@ class Merger:
         own = self._demand(slug)
         if own is None:
             return MergeNotTried(slug, "its file is not there")
-        tip = commit_proved(self.commits, state, own.objective)
+        with self.scratch.taken_over_meanwhile(target):
+            tip = commit_proved(self.commits, state, own.objective)
         others = [
             demand
             for other, known in team.items()
@@ -177,7 +168,8 @@ class Merger:
         subject = merge_subject(slug, own.objective)
         receipt = self.commits.receipt_of(tip)
         message = f"{subject}\n\n{self.commits.trailers(slug, digest, receipt)}\n"
-        attempt = _MergeAttempt(self, slug, tip, message, demanded(own, others))
+        named = self.gates.named(state)
+        attempt = MergeAttempt(self, Proposed(slug, tip, message, named), own, others)
         for _ in range(_TRIES):
             target = self.target()
             if contains(self.repository, target, tip):
@@ -237,9 +229,11 @@ class Merger:
 
     # -- the branch and what follows it --------------------------------------------------------
 
-    def in_the_way(self, target: str, commit: str) -> tuple[str, tuple[str, ...]] | None:
+    def in_the_way(
+        self, worktrees: Sequence[Registered], target: str, commit: str
+    ) -> tuple[str, tuple[str, ...]] | None:
         """Return why the branch cannot move where it is checked out, with the files."""
-        for shown in worktrees_on(self.repository, self.into):
+        for shown in worktrees:
             busy = self._plan_run_in(shown.path)
             if busy is not None:
                 return f"`{busy}` is run in {shown.path}, whose files would change under it", ()
@@ -248,12 +242,16 @@ class Merger:
                 return found
         return None
 
-    def move(self, plan: str, merge: Integration) -> str | None:
+    def shown_in(self) -> list[Registered]:
+        """Return the worktrees that have the branch checked out."""
+        return worktrees_on(self.repository, self.into)
+
+    def move(self, plan: str, merge: Integration, worktrees: Sequence[Registered]) -> str | None:
         """Move the branch and all that show it; return a note, None where the branch moved."""
         reason = f"planbound: merge {plan}"
         if not self.repository.move(merge.into, merge.commit, merge.before, reason):
             return None
-        note = update_worktrees(self.repository, merge)
+        note = update_worktrees(self.repository, merge, worktrees)
         self._record_merged(plan, merge)
         return note
 
@@ -308,91 +306,3 @@ class Merger:
         except PlanboundError as problem:
             said = f"note: the progress of `{slug}` is not in that of all: {problem.message}"
             self.tell(Note(said))
-
-
-class _MergeAttempt:
-    """One plan, merged beside everything, judged, and then moved into the branch."""
-
-    def __init__(
-        self,
-        merger: Merger,
-        plan: str,
-        tip: str,
-        message: str,
-        contracts: Sequence[OwnedContract],
-    ) -> None:
-        self.merger = merger
-        self.plan = plan
-        self.tip = tip
-        self.message = message
-        self.contracts = contracts
-
-    def on(self, target: str) -> MergeResult | None:
-        """Merge with what the branch leads to; None where it moved, or everything was stopped."""
-        merger, repository = self.merger, self.merger.repository
-        begun = IntegrationStarted(into=merger.into, target=target, tip=self.tip)
-        merger.record(begun, self.plan)
-        merged = repository.merge(merger.scratch.show(target), target, self.tip)
-        if merged.conflicts:
-            reason = conflict_reason(merger.into, merged.conflicts)
-            return merger.record_stop(
-                Stopped(
-                    *(self.plan, StopKind.CONFLICT, reason, target, self.tip),
-                    files=merged.conflicts,
-                    output=merged.said[-_TAIL:],
-                    tree=merged.tree,
-                )
-            )
-        author = merger.commits.rules.author
-        commit = repository.commit(merged.tree, [target, self.tip], self.message, author)
-        merger.scratch.show(commit)
-        judged = judge_merge(
-            merger.scratch.judging(merger.commits.cell), self.contracts, merger.control
-        )
-        if judged is None or merger.control.reason is not None:
-            return None
-        stopped = self._stopped_by(judged, target)
-        if stopped is not None:
-            return merger.record_stop(stopped)
-        event = IntegrationJudged(
-            into=merger.into,
-            target=target,
-            tip=self.tip,
-            commit=commit,
-            verdicts=judged.verdicts(self.plan),
-            duration=judged.seconds,
-        )
-        merger.record(event, self.plan)
-        return self._land(target, commit)
-
-    def _stopped_by(self, judged: JudgedMerge, target: str) -> Stopped | None:
-        kind = stop_kind([verdict.kind for _, verdict in judged.found])
-        worst = judged.worst()
-        if kind is None or worst is None:
-            return None
-        plan, verdict = worst
-        text = ""
-        if verdict.outcome is not None:
-            # Before it is cut: half a secret would not be recognised.
-            said = verdict.outcome.stdout.text() + verdict.outcome.stderr.text()
-            text = self.merger.commits.recorder.redactor.redact(said).text[-_TAIL:]
-        return Stopped(
-            *(self.plan, kind, describe(plan, verdict, self.plan), target, self.tip),
-            verdicts=judged.verdicts(self.plan),
-            about=plan if plan != self.plan else None,
-            output=text,
-        )
-
-    def _land(self, target: str, commit: str) -> MergeResult | None:
-        merger = self.merger
-        found = merger.in_the_way(target, commit)
-        if found is not None:
-            reason, files = found
-            kind = StopKind.IN_THE_WAY
-            return merger.record_stop(
-                Stopped(self.plan, kind, reason, target, self.tip, files=files)
-            )
-        note = merger.move(self.plan, Integration(merger.into, target, commit, self.tip))
-        if note is None:
-            return None
-        return Landed(self.plan, commit, len(self.contracts), note.removeprefix("; "))

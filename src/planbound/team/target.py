@@ -28,11 +28,10 @@ class Branch(NamedTuple):
 def find_target(context: Context, repository: Repository, given: str | None) -> Branch:
     """Return the branch that plans are merged into, `given` or by the configuration."""
     rules = context.configuration.worktrees
-    main = next(each for each in repository.registered() if each.is_main)
-    name = given or rules.into or main.branch
+    name = given or rules.into or repository.branch(repository.main)
     if name is None:
         raise Refused(
-            f"{main.path} has no branch checked out, so nobody can tell where to merge",
+            f"{repository.main} has no branch checked out, so nobody can tell where to merge",
             hint="name the branch: `planbound integrate --into BRANCH`",
         )
     name = name.removeprefix("refs/heads/")
@@ -140,11 +139,16 @@ def would_overwrite(
     return f"uncommitted changes in {shown.path} are in the way: {named}", files
 
 
-def update_worktrees(repository: Repository, merge: Integration) -> str:
-    """Let the files of worktrees follow their branch; return what could not."""
+def update_worktrees(
+    repository: Repository, merge: Integration, shown: Sequence[Registered] | None = None
+) -> str:
+    """Let the files of worktrees follow their branch; return what could not.
+
+    `shown` are those that have it checked out, where that was just asked.
+    """
     said = ""
     try:
-        for each in worktrees_on(repository, merge.into):
+        for each in worktrees_on(repository, merge.into) if shown is None else shown:
             text = repository.check_out(each.path, merge.before, merge.commit)
             if text is not None:
                 said += f"; the files in {each.path} do not show it yet: {text}"

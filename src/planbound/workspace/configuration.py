@@ -185,6 +185,20 @@ class BudgetRules(Struct, frozen=True):
         )
 
 
+class BranchGate(Struct, frozen=True):
+    """A command that has to pass on the merged files before a branch moves."""
+
+    run: str
+    judges: tuple[str, ...] = ()
+    """Patterns of what it judges by, besides what is found by its text."""
+
+
+class IntegrateRules(Struct, frozen=True):
+    """What a branch demands of every plan that is merged into it."""
+
+    gates: tuple[BranchGate, ...] = ()
+
+
 class Configuration(Struct, frozen=True):
     """What a workspace says about itself."""
 
@@ -206,6 +220,8 @@ class Configuration(Struct, frozen=True):
     budget: BudgetRules = BudgetRules()
     receipts: ReceiptRules = ReceiptRules()
     page: PageRules = PageRules()
+    integrate: IntegrateRules = IntegrateRules()
+    """What this tree says; a merge asks the commit that it begins with."""
     own_recipes: tuple[Recipe, ...] | None = None
     """None: nothing is said about recovery; see `recipes`."""
     own_worktrees: WorktreeRules | None = None

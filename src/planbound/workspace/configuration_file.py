@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING
 from planbound.cells.isolation import Isolation
 from planbound.errors import ConfigurationError
 from planbound.journal.words import MotorKind
+from planbound.plan.glob import GlobError, parse_glob
 from planbound.plan.limits import Budget
 from planbound.plan.model import Baseline, Evidence
 from planbound.plan.vocabulary import DEFAULT_ROLES
@@ -18,12 +19,14 @@ from planbound.workspace.configuration import (
     STRICT,
     USUAL_PAGE_PORT,
     ApprovalDemand,
+    BranchGate,
     BudgetRules,
     CommitTrailer,
     Configuration,
     Contracts,
     GateRules,
     HeldOut,
+    IntegrateRules,
     Judging,
     PageRules,
     ReceiptRules,
@@ -44,38 +47,52 @@ _MAX_BYTES = 1024 * 1024
 _KEYS = (
     *("profile", "verify", "agents", "roles", "redact", "contracts", "judging", "workspace"),
     *("gate", "notify", "run", "recovery", "recipes", "worktrees", "budget"),
-    *("receipts", "page"),
+    *("receipts", "page", "integrate"),
 )
+_OWN, _PROJECT = "planbound.toml", "pyproject.toml"
+NAMES = (_OWN, _PROJECT)
+"""The files that may hold a configuration; the first that does counts."""
 
 
 def load_configuration(root: str) -> Configuration:
     """Return the configuration of a workspace; the defaults where it has none."""
-    own = os.path.join(root, "planbound.toml")
-    if os.path.lexists(own):
-        return read_configuration(_load(own, "planbound.toml"), path="planbound.toml")
-    project = os.path.join(root, "pyproject.toml")
-    if os.path.isfile(project):
-        with open(project, "rb") as file:
-            mentioned = b"planbound" in file.read(_MAX_BYTES)
-        if mentioned:
-            tools = _load(project, "pyproject.toml").get("tool", {})
-            table = tools.get("planbound", {}) if isinstance(tools, dict) else {}
-            if isinstance(table, dict) and table:
-                return read_configuration(table, path="pyproject.toml [tool.planbound]")
-    return Configuration()
+    if os.path.lexists(os.path.join(root, _OWN)):
+        names = (_OWN,)
+    elif os.path.isfile(os.path.join(root, _PROJECT)):
+        names = (_PROJECT,)
+    else:
+        return Configuration()
+    found = configuration_in({name: _read(os.path.join(root, name), name) for name in names})
+    return found or Configuration()
 
 
-def _load(path: str, shown: str) -> dict[str, object]:
-    import tomllib  # noqa: PLC0415 - most workspaces have no configuration
+def configuration_in(files: Mapping[str, bytes]) -> Configuration | None:
+    """Return the configuration in the files of `NAMES` that there are; None where none says one."""
+    if _OWN in files:
+        return read_configuration(_parsed(files[_OWN], _OWN), path=_OWN)
+    if b"planbound" in files.get(_PROJECT, b""):
+        tools = _parsed(files[_PROJECT], _PROJECT).get("tool", {})
+        table = tools.get("planbound", {}) if isinstance(tools, dict) else {}
+        if isinstance(table, dict) and table:
+            return read_configuration(table, path="pyproject.toml [tool.planbound]")
+    return None
 
+
+def _read(path: str, shown: str) -> bytes:
     try:
         with open(path, "rb") as file:
-            data = file.read(_MAX_BYTES + 1)
-        if len(data) > _MAX_BYTES:
-            raise ConfigurationError(f"{shown} is larger than {_MAX_BYTES:,} bytes")
-        return tomllib.loads(data.decode("utf-8"))
+            return file.read(_MAX_BYTES + 1)
     except OSError as error:
         raise ConfigurationError(f"cannot read {shown}: {error.strerror}") from error
+
+
+def _parsed(data: bytes, shown: str) -> dict[str, object]:
+    import tomllib  # noqa: PLC0415 - most workspaces have no configuration
+
+    if len(data) > _MAX_BYTES:
+        raise ConfigurationError(f"{shown} is larger than {_MAX_BYTES:,} bytes")
+    try:
+        return tomllib.loads(data.decode("utf-8"))
     except (tomllib.TOMLDecodeError, UnicodeDecodeError, RecursionError) as error:
         raise ConfigurationError(f"{shown} is not valid TOML: {error}") from error
 
@@ -114,6 +131,7 @@ def read_configuration(document: Mapping[str, object], *, path: str) -> Configur
         budget=_budget(top.table("budget")),
         receipts=_receipts(top.table("receipts")),
         page=_page(top.table("page")),
+        integrate=_integrate(top.table("integrate")),
         own_recipes=_recipes(top),
         own_worktrees=_worktrees(top.table("worktrees")) if "worktrees" in top else None,
         path=path,
@@ -283,6 +301,34 @@ def _notify(top: Table) -> tuple[Notify, ...]:
     from planbound.workspace.notify import read_notify  # noqa: PLC0415 - few are told anything
 
     return read_notify(top)
+
+
+_GATES = 'write `gates = ["make check", { run = "pytest tests", judges = ["tests/**"] }]`'
+
+
+def _integrate(table: Table) -> IntegrateRules:
+    table.allow(*IntegrateRules.__struct_fields__)
+    value = table.get("gates", [])
+    if not isinstance(value, list):
+        table.refuse("gates", "is not a list", _GATES)
+    return IntegrateRules(tuple(_branch_gate(table, item) for item in value))
+
+
+def _branch_gate(table: Table, item: object) -> BranchGate:
+    given = {"run": item} if isinstance(item, str) else item
+    if not isinstance(given, dict) or not given.keys() <= {"run", "judges"}:
+        table.refuse("gates", f"holds {item!r}", _GATES)
+    run, judges = given.get("run"), given.get("judges", [])
+    if not isinstance(run, str) or not run.strip() or "\0" in run:
+        table.refuse("gates", f"holds {item!r}", _GATES)
+    if not isinstance(judges, list) or not all(isinstance(each, str) for each in judges):
+        table.refuse("gates", f"has {judges!r} for `judges`", _GATES)
+    for text in judges:
+        try:
+            parse_glob(text)
+        except GlobError as error:
+            table.refuse("gates", f"has the pattern {text!r} for `judges`: {error}", _GATES)
+    return BranchGate(run, tuple(judges))
 
 
 def _recipes(top: Table) -> tuple[Recipe, ...] | None:

@@ -172,7 +172,12 @@ def _approved(event: GateApproved) -> str:
     changed = ", ".join(event.modifications)
     where = _WHERE.get(event.method, "") if event.method is not None else ""
     line = f"approved{_by(event.by)}{where}{f', with {changed}' if changed else ''}"
-    for found, words in ((event.seen, "seen:"), (event.missing_tools, "not there:")):
+    told = (
+        (event.seen, "seen:"),
+        (event.missing_tools, "not there:"),
+        (event.gates, "may change gates:"),
+    )
+    for found, words in told:
         if found:
             line += f"; {words} {', '.join(found)}"
     return line
