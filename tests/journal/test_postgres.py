@@ -11,9 +11,11 @@ import pytest
 from planbound.errors import JournalProblem
 from planbound.journal.postgres import PostgresJournal
 from planbound.journal.record import Query
+from planbound.journal.repository import RepositoryName
 from tests.journal.child import Place, draft
 
 SECRET = "tr0ub4dor&3"
+HERE = RepositoryName("here", "here")
 
 
 @pytest.mark.parametrize(
@@ -30,7 +32,7 @@ SECRET = "tr0ub4dor&3"
 )
 def test_a_server_that_is_not_there_is_told_without_the_password(url: str) -> None:
     with pytest.raises(JournalProblem) as caught:
-        PostgresJournal(url).head()
+        PostgresJournal(url, HERE).head()
     told = "".join(traceback.format_exception(caught.value)) + repr(vars(caught.value))
     assert SECRET not in told
     assert "tr0ub4dor" not in told
@@ -41,7 +43,7 @@ def test_a_refused_password_is_not_told(postgres_place: Place) -> None:
     address = address.replace("postgres@", f"nobody:{SECRET}@")
     assert SECRET in address
     with pytest.raises(JournalProblem, match="nobody") as caught:
-        PostgresJournal(address).head()
+        PostgresJournal(address, HERE).head()
     assert SECRET not in "".join(traceback.format_exception(caught.value))
 
 
@@ -57,15 +59,9 @@ def test_the_hashes_of_all_records_are_read_at_once(postgres_place: Place) -> No
     journal.close()
 
 
-@pytest.mark.parametrize("schema", ["", "Planbound", "a-b", 'a"; DROP', "1", "a" * 49])
-def test_a_schema_has_a_plain_name(schema: str) -> None:
-    with pytest.raises(JournalProblem, match="not the name of a schema"):
-        PostgresJournal("postgresql://", schema=schema)
-
-
 def test_projects_in_one_database_do_not_mix(postgres_place: Place) -> None:
-    one = PostgresJournal(postgres_place.address, schema=f"{postgres_place.schema}_1")
-    two = PostgresJournal(postgres_place.address, schema=f"{postgres_place.schema}_2")
+    one = Place("postgres", postgres_place.address, f"{postgres_place.name}/1").open()
+    two = Place("postgres", postgres_place.address, f"{postgres_place.name}/2").open()
     one.append([draft("a"), draft("b")])
     two.append([draft("a")])
     assert (one.head().seq, two.head().seq) == (2, 1)
@@ -75,7 +71,7 @@ def test_projects_in_one_database_do_not_mix(postgres_place: Place) -> None:
 
 
 def test_a_lost_connection_is_told_and_made_again(postgres_place: Place) -> None:
-    journal = PostgresJournal(postgres_place.address, schema=postgres_place.schema)
+    journal = postgres_place.open()
     journal.append([draft("a")])
     assert journal.wait(1, 0.05) is False
     with psycopg.connect(postgres_place.address) as raw:
@@ -97,7 +93,7 @@ def test_a_lost_connection_is_told_and_made_again(postgres_place: Place) -> None
 def test_commits_are_synced_where_the_server_would_not(postgres_place: Place) -> None:
     url = postgres_place.address
     url += ("&" if "?" in url else "?") + "options=-csynchronous_commit%3Doff"
-    journal = PostgresJournal(url, schema=postgres_place.schema)
+    journal = PostgresJournal(url, HERE)
     with journal._here().writer.enter() as connection:
         assert connection.execute("SHOW synchronous_commit").fetchone() == ("on",)
     journal.close()
@@ -105,7 +101,7 @@ def test_commits_are_synced_where_the_server_would_not(postgres_place: Place) ->
 
 @pytest.mark.filterwarnings("ignore:This process .* is multi-threaded:DeprecationWarning")
 def test_a_fork_connects_by_itself(postgres_place: Place) -> None:
-    journal = PostgresJournal(postgres_place.address, schema=postgres_place.schema)
+    journal = postgres_place.open()
     journal.append([draft("parent")])
     context = multiprocessing.get_context("fork")
     child = context.Process(target=journal.append, args=([draft("child")],))
