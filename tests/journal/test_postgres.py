@@ -4,13 +4,17 @@ from __future__ import annotations
 
 import multiprocessing
 import traceback
+from contextlib import closing
 
 import psycopg
 import pytest
+from hypothesis import given
+from hypothesis import strategies as st
 
 from planbound.errors import JournalProblem
+from planbound.journal.chain import verify
 from planbound.journal.postgres import PostgresJournal
-from planbound.journal.record import Query
+from planbound.journal.record import Query, Record, compose, compose_parts
 from planbound.journal.repository import RepositoryName
 from tests.journal.child import Place, draft
 
@@ -88,6 +92,43 @@ def test_a_lost_connection_is_told_and_made_again(postgres_place: Place) -> None
     assert journal.head().seq == 2
     assert journal.wait(2, 0.05) is False
     journal.close()
+
+
+def test_what_was_there_already_stays_where_it_is_among_what_is_new(
+    postgres_place: Place,
+) -> None:
+    with closing(postgres_place.open()) as journal:
+        (first,) = journal.append([draft("a", at=5)])
+        records = journal.append([draft("b"), draft("a", at=9), draft("c", plan="p"), draft("b")])
+        assert [record.seq for record in records] == [2, 1, 3, 2]
+        assert records[1] == first
+        assert list(journal.read(Query())) == [first, records[0], records[2]]
+        assert list(verify(journal.read(Query()))) == []
+
+
+def test_who_only_appends_has_one_connection(postgres_place: Place) -> None:
+    with closing(postgres_place.open()) as journal, psycopg.connect(postgres_place.address) as raw:
+        count = "SELECT count(*) FROM pg_stat_activity WHERE application_name = 'planbound'"
+        before = raw.execute(count).fetchone()
+        journal.append([draft("a")])
+        journal.append([draft("b")])
+        raw.commit()
+        after = raw.execute(count).fetchone()
+        assert before is not None
+        assert after == (before[0] + 1,)
+
+
+@given(text=st.text(), name=st.text(), task=st.none() | st.text(), number=st.integers(0, 1 << 40))
+def test_the_pieces_of_a_canonical_form_are_the_form(
+    text: str, name: str, task: str | None, number: int
+) -> None:
+    new = draft(name, plan=text, task=task, text=text)
+    parts = compose_parts(new, 3)
+    whole = (
+        f"{parts.head}{new.details.text}{parts.plan_seq}{number}{parts.prev}{'ab' * 32}"
+        f"{parts.seq}{number + 1}{parts.end}"
+    )
+    assert whole == compose(Record(number + 1, number, new, 3, "ab" * 32, ""))
 
 
 def test_commits_are_synced_where_the_server_would_not(postgres_place: Place) -> None:

@@ -15,6 +15,7 @@ from functools import cached_property
 from typing import TYPE_CHECKING
 
 from planbound.journal import sql as questions
+from planbound.journal.postgres_append import placed_record, statement_at_end, values_of
 from planbound.journal.postgres_database import Connection, Cursor, PostgresDatabase
 from planbound.journal.postgres_grants import Grants
 from planbound.journal.record import (
@@ -61,9 +62,11 @@ class PostgresJournal:
 
     @cached_property
     def schema(self) -> str:
-        """The schema that holds it; asked of the database."""
-        with self._here().reader.enter():
-            return self._database.schema
+        """The schema that holds it; known to who has a connection, and asked for by others."""
+        if not self._database.is_found:
+            with self._here().reader.enter():
+                pass
+        return self._database.schema
 
     @cached_property
     def name(self) -> str:
@@ -98,6 +101,8 @@ class PostgresJournal:
         """Append all or nothing, durable on return."""
         if not drafts:
             return ()
+        if expected is None:
+            return self._append_wherever_the_end_is(drafts, held_lease)
         dialect = self._dialect
         with (
             self._here().writer.enter() as connection,
@@ -113,6 +118,45 @@ class PostgresJournal:
                 statement = insert(dialect).encode()
                 connection.cursor().executemany(statement, map(to_row, placed.new))
         return placed.records
+
+    def _append_wherever_the_end_is(
+        self, drafts: Sequence[Draft], held_lease: HeldLease | None
+    ) -> Sequence[Record]:
+        """Let the server put the drafts at the end: nobody waits while answers travel.
+
+        All is sent at once, so the lock is held as long as the server needs, and not the network.
+        """
+        wanted = [values_of(draft, held_lease) for draft in drafts]
+        with self._here().writer.enter() as connection:
+            text = statement_at_end(self._dialect, is_leased=held_lease is not None).encode()
+            with connection.pipeline(), connection.transaction():
+                self._database.lock(connection)
+                cursors = [connection.execute(text, values) for values in wanted]
+            rows = [cursor.fetchone() for cursor in cursors]
+            return self._records_of(connection, drafts, rows, held_lease)
+
+    def _records_of(
+        self,
+        connection: Connection,
+        drafts: Sequence[Draft],
+        rows: Sequence[Row | None],
+        held_lease: HeldLease | None,
+    ) -> Sequence[Record]:
+        """Return the records of drafts of which some were there already; or nobody may write."""
+        if held_lease is not None and not any(rows):
+            asked = questions.lease_state(self._dialect, held_lease.plan)
+            found = connection.execute(asked.text.encode(), asked.values).fetchone()
+            check_lease(held_lease, None if found is None else LeaseState(*found))
+        ids = [draft.id for draft, row in zip(drafts, rows, strict=True) if not row]
+        known: dict[str, Record] = {}
+        if ids:
+            text = f"SELECT {', '.join(COLUMNS)} FROM {self._dialect.table} WHERE id = ANY(%s)"
+            old = map(from_row, connection.execute(text.encode(), (ids,)))
+            known = {record.draft.id: record for record in old}
+        return [
+            placed_record(draft, row) if row else known[draft.id]
+            for draft, row in zip(drafts, rows, strict=True)
+        ]
 
     def head(self) -> Head:
         """Return the end of the chain."""

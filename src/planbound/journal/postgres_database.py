@@ -63,6 +63,11 @@ class PostgresDatabase:
         self._role = str(parts.get("user") or os.environ.get("PGUSER") or "NAME")
 
     @property
+    def is_found(self) -> bool:
+        """Whether anybody connected yet, and so knows the schema."""
+        return self._schema is not None
+
+    @property
     def schema(self) -> str:
         """The schema of the repository's journal; known to who connected."""
         assert self._schema is not None
