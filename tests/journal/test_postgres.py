@@ -106,6 +106,25 @@ def test_what_was_there_already_stays_where_it_is_among_what_is_new(
         assert list(verify(journal.read(Query()))) == []
 
 
+def test_an_append_that_fails_halfway_leaves_nothing(postgres_place: Place) -> None:
+    with closing(postgres_place.open()) as journal:
+        journal.append([draft("a")])
+        with psycopg.connect(postgres_place.address) as raw:
+            raw.execute(
+                f"ALTER TABLE {postgres_place.schema}.journal"
+                " ADD CONSTRAINT short CHECK (length(id) < 10)".encode()
+            )
+        for _ in range(2):
+            with pytest.raises(JournalProblem, match="short"):
+                journal.append([draft("b"), draft("c"), draft("much too long"), draft("d")])
+            assert journal.head().seq == 1
+        with closing(postgres_place.open()) as another:  # the lock went with the rest
+            another.append([draft("b")])
+        journal.append([draft("c")])
+        assert list(verify(journal.read(Query()))) == []
+        assert journal.head().seq == 3
+
+
 def test_who_only_appends_has_one_connection(postgres_place: Place) -> None:
     with closing(postgres_place.open()) as journal, psycopg.connect(postgres_place.address) as raw:
         count = "SELECT count(*) FROM pg_stat_activity WHERE application_name = 'planbound'"

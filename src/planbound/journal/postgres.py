@@ -129,7 +129,9 @@ class PostgresJournal:
         wanted = [values_of(draft, held_lease) for draft in drafts]
         with self._here().writer.enter() as connection:
             text = statement_at_end(self._dialect, is_leased=held_lease is not None).encode()
-            with connection.pipeline(), connection.transaction():
+            # Without a BEGIN: what is sent before one waits for an answer is one transaction, and
+            # ends by itself, so the answers come back in one trip.
+            with connection.pipeline():
                 self._database.lock(connection)
                 cursors = [connection.execute(text, values) for values in wanted]
             rows = [cursor.fetchone() for cursor in cursors]

@@ -85,8 +85,9 @@ class PostgresDatabase:
         connection.isolation_level = psycopg.IsolationLevel.READ_COMMITTED
         try:
             connection.execute(
-                "SELECT set_config('synchronous_commit', 'on', false)"
-                " WHERE current_setting('synchronous_commit') = 'off'"
+                "SELECT set_config('default_transaction_isolation', 'read committed', false),"
+                " CASE current_setting('synchronous_commit') WHEN 'off'"
+                " THEN set_config('synchronous_commit', 'on', false) END"
             )
             if self._schema is None:
                 self._schema = self._find(connection) or self._enter(connection)
