@@ -83,6 +83,7 @@ def main() -> int:
         with far_away(server) as away:
             found |= appending(server, away, arguments.rounds)
         found |= large(server, arguments.events)
+        found["load"] = os.getloadavg()[0]
     record("database", found)
     for name, value in found.items():
         print(f"{name:34} {value:12.3f}")

@@ -56,23 +56,26 @@ class PostgresJournal:
     opened before it is needed; what is not there yet is made by the first who comes.
     """
 
-    def __init__(self, url: str, repository: RepositoryName) -> None:
-        self._database = PostgresDatabase(url, repository)
-        self._handles = _PostgresHandles(self._database)
+    def __init__(
+        self, url: str, repository: RepositoryName, *, beside: PostgresJournal | None = None
+    ) -> None:
+        """`beside`: another one of the same, which may know already where it is."""
+        self.database = PostgresDatabase(url, repository) if beside is None else beside.database
+        self._handles = _PostgresHandles(self.database)
 
     @cached_property
     def schema(self) -> str:
         """The schema that holds it; known to who has a connection, and asked for by others."""
-        if not self._database.is_found:
+        if not self.database.is_found:
             with self._here().reader.enter():
                 pass
-        return self._database.schema
+        return self.database.schema
 
     @cached_property
     def name(self) -> str:
         """The first name of the repository, by which all its machines know the queue."""
         with self._here().reader.enter() as connection:
-            return self._database.first_name(connection)
+            return self.database.first_name(connection)
 
     @cached_property
     def _dialect(self) -> Dialect:
@@ -89,7 +92,7 @@ class PostgresJournal:
                 "SELECT current_database(), to_regnamespace(%s) IS NOT NULL", (QUEUE,)
             ).fetchone()
             assert found is not None
-            return Grants(role, database=found[0], schema=self._database.schema, has_queue=found[1])
+            return Grants(role, database=found[0], schema=self.database.schema, has_queue=found[1])
 
     def append(
         self,
@@ -109,7 +112,7 @@ class PostgresJournal:
             connection.pipeline(),
             connection.transaction(),
         ):
-            self._database.lock(connection)
+            self.database.lock(connection)
             tail = _PostgresTail(dialect, connection, drafts, held_lease)
             if held_lease is not None:
                 check_lease(held_lease, tail.lease_state)
@@ -132,7 +135,7 @@ class PostgresJournal:
             # Without a BEGIN: what is sent before one waits for an answer is one transaction, and
             # ends by itself, so the answers come back in one trip.
             with connection.pipeline():
-                self._database.lock(connection)
+                self.database.lock(connection)
                 cursors = [connection.execute(text, values) for values in wanted]
             rows = [cursor.fetchone() for cursor in cursors]
             return self._records_of(connection, drafts, rows, held_lease)
@@ -209,13 +212,13 @@ class PostgresJournal:
     @contextlib.contextmanager
     def _writing(self) -> Iterator[Ask]:
         with self._here().writer.enter() as connection, connection.transaction():
-            self._database.lock(connection)
+            self.database.lock(connection)
             yield lambda statement: _rows(connection, statement)
 
     def _here(self) -> _PostgresHandles:
         # A forked process leaves its parent's connections alone and gets its own.
         if self._handles.process != os.getpid():
-            self._handles = _PostgresHandles(self._database)
+            self._handles = _PostgresHandles(self.database)
         return self._handles
 
 

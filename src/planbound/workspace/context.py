@@ -46,6 +46,7 @@ class Context:
         self.fresh = False
         """Whether every contract is run, also on what it was run on before."""
         self._opened: list[PostgresJournal | SqliteJournal] = []
+        self._first: PostgresJournal | None = None
         try:
             self.current = os.getcwd()
         except OSError as error:
@@ -278,7 +279,8 @@ class Context:
     def _postgres(self, url: str) -> PostgresJournal:
         from planbound.journal.postgres import PostgresJournal  # noqa: PLC0415 - one of two
 
-        journal = PostgresJournal(url, self.repository)
+        journal = PostgresJournal(url, self.repository, beside=self._first)
+        self._first = self._first or journal
         self._opened.append(journal)
         return journal
 

@@ -12,9 +12,11 @@ import pytest
 from psycopg.conninfo import make_conninfo
 
 from planbound.journal.postgres import PostgresJournal
-from tests.run.bench import Step
+from tests.run.bench import Bench, Step, until
 from tests.run.dbos.databases import kept_by_dbos, new_database
 from tests.run.dbos.fleet import Fleet
+
+SECRET = "tr0ub4dor-and-3"
 
 
 @pytest.fixture
@@ -189,6 +191,57 @@ def test_before_there_is_a_queue_the_rights_leave_it_out_and_say_so(
     fleet.write("planbound.toml", inline)
     fleet.goes("run", "hello", PLANBOUND_DATABASE_URL=address)
     assert fleet.status("hello")["status"] == "done"
+
+
+@pytest.mark.requirement("fleet.database-secret")
+def test_the_address_of_the_database_reaches_no_cell_and_no_event(
+    tmp_path: Path, database: str
+) -> None:
+    bench = Bench(tmp_path)
+    bench.extra["PLANBOUND_DATABASE_URL"] = make_conninfo(database, password=SECRET)
+    look = "env; cat /proc/*/environ | tr '\\0' '\\n'; cat /proc/*/cmdline"
+    (tmp_path / "known").write_text(bench.extra["PLANBOUND_DATABASE_URL"])
+    spy = f"({look}) > src/a 2>&1; cat {tmp_path}/known"
+    contract = f"({look}) 2>&1 | tee seen | grep -c PLANBOUND_DATABASE; test -s src/a"
+    bench.prepare(Step("Spy", work=spy, contract=contract, touches="src/**"))
+    bench.run("run")
+    assert bench.log().one("ATTEMPT_ENDED")
+    assert "PLANBOUND_ATTEMPT" in bench.read("src/a")
+    assert "DATABASE" not in bench.read("src/a")
+    assert SECRET not in bench.read("src/a")
+    with psycopg.connect(database) as raw:
+        place = raw.execute("SELECT schema FROM planbound.repository").fetchone()
+        assert place is not None
+        rows = raw.execute(f"SELECT journal::text FROM {place[0]}.journal AS journal".encode())
+        assert not [text for (text,) in rows if SECRET in text]
+    kept = [path for path in (tmp_path / "state").rglob("*") if path.is_file()]
+    assert not [path for path in kept if SECRET.encode() in path.read_bytes()]
+
+
+@pytest.mark.requirement("fleet.database-gone")
+def test_a_run_whose_database_goes_and_comes_back_pays_nobody_twice(
+    fleets: tuple[Fleet, Fleet], database: str
+) -> None:
+    fleet, _ = fleets
+    name = psycopg.conninfo.conninfo_to_dict(database)["dbname"]
+    fleet.submit("slow", 2)
+    server = make_conninfo(database, dbname="postgres")
+    with psycopg.connect(server, autocommit=True) as raw, fleet.worker("--once") as worker:
+        until(lambda: bool(fleet.calls()))
+        raw.execute(f"ALTER DATABASE {name} ALLOW_CONNECTIONS false".encode())
+        raw.execute(
+            "SELECT pg_terminate_backend(pid) FROM pg_stat_activity WHERE datname = %s", (name,)
+        )
+        (fleet.folder / "go").touch()
+        said = fleet.goes("status", "slow", code=2).err
+        raw.execute(f"ALTER DATABASE {name} ALLOW_CONNECTIONS true".encode())
+        worker.wait(timeout=120)
+    assert str(name) in said
+    assert "nothing is recorded twice" in said
+    assert "Traceback" not in fleet.said()
+    if not fleet.is_over():
+        fleet.goes("worker", "--once")
+    fleet.check(2)
 
 
 @pytest.mark.parametrize(
