@@ -60,7 +60,8 @@ class PostgresJournal:
         self, url: str, repository: RepositoryName, *, beside: PostgresJournal | None = None
     ) -> None:
         """`beside`: another one of the same, which may know already where it is."""
-        self.database = PostgresDatabase(url, repository) if beside is None else beside.database
+        known = None if beside is None else beside.database
+        self.database: PostgresDatabase = known or PostgresDatabase(url, repository)
         self._handles = _PostgresHandles(self.database)
 
     @cached_property

@@ -132,7 +132,7 @@ class DbosDatabase:
                 hint=helps or "the motor `inline` needs none",
             ) from None
 
-    def _cure(self, found: Exception) -> str | None:
+    def _cure(self, found: BaseException) -> str | None:
         """Return what helps; the driver's own error is within that of SQLAlchemy."""
         driver = getattr(found, "orig", None) or found
         role = psycopg.conninfo.conninfo_to_dict(self.url or "").get("user")
