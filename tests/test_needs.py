@@ -61,6 +61,7 @@ def test_without_a_program_a_test_is_left_out_and_in_ci_it_fails(tmp_path: Path)
     assert "2 failed, 1 passed" in failed
 
 
+@pytest.mark.thorough
 def test_only_needs_leaves_tests_out_for_a_program() -> None:
     found = set()
     for path in HERE.rglob("*.py"):

@@ -84,6 +84,7 @@ def test_a_model_without_its_credential_is_said_to_lack_it(bench: Bench) -> None
     bench.goes("agents", ANTHROPIC_API_KEY="not-a-real-one")
 
 
+@pytest.mark.thorough
 @pytest.mark.requirement("command.agents")
 def test_the_probe_lets_an_agent_start_edit_and_be_stopped(bench: Bench) -> None:
     good = _agent(bench, "good", EDITS)
@@ -107,6 +108,7 @@ def test_the_probe_lets_an_agent_start_edit_and_be_stopped(bench: Bench) -> None
     assert [(each["name"], each["fit"]) for each in only] == [("good", True)]
 
 
+@pytest.mark.thorough
 @pytest.mark.requirement("command.agents")
 def test_the_probe_finds_a_program_that_stands_in_the_workspace(bench: Bench) -> None:
     (bench.workspace / "tools").mkdir()

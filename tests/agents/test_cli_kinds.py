@@ -447,6 +447,7 @@ def test_who_lies_is_told_what_failed_in_the_same_session_and_pays_once(
     assert bench.log().one("FAILURE_CLASSIFIED")["failure_type"] == "logic"
 
 
+@pytest.mark.thorough
 @pytest.mark.parametrize("kind", first_always(["aider", "mini"]))
 def test_who_has_no_session_is_told_everything_again(bench: Bench, kind: str) -> None:
     bench.program = WITHOUT_WALLS
@@ -462,6 +463,7 @@ def test_who_has_no_session_is_told_everything_again(bench: Bench, kind: str) ->
     assert tokens[1] == (1050 if kind == "aider" else 2280)
 
 
+@pytest.mark.thorough
 @pytest.mark.parametrize("kind", first_always(KINDS))
 def test_every_kind_works_in_a_cell(bench: Bench, kind: str) -> None:
     prepare(bench, kind, turn(kind, "edit", shell=RIGHT))
@@ -533,6 +535,7 @@ def test_words_of_the_users_go_before_the_kinds_own(bench: Bench) -> None:
     assert only.environment[KEY] == "a value"
 
 
+@pytest.mark.thorough
 def test_a_key_for_a_server_goes_under_the_name_that_the_program_wants(bench: Bench) -> None:
     bench.program = WITHOUT_WALLS
     prepare(
@@ -549,6 +552,7 @@ def test_a_key_for_a_server_goes_under_the_name_that_the_program_wants(bench: Be
     assert "a value" not in " ".join(only.words)
 
 
+@pytest.mark.thorough
 def test_the_trajectory_of_an_attempt_before_is_not_counted_again(bench: Bench) -> None:
     crash = Turn(stderr="Traceback: no such thing\n", exit_code=1)
     prepare(
@@ -560,6 +564,7 @@ def test_the_trajectory_of_an_attempt_before_is_not_counted_again(bench: Bench) 
     assert counted[1] is None
 
 
+@pytest.mark.thorough
 def test_a_passed_home_gets_no_file_of_ours(bench: Bench) -> None:
     home = bench.folder / "home"
     edited = turn("gemini", "edit", shell=RIGHT)

@@ -88,6 +88,7 @@ def test_the_record_of_an_attempt_keeps_who_what_and_how(bench: Bench) -> None:
     assert first.task == "make-one"
 
 
+@pytest.mark.thorough
 def test_the_prompt_does_not_speak_of_a_plan_and_its_offer_to_stop_is_early_and_small(
     bench: Bench,
 ) -> None:
@@ -259,6 +260,7 @@ def test_a_home_that_is_passed_has_the_log_ins_of_agents_and_no_other_keys(bench
     assert (home / ".codex/session").read_text() == "new\n"
 
 
+@pytest.mark.thorough
 @pytest.mark.requirement("dispatch.secrets", "cell.home")
 def test_an_agent_finds_in_its_home_what_is_named_and_changes_none_of_it(bench: Bench) -> None:
     home = bench.folder / "home"
@@ -313,6 +315,7 @@ def _failure(bench: Bench, code: int = 4, **extra: str) -> tuple[str, str, str]:
     return found["failure_type"], found["rule"], log.of("FAILURE_DETECTED")[0]["error_message"]
 
 
+@pytest.mark.thorough
 @pytest.mark.requirement("dispatch.typed-failures")
 def test_an_agent_that_is_not_installed_is_named(bench: Bench) -> None:
     bench.lay(Step("Make one"))
@@ -323,6 +326,7 @@ def test_an_agent_that_is_not_installed_is_named(bench: Bench) -> None:
     assert "`no-such-agent-here` is not installed" in message
 
 
+@pytest.mark.thorough
 @pytest.mark.requirement("dispatch.typed-failures")
 def test_an_agent_without_its_credential_is_not_started_and_the_name_is_told(
     bench: Bench,
@@ -530,6 +534,7 @@ def test_another_package_can_offer_a_kind(bench: Bench) -> None:
     assert "is offered as a kind of agent and is none" in done.err
 
 
+@pytest.mark.thorough
 @pytest.mark.requirement("dispatch.injection")
 def test_what_an_agent_replies_decides_nothing_and_is_shown_as_it_is(bench: Bench) -> None:
     lines = (

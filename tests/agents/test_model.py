@@ -188,6 +188,7 @@ def test_a_service_that_asks_to_wait_is_asked_again_in_the_same_session(bench: B
     assert bench.log().one("RECOVERY_APPLIED")["backoff"] >= 1
 
 
+@pytest.mark.thorough
 @pytest.mark.parametrize("is_set", first_always([True, False]))
 def test_a_credential_that_does_not_work_is_asked_for_by_its_name(
     bench: Bench, *, is_set: bool
@@ -216,6 +217,7 @@ def test_two_models_work_at_the_same_time(bench: Bench) -> None:
     assert bench.phases() == ["done", "done"]
 
 
+@pytest.mark.thorough
 def test_without_the_library_the_run_says_what_to_install(bench: Bench) -> None:
     hidden = bench.folder / "hidden"
     hidden.mkdir()

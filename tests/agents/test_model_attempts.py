@@ -42,6 +42,7 @@ def scene(tmp_path: Path) -> ModelScene:
 # -- how an attempt ends ---------------------------------------------------------------------------
 
 
+@pytest.mark.thorough
 def test_what_the_model_says_is_what_the_agent_said(scene: ModelScene) -> None:
     worked = scene.works(Reply("I look.", tool="read", arguments={"path": "a"}), Reply("Done."))
 
@@ -128,6 +129,7 @@ def test_a_service_that_repeats_the_credential_does_not_bring_it_into_the_record
     assert "[SCRIPTED_API_KEY] is wrong" in worked.outcome.stderr.text()
 
 
+@pytest.mark.thorough
 def test_a_service_that_stumbles_once_is_asked_again_by_the_client(scene: ModelScene) -> None:
     worked = scene.works(Reply(status=500), Reply("Done."), options={"retries": 1})
 
@@ -168,6 +170,7 @@ def test_a_run_that_has_to_stop_does_not_wait_for_the_model(scene: ModelScene) -
     assert worked.outcome.reason == "told to stop"
 
 
+@pytest.mark.thorough
 def test_a_run_that_has_to_stop_ends_after_the_tool_that_was_at_work(scene: ModelScene) -> None:
     def stop_soon() -> None:
         until((scene.workspace / "begun").exists)
@@ -237,6 +240,7 @@ def test_a_model_that_goes_on_and_on_ends_at_its_limit(scene: ModelScene) -> Non
     assert known.kind is FailureClass.AGENT
 
 
+@pytest.mark.thorough
 @pytest.mark.requirement("agent-model.calls")
 def test_the_same_call_three_times_in_a_row_ends_the_attempt(scene: ModelScene) -> None:
     worked = scene.works(READ, READ, Reply(tool="list"), READ, READ, READ, Reply("Done."))
@@ -299,6 +303,7 @@ def test_a_call_in_text_is_told_from_words_about_the_work(text: str, *, is_call:
     assert (miswritten_call(text) is not None) is is_call
 
 
+@pytest.mark.thorough
 def test_an_answer_has_a_length_at_most_and_a_server_is_asked_for_chat_completions(
     scene: ModelScene,
 ) -> None:
@@ -410,6 +415,7 @@ def test_a_session_that_cannot_be_read_begins_anew(scene: ModelScene) -> None:
     assert worked.told == "# Do it\n\nAll that is to know."
 
 
+@pytest.mark.thorough
 def test_an_attempt_that_was_cut_off_is_gone_on_with_and_what_it_used_is_counted(
     scene: ModelScene,
 ) -> None:
@@ -465,6 +471,7 @@ def test_a_model_without_a_service_does_not_start(scene: ModelScene, model: str)
     assert model in worked.outcome.reason
 
 
+@pytest.mark.thorough
 @pytest.mark.filterwarnings("ignore::DeprecationWarning")  # of Google's client, when it is compiled
 @pytest.mark.parametrize("model", ["qwen3:8b", "openai-responses:gpt-5", "google:gemini-2.5-pro"])
 def test_models_are_asked_at_another_address_in_their_own_dialect(

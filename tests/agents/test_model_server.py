@@ -212,6 +212,7 @@ def test_the_server_is_a_program_too(tmp_path: Path) -> None:
     assert [json.loads(line)["users"] for line in record.read_text().splitlines()] == [["x"]] * 2
 
 
+@pytest.mark.thorough
 def test_an_agent_program_that_cannot_be_installed_is_told_by_name(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:

@@ -32,6 +32,7 @@ def test_reading_gives_the_lines_that_were_asked_for_with_their_numbers(scene: M
     assert beyond == "refused: `a.txt` has 1000 lines, and none at 1001"
 
 
+@pytest.mark.thorough
 def test_what_cannot_be_read_as_text_is_said(scene: ModelScene) -> None:
     scene.put("binary", b"ab\0cd")
     scene.put("latin", "gr\xfcn".encode("latin-1"))
@@ -54,6 +55,7 @@ def test_what_cannot_be_read_as_text_is_said(scene: ModelScene) -> None:
     assert len(answers[7]) < 1100
 
 
+@pytest.mark.thorough
 def test_an_edit_replaces_what_is_there_exactly_once(scene: ModelScene) -> None:
     path = scene.put("a.py", "x = 1\ny = 1\nx = 1\n")
     path.chmod(0o755)
@@ -108,6 +110,7 @@ def test_no_file_tool_leaves_the_workspace(scene: ModelScene) -> None:
     assert not (scene.folder / "not-there").exists()
 
 
+@pytest.mark.thorough
 def test_a_judge_that_may_not_be_touched_is_refused_by_every_tool(tmp_path: Path) -> None:
     scene = ModelScene(tmp_path, read_only=("tests",))
     judge = scene.put("tests/test_a.py", "assert right\n")
@@ -127,6 +130,7 @@ def test_a_judge_that_may_not_be_touched_is_refused_by_every_tool(tmp_path: Path
     assert not (scene.workspace / "tests" / "conftest.py").exists()
 
 
+@pytest.mark.thorough
 def test_files_are_listed_searched_and_written(scene: ModelScene) -> None:
     scene.put("src/a.py", "def right():\n    return 1\n")
     scene.put("src/deep/b.txt", "right\n")
@@ -162,6 +166,7 @@ def test_what_is_no_text_does_not_stop_the_model(scene: ModelScene) -> None:
     assert printed == "[exit code 0]\ngr\ufffdn"
 
 
+@pytest.mark.thorough
 def test_a_command_says_how_it_ended_and_its_output_is_kept_at_both_ends(scene: ModelScene) -> None:
     mixed, big, slow, daemon = scene.says_all(
         ("shell", {"command": "echo one; echo two >&2; echo three; exit 3"}),
@@ -219,6 +224,7 @@ def test_only_the_tools_that_are_configured_are_offered(scene: ModelScene) -> No
     assert scene.asked[0].tools == ("read", "search", "blocked")
 
 
+@pytest.mark.thorough
 def test_whoever_looks_on_is_told_what_the_model_does(scene: ModelScene) -> None:
     scene.put("a", "1\n")
     scene.says_all(

@@ -32,6 +32,7 @@ def _prepare(bench: Bench, *steps: Step, roles: str = "") -> None:
 # -- files -------------------------------------------------------------------------------------
 
 
+@pytest.mark.thorough
 @pytest.mark.requirement("roles.touches")
 def test_a_change_beyond_the_touches_of_a_role_is_out_of_scope_and_put_back(bench: Bench) -> None:
     bench.write("src/code.py", "old\n")
@@ -97,6 +98,7 @@ def test_a_table_can_lift_what_is_shipped(bench: Bench) -> None:
     assert bench.phases() == ["done"]
 
 
+@pytest.mark.thorough
 def test_what_runs_by_itself_beyond_a_role_does_not_stay(bench: Bench) -> None:
     _prepare(
         bench,
@@ -171,6 +173,7 @@ def test_an_attempt_ends_where_the_budget_of_its_role_does_and_a_person_is_asked
     bench.goes("run")
 
 
+@pytest.mark.thorough
 def test_what_is_left_of_a_smaller_budget_is_not_laid_to_the_role(bench: Bench) -> None:
     spends = "echo 'planbound-usage: {\"tokens\": 80}'; sleep 600"
     _prepare(
@@ -282,6 +285,7 @@ def test_agents_shows_the_roles_with_who_has_them_and_what_they_may_do(bench: Be
     }
 
 
+@pytest.mark.thorough
 def test_a_wrong_role_is_refused_before_anything_runs(bench: Bench) -> None:
     bench.lay(Step("Make one"))
     bench.approve()

@@ -36,6 +36,7 @@ def _ready(attack: Attack) -> None:
             leave_out(f"`{program}` is not here: a project is tested by it")
 
 
+@pytest.mark.thorough
 @pytest.mark.requirement("judging.attacks", "invariant.only-the-harness-proves", "cell.agent")
 @by_project
 def test_an_attack_does_not_fool_the_harness(attack: Attack, tmp_path: Path) -> None:
@@ -44,6 +45,7 @@ def test_an_attack_does_not_fool_the_harness(attack: Attack, tmp_path: Path) -> 
     assert not result.fooled, (result.verdict, result.said)
 
 
+@pytest.mark.thorough
 @pytest.mark.requirement("judging.attacks")
 @by_project
 def test_an_honest_twin_passes(attack: Attack, tmp_path: Path) -> None:

@@ -125,6 +125,7 @@ BEFORE: tuple[Callable[[Scratch, PlanTools], None], ...] = (
 )
 
 
+@pytest.mark.thorough
 @pytest.mark.requirement("loop.holds")
 @pytest.mark.parametrize(
     "attack",
@@ -150,6 +151,7 @@ def test_what_was_green_before_is_never_proved(
     assert not proved
 
 
+@pytest.mark.thorough
 @pytest.mark.requirement("loop.holds")
 def test_the_agent_is_told_at_once_and_its_twin_is_proved(bench: Scratch) -> None:
     loop = bench.loop()
@@ -184,6 +186,7 @@ def _deferred(scratch: Scratch) -> list[Any]:
     return list(scratch.log().of("FINALIZATION_DEFERRED"))
 
 
+@pytest.mark.thorough
 @pytest.mark.requirement("loop.background")
 def test_a_task_that_never_ends_is_waited_for_ten_minutes_on_record(bench: Scratch) -> None:
     loop = bench.loop()
@@ -337,6 +340,7 @@ def test_no_agent_decides_however_its_command_is_dressed_up(hosted: Hosted, disg
     assert (hosted.scratch.workspace / ".claude").exists() == ("taken away" not in disguise)
 
 
+@pytest.mark.thorough
 @pytest.mark.requirement("loop.decisions")
 def test_an_agent_takes_no_new_baseline_of_an_approved_plan(hosted: Hosted) -> None:
     """Other judges would stand in the place of those that a person approved."""
@@ -358,6 +362,7 @@ def test_an_agent_of_a_run_does_not_decide_either(hosted: Hosted) -> None:
     assert not hosted.approved
 
 
+@pytest.mark.thorough
 @pytest.mark.requirement("loop.decisions")
 def test_a_person_decides_beside_a_host_and_in_one_that_was_not_set_up(hosted: Hosted) -> None:
     assert "approved" in hosted.says("$P approve $D", host="/bin/bash")

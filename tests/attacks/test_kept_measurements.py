@@ -240,6 +240,7 @@ def project(tmp_path: Path) -> Project:
     return Project(tmp_path)
 
 
+@pytest.mark.thorough
 @pytest.mark.requirement("judging.reuse")
 @pytest.mark.parametrize("lie", first_always(LIES), ids=lambda lie: lie.name)
 def test_nothing_is_taken_over_where_a_fresh_look_would_differ(project: Project, lie: Lie) -> None:
@@ -271,6 +272,7 @@ def when_it_runs(command: str, change: Callable[[], object]) -> threading.Thread
     return thread
 
 
+@pytest.mark.thorough
 @pytest.mark.requirement("judging.reuse")
 @pytest.mark.parametrize(
     ("question", "path", "verdict"),
@@ -302,6 +304,7 @@ def test_what_changed_while_a_contract_ran_is_not_taken_over(
     assert (found["verdict"], found["reused"]) == ("fail", None)
 
 
+@pytest.mark.thorough
 @pytest.mark.requirement("judging.reuse")
 def test_every_folder_that_a_variable_leads_to_is_looked_at(project: Project) -> None:
     aside = laid(project, "python3 src/loads.py")
@@ -327,6 +330,7 @@ with socket.socket(socket.AF_UNIX) as asked:
 """
 
 
+@pytest.mark.thorough
 @pytest.mark.requirement("judging.reuse")
 def test_what_a_service_answers_is_never_taken_over(
     project: Project, monkeypatch: pytest.MonkeyPatch
@@ -367,6 +371,7 @@ def test_what_a_person_only_looks_at_in_git_changes_nothing(project: Project) ->
     assert project.first()["reused"] is not None
 
 
+@pytest.mark.thorough
 @pytest.mark.requirement("judging.reuse")
 def test_limits_and_priorities_that_a_contract_inherits_are_seen(project: Project) -> None:
     for program, words in (("setarch", "-R"), ("chrt", "-b 0")):
@@ -392,6 +397,7 @@ def test_limits_and_priorities_that_a_contract_inherits_are_seen(project: Projec
     assert "reused" not in judged("ulimit -n 256")
 
 
+@pytest.mark.thorough
 @pytest.mark.requirement("judging.reuse")
 @pytest.mark.parametrize("command", [("doctor",), ("log", "--verify")], ids=" ".join)
 def test_after_the_chain_was_found_broken_nothing_is_taken_over(

@@ -156,6 +156,7 @@ WorkspaceCopies(sys.argv[1]).make(sys.argv[2], "one")
 """
 
 
+@pytest.mark.thorough
 def test_half_a_copy_is_never_taken_for_one(source: Path, tmp_path: Path) -> None:
     for number in range(3000):
         (source / f"{number}").write_text("x")

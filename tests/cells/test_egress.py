@@ -288,6 +288,7 @@ with concurrent.futures.ThreadPoolExecutor(50) as pool:
     assert sum(each.sent for each in outcome.traffic) > 5_000_000
 
 
+@pytest.mark.thorough
 @cells("namespaces")
 def test_who_is_slow_is_not_waited_for_and_stops_nobody(
     bench: Bench, web: Web, monkeypatch: pytest.MonkeyPatch

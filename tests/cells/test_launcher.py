@@ -408,6 +408,7 @@ def test_an_interruption_while_a_launcher_does_not_answer_is_heeded(
 # -- nothing is left -----------------------------------------------------------------------------
 
 
+@pytest.mark.thorough
 @pytest.mark.parametrize("count", [30, pytest.param(200, marks=pytest.mark.thorough)])
 def test_many_cells_leave_no_descriptor_process_or_folder(bench: Bench, count: int) -> None:
     assert bench.works()
@@ -593,6 +594,7 @@ def test_a_harness_may_be_as_it_likes(bench: Bench, script: str, said: str) -> N
     assert (done.stdout.strip(), done.returncode) == (said, 0), done.stderr
 
 
+@pytest.mark.thorough
 @pytest.mark.skipif(os.getuid() != 0, reason="only root becomes another user")
 def test_a_harness_that_becomes_another_user_has_no_launcher_of_the_first(
     everybodys: Path,

@@ -17,6 +17,7 @@ bench = cell_bench.bench
 _PYTHON = "exec /usr/bin/python3 -c '{}'"
 
 
+@pytest.mark.thorough
 def test_a_command_that_runs_too_long_has_timed_out(bench: Bench) -> None:
     outcome = bench.run("echo started; trap '' TERM; sleep 60", limits=Limits(seconds=0.5))
     assert outcome.ending is CommandEnding.TIMED_OUT

@@ -75,6 +75,7 @@ def heard(bench: Bench, code: str, *, writable: bool = False) -> bool:
     return outcome.could_meet
 
 
+@pytest.mark.thorough
 @cells(*APART)
 def test_calls_by_which_cells_can_meet_are_heard_and_go_on(bench: Bench) -> None:
     missed = [name for name, code in MEETING if not heard(bench, code)]
@@ -82,6 +83,7 @@ def test_calls_by_which_cells_can_meet_are_heard_and_go_on(bench: Bench) -> None
     assert not host.unheard()
 
 
+@pytest.mark.thorough
 @cells(*APART)
 def test_ordinary_calls_are_not(bench: Bench) -> None:
     assert not [name for name, code in ORDINARY if heard(bench, code)]
@@ -92,6 +94,7 @@ def test_an_agent_is_not_listened_to(bench: Bench) -> None:
     assert not heard(bench, MEETING[0][1], writable=True)
 
 
+@pytest.mark.thorough
 @cells("namespaces")
 def test_a_call_of_any_process_of_the_cell_is_heard_however_it_ends(bench: Bench) -> None:
     asks = (

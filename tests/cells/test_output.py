@@ -58,6 +58,7 @@ def test_both_streams_are_read_at_once_whatever_is_written_first(bench: Bench) -
     assert (outcome.stdout.length, outcome.stderr.length) == (6 << 20, 10 << 20)
 
 
+@pytest.mark.thorough
 @cells("namespaces", "landlock")
 def test_a_line_of_two_hundred_megabytes_is_one_line(bench: Bench) -> None:
     size = 200 << 20

@@ -59,6 +59,7 @@ def test_daemons_are_dead_when_the_command_has_ended(bench: Bench) -> None:
     assert not running(word)
 
 
+@pytest.mark.thorough
 def test_daemons_are_dead_at_the_time_limit(bench: Bench) -> None:
     word = nap()
     script = f"trap '' TERM; {DAEMONS.format(word=word)}\nsleep {word}"
@@ -90,6 +91,7 @@ def test_a_stopped_process_is_dead_too(bench: Bench) -> None:
     assert not running(word)
 
 
+@pytest.mark.thorough
 def test_an_interrupted_harness_leaves_nothing(bench: Bench) -> None:
     word = nap()
     with bench.harness(f"{DAEMONS.format(word=word)}\nsleep {word}") as process:
@@ -159,6 +161,7 @@ def test_a_keeper_that_is_told_to_end_ends_its_family_first(bench: Bench) -> Non
     assert not running(word)
 
 
+@pytest.mark.thorough
 @pytest.mark.parametrize("name", ["INT", "HUP", "KILL"])
 @cells(*cell_bench.ALL)
 def test_a_command_that_ends_its_keeper_does_not_outlive_it(bench: Bench, name: str) -> None:

@@ -15,6 +15,7 @@ from tests.run.bench import Bench, Step
 from tests.tables import one_fact
 
 
+@pytest.mark.thorough
 @one_fact("command", COMMANDS)
 def test_every_command_starts_and_says_how_it_is_used(program: Program, command: str) -> None:
     done = program.run(command, "--help", process=True)

@@ -50,6 +50,7 @@ def _complete(program: Program, *words: str) -> set[str]:
     return set(said.split("\n")) - {""}
 
 
+@pytest.mark.thorough
 @pytest.mark.requirement("command.completion")
 def test_bash_completes_commands_options_choices_plans_and_files(shell: Program) -> None:
     assert _complete(shell, "planbound", "") == set(COMMANDS)

@@ -35,6 +35,7 @@ def notices(found: Any) -> dict[str, str]:
     return {f"{each['function']} {each['what']}": each["notice"] for each in found["defects"]}
 
 
+@pytest.mark.thorough
 @pytest.mark.requirement("command.control")
 def test_control_names_what_the_contract_does_not_notice_and_changes_nothing(
     project: Project,
@@ -52,6 +53,7 @@ def test_control_names_what_the_contract_does_not_notice_and_changes_nothing(
     assert project.run("log", "it").out == events
 
 
+@pytest.mark.thorough
 @pytest.mark.requirement("command.control")
 def test_only_what_was_changed_is_tried_and_all_noticed_is_0(project: Project) -> None:
     done(project, CALLS.format("add(1, 2) == 3"))
@@ -75,6 +77,7 @@ def test_only_what_was_changed_is_tried_and_all_noticed_is_0(project: Project) -
     assert "note: no defects are made for .ts (1): only functions in Python are tried" in said.err
 
 
+@pytest.mark.thorough
 @pytest.mark.requirement("command.control")
 def test_a_defect_is_noticed_by_any_contract_that_is_about_its_file(project: Project) -> None:
     done(project, "test -e src/calc.py", CALLS.format("add(1, 2) == 3"))
@@ -85,6 +88,7 @@ def test_a_defect_is_noticed_by_any_contract_that_is_about_its_file(project: Pro
     assert set(notices(said.json).values()) == {"not noticed"}
 
 
+@pytest.mark.thorough
 @pytest.mark.requirement("command.control")
 def test_nothing_is_tried_where_a_contract_does_not_pass(project: Project) -> None:
     done(project, CALLS.format("add(1, 2) == 4"))
@@ -97,6 +101,7 @@ def test_nothing_is_tried_where_a_contract_does_not_pass(project: Project) -> No
     assert (found["passes"], found["tried"], found["defects"]) == (False, 0, [])
 
 
+@pytest.mark.thorough
 @pytest.mark.requirement("command.control")
 def test_without_a_baseline_the_commit_is_compared_with(project: Project) -> None:
     project.plan("it", plan_text(CALLS.format("add(1, 2) == 3")))
@@ -118,6 +123,7 @@ def test_without_a_baseline_the_commit_is_compared_with(project: Project) -> Non
     assert len(said.json["compared_with"]) == 40
 
 
+@pytest.mark.thorough
 @pytest.mark.requirement("command.control")
 def test_more_defects_than_asked_for_are_chosen_at_random_and_again(project: Project) -> None:
     done(project, CALLS.format("add(1, 2) == 3"))
@@ -146,6 +152,7 @@ def test_a_defect_that_never_ends_is_noticed_soon(project: Project) -> None:
     assert endless["verdict"] == "timeout"
 
 
+@pytest.mark.thorough
 @pytest.mark.requirement("command.control")
 def test_an_interrupted_control_says_what_it_found_and_leaves_nothing(project: Project) -> None:
     nap = f"300.{os.getpid()}79"

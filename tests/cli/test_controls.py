@@ -96,6 +96,7 @@ def controls(tmp_path: Path) -> Controls:
     return Controls(tmp_path)
 
 
+@pytest.mark.thorough
 @pytest.mark.requirement("gate.controls")
 def test_a_control_that_the_contract_rejects_is_on_record(controls: Controls) -> None:
     controls.write("controls/truncates.patch", TRUNCATES)
@@ -115,6 +116,7 @@ def test_a_control_that_the_contract_rejects_is_on_record(controls: Controls) ->
     assert not (controls.workspace / "rounding.py").exists()
 
 
+@pytest.mark.thorough
 @pytest.mark.requirement("gate.controls")
 def test_a_contract_that_passes_with_it_is_not_approved(controls: Controls) -> None:
     controls.write("truncates.patch", TRUNCATES)
@@ -130,6 +132,7 @@ def test_a_contract_that_passes_with_it_is_not_approved(controls: Controls) -> N
     assert controls.project.run("show", "it", "--json").json["status"] != "approved"
 
 
+@pytest.mark.thorough
 def test_a_diff_in_the_plan_is_a_control(controls: Controls) -> None:
     controls.plan(f"**rejects:**\n```diff\n{TRUNCATES}```")
     done = controls.approve("--json")
@@ -154,6 +157,7 @@ def test_work_that_is_done_makes_no_control_wrong(controls: Controls) -> None:
     assert "`bad.patch` shows nothing: the contract is green now, and " in done.out
 
 
+@pytest.mark.thorough
 @pytest.mark.requirement("gate.controls")
 def test_a_control_that_shows_no_more_than_the_baseline_is_a_warning(controls: Controls) -> None:
     other = TRUNCATES.replace("rounding.py", "unrelated.py")
@@ -169,6 +173,7 @@ def test_a_control_that_shows_no_more_than_the_baseline_is_a_warning(controls: C
     assert control["result"] == "same"
 
 
+@pytest.mark.thorough
 @pytest.mark.requirement("gate.controls")
 def test_a_control_that_cannot_run_says_nothing(controls: Controls) -> None:
     hangs = TRUNCATES.replace("return int(amount * 100)", "while True: pass")
@@ -221,6 +226,7 @@ def test_the_file_of_a_control_is_a_judge(controls: Controls) -> None:
     assert "judges are not as they were frozen: truncates.patch (changed)" in judged.out
 
 
+@pytest.mark.thorough
 def test_a_baseline_shows_and_records_controls(controls: Controls) -> None:
     controls.write("truncates.patch", TRUNCATES)
     controls.plan("**rejects:** truncates.patch")
@@ -232,6 +238,7 @@ def test_a_baseline_shows_and_records_controls(controls: Controls) -> None:
     assert [each["result"] for each in controls.recorded()] == ["noticed", "noticed"]
 
 
+@pytest.mark.thorough
 @pytest.mark.requirement("gate.controls", "gate.policy")
 def test_no_policy_approves_over_a_control_that_shows_nothing(controls: Controls) -> None:
     controls.write(
@@ -251,6 +258,7 @@ def test_no_policy_approves_over_a_control_that_shows_nothing(controls: Controls
     assert "step 1: the contract says the same without `other.patch`" in done.err
 
 
+@pytest.mark.thorough
 @pytest.mark.requirement("gate.controls", "gate.weakened")
 def test_a_control_that_is_taken_out_is_told_first(controls: Controls) -> None:
     controls.write("truncates.patch", TRUNCATES)

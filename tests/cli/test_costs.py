@@ -29,6 +29,7 @@ def lay_two(bench: Bench) -> None:
     )
 
 
+@pytest.mark.thorough
 @pytest.mark.requirement("command.costs")
 def test_costs_says_what_was_spent_and_what_nobody_knows(bench: Bench) -> None:
     assert "nothing was spent yet" in bench.goes("costs").out
@@ -47,6 +48,7 @@ def test_costs_says_what_was_spent_and_what_nobody_knows(bench: Bench) -> None:
     assert "PLAN/2 make two         1          ?          ?  1 unknown" in steps
 
 
+@pytest.mark.thorough
 @pytest.mark.requirement("command.costs")
 def test_costs_for_programs_has_null_for_what_nobody_knows(bench: Bench) -> None:
     lay_two(bench)
@@ -87,6 +89,7 @@ def test_costs_refuses_what_it_does_not_know(
     assert "\x1b" not in done.err
 
 
+@pytest.mark.thorough
 @pytest.mark.requirement("gate.cost-before")
 def test_the_sheet_says_what_steps_cost_before_and_binds_nothing_of_it(bench: Bench) -> None:
     lay_two(bench)

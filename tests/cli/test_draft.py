@@ -85,6 +85,7 @@ def test_a_draft_is_written_and_never_approved_by_itself(study: Study) -> None:
     study.goes("run", name, code=2)
 
 
+@pytest.mark.thorough
 def test_the_diagnostics_go_back_to_the_model(study: Study) -> None:
     study.planner(answers(("error[PB204]", fenced(SOUND)), last=fenced(BAD)))
     done = study.goes("draft", "Say hello", "--name", "hello")
@@ -117,6 +118,7 @@ def test_contracts_are_tried_in_a_cell_and_a_green_one_goes_back(study: Study) -
     assert "round 1 of 5: 3 steps, 1 remark" in done.err
 
 
+@pytest.mark.thorough
 def test_a_contract_that_cannot_be_run_is_named_and_one_that_stays_green_is_open(
     study: Study,
 ) -> None:
@@ -140,6 +142,7 @@ def test_what_a_model_wrote_is_not_run_without_walls(study: Study) -> None:
     assert not marker.exists()
 
 
+@pytest.mark.thorough
 def test_a_contract_that_is_tried_changes_nothing(study: Study) -> None:
     marker = study.folder / "was-run"
     command = f"touch {marker} src/made; grep -qx hello hello.txt"
@@ -151,6 +154,7 @@ def test_a_contract_that_is_tried_changes_nothing(study: Study) -> None:
     assert not (study.workspace / "src/made").exists()
 
 
+@pytest.mark.thorough
 @pytest.mark.requirement("draft.walls")
 def test_a_contract_that_nobody_has_read_gets_no_credentials(study: Study) -> None:
     plan = SOUND.replace("grep -qx hello hello.txt", 'test "$MY_WORD" = open-sesame')
@@ -171,6 +175,7 @@ def test_a_name_that_is_taken_is_refused_before_anybody_is_asked(study: Study) -
     assert study.read(".harness/PLAN-hello.md") == SOUND
 
 
+@pytest.mark.thorough
 def test_files_are_given_when_the_model_asks_for_them(study: Study) -> None:
     study.write("src/words.txt", "bonjour means hello\n")
     study.planner(
@@ -181,6 +186,7 @@ def test_files_are_given_when_the_model_asks_for_them(study: Study) -> None:
     assert "round 2" not in done.err
 
 
+@pytest.mark.thorough
 def test_the_goal_comes_from_standard_input_too(study: Study) -> None:
     study.planner(answers(("ein Gruß", fenced(SOUND)), last="no"))
     done = study.run("draft", "-", "--name", "hello", stdin="ein Gruß\n")
@@ -189,6 +195,7 @@ def test_the_goal_comes_from_standard_input_too(study: Study) -> None:
     assert "not UTF-8" in study.run("draft", "-", stdin=b"\xff\xfe").err
 
 
+@pytest.mark.thorough
 def test_context_files_are_given_whole_or_refused(study: Study) -> None:
     study.planner(answers(("the notes of Anna", fenced(SOUND)), last="no"))
     notes = study.folder / "notes.md"
@@ -236,6 +243,7 @@ def test_without_an_agent_it_says_what_to_set_and_what_to_paste(study: Study) ->
     assert is_untouched(study)
 
 
+@pytest.mark.thorough
 def test_an_agent_that_fails_or_writes_no_plan_leaves_nothing(study: Study) -> None:
     study.planner("#!/bin/bash\necho out of credit >&2; exit 3\n")
     done = study.goes("draft", "Say hello", code=2)
@@ -247,6 +255,7 @@ def test_an_agent_that_fails_or_writes_no_plan_leaves_nothing(study: Study) -> N
     assert is_untouched(study)
 
 
+@pytest.mark.thorough
 def test_what_the_agent_writes_into_the_workspace_does_not_stay(study: Study) -> None:
     script = answers(last=fenced(SOUND)).replace(
         "heard=$(cat)", "heard=$(cat)\necho evil > src/evil; rm -f README.md; mkdir -p .harness"
@@ -324,6 +333,7 @@ def test_a_reason_is_needed(study: Study) -> None:
     assert "empty" in study.goes("redraft", "hello", "--reason", " ", code=2).err
 
 
+@pytest.mark.thorough
 def test_a_plan_that_stays_the_same_or_gets_worse_does_not_take_its_place(study: Study) -> None:
     study.plan("hello")
     study.planner(answers(last=fenced(SOUND)))
@@ -337,6 +347,7 @@ def test_a_plan_that_stays_the_same_or_gets_worse_does_not_take_its_place(study:
     assert study.log().of("PLAN_REWRITTEN", "PLAN_AMENDED") == []
 
 
+@pytest.mark.thorough
 def test_drafting_anew_withdraws_an_approval(study: Study) -> None:
     study.prepare(Step("make a"), Step("make b"), Step("make c"))
     text = study.plan_file.read_text()
@@ -398,6 +409,7 @@ def test_a_run_that_is_to_be_revised_keeps_what_is_proved(study: Study) -> None:
     assert len(study.log().of("TASK_STARTED", number="1")) == 1
 
 
+@pytest.mark.thorough
 def test_a_proved_step_that_is_changed_is_not_taken(study: Study) -> None:
     _stopped(study)
     study.answer("revise")
@@ -411,6 +423,7 @@ def test_a_proved_step_that_is_changed_is_not_taken(study: Study) -> None:
     assert study.log().of("PLAN_AMENDED") == []
 
 
+@pytest.mark.thorough
 def test_a_plan_that_is_done_is_not_drafted_anew(study: Study) -> None:
     study.prepare(Step("make a"), Step("make b"), Step("make c"))
     study.goes("run")

@@ -19,6 +19,7 @@ def created(program: Program) -> list[tuple[str, str]]:
     return [(event["plan"], event["details"]["origin"]) for event in found]
 
 
+@pytest.mark.thorough
 @pytest.mark.requirement("journal.first-seen")
 def test_a_plan_that_was_written_by_hand_begins_once(program: Program) -> None:
     program.plan("hello", SOUND)
@@ -59,6 +60,7 @@ def test_another_plan_by_the_name_of_one_that_was_put_away_begins_anew(program: 
     assert created(program) == [("hello", "file")] * 2
 
 
+@pytest.mark.thorough
 @pytest.mark.requirement("journal.first-seen")
 def test_looking_makes_no_journal_and_works_where_nothing_can_be_written(
     program: Program, tmp_path: Path
@@ -84,6 +86,7 @@ def test_looking_makes_no_journal_and_works_where_nothing_can_be_written(
                 path.chmod(0o700)
 
 
+@pytest.mark.thorough
 @pytest.mark.requirement("journal.first-seen")
 def test_many_who_see_it_at_once_note_it_once(program: Program) -> None:
     program.plan("other", SOUND)

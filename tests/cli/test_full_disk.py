@@ -80,6 +80,7 @@ def digest_of(bench: Bench) -> str:
     return str(bench.run("show", "--json").json["digest"])[:16]
 
 
+@pytest.mark.thorough
 @pytest.mark.parametrize(
     "commands",
     first_always([SOME, (*PLAIN, *READING, "doctor")]),
@@ -120,6 +121,7 @@ def test_on_a_full_disk_no_command_is_a_bug_and_afterwards_all_goes_on(
     assert gone_on["run"][0] == gone_on["log"][0] == 0, after
 
 
+@pytest.mark.thorough
 def test_what_does_not_fit_into_the_vault_leaves_the_state_home_as_it_was(tmp_path: Path) -> None:
     bench = Bench(tmp_path)
     bench.lay(Step("Make a"))
@@ -172,6 +174,7 @@ def test_an_approval_on_a_read_only_mount_does_not_count(tmp_path: Path) -> None
     bench.approve()
 
 
+@pytest.mark.thorough
 @pytest.mark.parametrize("name", first_always(["ENOSPC", "EDQUOT", "EROFS", "EIO"]))
 def test_a_disk_that_fails_at_any_call_is_no_bug(tmp_path: Path, name: str) -> None:
     need("strace", "it makes system calls fail")

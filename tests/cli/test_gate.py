@@ -41,6 +41,7 @@ def status(project: Project) -> str:
     return str(project.run("show", "it", "--json").json["status"])
 
 
+@pytest.mark.thorough
 @pytest.mark.requirement("command.approve", "gate.bound")
 def test_an_approval_names_the_digest_and_binds_what_it_was_shown(project: Project) -> None:
     digest = digest_of(project)
@@ -58,6 +59,7 @@ def test_an_approval_names_the_digest_and_binds_what_it_was_shown(project: Proje
     assert digest_of(project) == digest
 
 
+@pytest.mark.thorough
 @pytest.mark.requirement("command.approve")
 def test_without_a_digest_and_a_terminal_the_plan_waits(project: Project) -> None:
     done = project.run("approve", "it")
@@ -94,6 +96,7 @@ def test_what_does_not_name_the_plan_or_the_person_is_refused(
     assert events(project, "GATE_APPROVED") == []
 
 
+@pytest.mark.thorough
 @pytest.mark.requirement("gate.bound")
 def test_the_same_plan_is_approved_once(project: Project) -> None:
     given = ["--digest", digest_of(project)[:12], "--as", "mara"]
@@ -103,6 +106,7 @@ def test_the_same_plan_is_approved_once(project: Project) -> None:
     assert "approved already, by mara" in done.err
 
 
+@pytest.mark.thorough
 @pytest.mark.requirement("gate.bound")
 def test_a_plan_that_changed_shows_what_is_different_from_the_approved_one(
     project: Project,
@@ -116,6 +120,7 @@ def test_a_plan_that_changed_shows_what_is_different_from_the_approved_one(
     assert "-test -e src/two" in done.out
 
 
+@pytest.mark.thorough
 @pytest.mark.requirement("gate.bound")
 def test_a_judge_that_changed_ends_an_approval(project: Project) -> None:
     project.write("tests/check.sh", "test -e src/one\n")
@@ -127,6 +132,7 @@ def test_a_judge_that_changed_ends_an_approval(project: Project) -> None:
     assert "judge changed: tests/check.sh" in done.err
 
 
+@pytest.mark.thorough
 @pytest.mark.requirement("gate.bound")
 def test_an_approval_expires(project: Project) -> None:
     given = ["--digest", digest_of(project)[:12], "--as", "mara"]
@@ -135,6 +141,7 @@ def test_an_approval_expires(project: Project) -> None:
     assert "expired" in done.err
 
 
+@pytest.mark.thorough
 @pytest.mark.requirement("command.approve")
 def test_a_plan_with_errors_or_templates_is_not_approved(project: Project) -> None:
     project.plan("it", plan_text("pytest || true"))
@@ -148,6 +155,7 @@ def test_a_plan_with_errors_or_templates_is_not_approved(project: Project) -> No
     assert "template" in done.err
 
 
+@pytest.mark.thorough
 @pytest.mark.requirement("command.approve")
 def test_a_person_at_a_terminal_types_the_digest(project: Project) -> None:
     digest = digest_of(project)
@@ -169,6 +177,7 @@ def test_a_person_at_a_terminal_types_the_digest(project: Project) -> None:
     assert approved["details"]["method"] == "terminal"
 
 
+@pytest.mark.thorough
 @pytest.mark.requirement("command.approve")
 def test_each_contract_that_is_looked_at_has_a_line_of_its_own(project: Project) -> None:
     waits = [f"sleep 4; test -e src/{name}" for name in ("one", "two")]
@@ -180,6 +189,7 @@ def test_each_contract_that_is_looked_at_has_a_line_of_its_own(project: Project)
     assert re.search(r"  judging 1/3: sleep 4[^\n]*\n  judging 2/3: sleep 4", seen), seen
 
 
+@pytest.mark.thorough
 @pytest.mark.requirement("command.approve", "verdict.tampered")
 @pytest.mark.parametrize(
     "arguments", first_always([[], ["--digest", "0123456789ab", "--as", "mara"]])
@@ -195,6 +205,7 @@ def test_who_only_looks_does_not_replace_what_was_frozen(
     assert project.first()["verdict"] == "tampered"
 
 
+@pytest.mark.thorough
 @pytest.mark.requirement("command.approve")
 def test_the_bound_plan_is_meant_where_none_is_named(project: Project) -> None:
     project.write(".harness/active-plan", "it\n")
@@ -264,6 +275,7 @@ def test_what_is_not_surely_a_decision_is_asked_back(project: Project, said: str
     assert events(project, "GATE_APPROVED") == []
 
 
+@pytest.mark.thorough
 @pytest.mark.requirement("command.decide", "language.revise")
 def test_a_change_of_the_plan_is_shown_and_approves_nothing(project: Project) -> None:
     given = ["--digest", digest_of(project)[:12], "--as", "mara"]
@@ -278,6 +290,7 @@ def test_a_change_of_the_plan_is_shown_and_approves_nothing(project: Project) ->
     assert "digest changed" in done.err
 
 
+@pytest.mark.thorough
 @pytest.mark.requirement("gate.reorder", "gate.modifications")
 @pytest.mark.parametrize(
     "said", first_always(["APPROVED_MODIFIED: reorder Task 2 and 3", "swap steps 2 and 3"])
@@ -313,6 +326,7 @@ def test_a_swap_that_breaks_a_declared_dependency_is_refused_with_the_reason(
     assert path.read_bytes() == before
 
 
+@pytest.mark.thorough
 @pytest.mark.requirement("gate.modifications")
 def test_the_yes_names_every_change_on_its_way(project: Project) -> None:
     project.write(
@@ -424,6 +438,7 @@ def signer(project: Project) -> Signer:
     return Signer(project, "mara")
 
 
+@pytest.mark.thorough
 @pytest.mark.requirement("command.approve", "gate.signature")
 def test_a_signature_of_an_allowed_key_approves(project: Project, signer: Signer) -> None:
     signer.allow()
@@ -433,6 +448,7 @@ def test_a_signature_of_an_allowed_key_approves(project: Project, signer: Signer
     assert approved["details"]["method"] == "signature"
 
 
+@pytest.mark.thorough
 @pytest.mark.requirement("gate.signature")
 def test_a_statement_is_all_that_is_printed_whatever_verify_says(
     project: Project, signer: Signer
@@ -457,6 +473,7 @@ def test_where_signatures_are_demanded_nothing_else_approves(
     assert events(project, "GATE_APPROVED") == []
 
 
+@pytest.mark.thorough
 @pytest.mark.requirement("gate.signature")
 @pytest.mark.parametrize(
     "wrong", first_always(["nobody allowed", "key", "name", "purpose", "plan", "missing"])
@@ -497,6 +514,7 @@ def test_a_policy_approves_what_it_matches_and_is_named_in_the_record(project: P
     assert status(project) == "approved"
 
 
+@pytest.mark.thorough
 def test_a_policy_is_used_only_where_it_is_asked_for(project: Project) -> None:
     project.write("planbound.toml", POLICY)
     assert project.run("approve", "it").code == 4
@@ -532,6 +550,7 @@ def test_a_policy_that_does_not_match_or_cannot_be_meant_is_refused(
 # -- what is shown -----------------------------------------------------------------------------
 
 
+@pytest.mark.thorough
 def test_the_sheet_shows_what_is_shown_of_the_home_and_which_hosts_are_reached(
     project: Project,
 ) -> None:
@@ -556,6 +575,7 @@ def test_the_sheet_shows_what_is_shown_of_the_home_and_which_hosts_are_reached(
         assert line in said, said
 
 
+@pytest.mark.thorough
 def test_the_sheet_shows_all_that_will_run_and_all_that_is_passed(project: Project) -> None:
     project.write(
         "planbound.toml",
@@ -602,6 +622,7 @@ def test_what_became_weaker_comes_first(project: Project) -> None:
     assert lines.index(weaker) < lines.index(wider) < lines.index('  -stdout contains "x"')
 
 
+@pytest.mark.thorough
 @pytest.mark.requirement("gate.bound")
 def test_an_approval_of_another_repository_does_not_hold(project: Project, tmp_path: Path) -> None:
     given = ["--digest", digest_of(project)[:12], "--as", "mara"]
@@ -735,6 +756,7 @@ def test_a_test_that_words_open_is_a_doubt_too(project: Project) -> None:
     assert events(project, "GATE_APPROVED")[0]["details"]["seen"] == ["PB642"]
 
 
+@pytest.mark.thorough
 @pytest.mark.requirement("gate.warnings-seen")
 def test_under_strict_they_are_errors_and_a_plan_without_them_says_nothing(
     project: Project,
@@ -822,6 +844,7 @@ def test_a_sync_brings_what_the_project_declares_or_locks_and_nothing_else(
         assert ("`behind-it` on" in found) is ("sync" not in bringing)
 
 
+@pytest.mark.thorough
 def test_the_sheet_says_which_evidence_each_contract_can_reach(tmp_path: Path) -> None:
     need("node", "a contract calls it")
     project = Project(tmp_path)

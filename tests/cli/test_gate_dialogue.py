@@ -73,6 +73,7 @@ def test_another_digest_approves_nothing_and_may_be_typed_again(project: Project
     assert len(events(project, "GATE_APPROVED")) == 1
 
 
+@pytest.mark.thorough
 def test_changes_are_shown_again_and_recorded_with_the_approval(project: Project) -> None:
     dialogue = Dialogue(project)
     dialogue.until(QUESTION)
@@ -92,6 +93,7 @@ def test_changes_are_shown_again_and_recorded_with_the_approval(project: Project
     assert rewritten["details"]["to"] == digest_of(project)
 
 
+@pytest.mark.thorough
 def test_a_skipped_step_stays_skipped_when_numbers_change(project: Project) -> None:
     dialogue = Dialogue(project)
     dialogue.until(QUESTION)
@@ -123,6 +125,7 @@ def test_an_order_that_makes_a_circle_is_refused_and_the_text_stays(project: Pro
     assert "nothing was approved" in printed
 
 
+@pytest.mark.thorough
 @pytest.mark.parametrize(
     ("said", "expected"),
     first_always(
@@ -168,6 +171,7 @@ def test_a_text_with_errors_is_refused_and_kept_for_the_next_time(project: Proje
     assert dialogue.end("quit")[0] == 4
 
 
+@pytest.mark.thorough
 def test_an_editor_that_fails_or_changes_nothing_changes_nothing(project: Project) -> None:
     path = project.workspace / ".harness/PLAN-it.md"
     before = path.read_bytes().replace(b"status: draft", b"status: verified")
@@ -180,6 +184,7 @@ def test_an_editor_that_fails_or_changes_nothing_changes_nothing(project: Projec
     assert path.read_bytes() == before
 
 
+@pytest.mark.thorough
 def test_a_plan_that_was_changed_meanwhile_is_shown_again(project: Project) -> None:
     dialogue = Dialogue(project)
     dialogue.until(QUESTION)
@@ -277,6 +282,7 @@ def test_where_signatures_are_demanded_the_dialogue_approves_nothing(project: Pr
     assert dialogue.end("quit")[0] == 4
 
 
+@pytest.mark.thorough
 def test_who_waits_too_long_is_asked_again(project: Project) -> None:
     project.write("planbound.toml", '[gate]\nremind = "1ms"\n')
     assert project.run("approve", "it").code == 4

@@ -120,6 +120,7 @@ def test_what_was_replaced_goes_and_what_is_needed_stays(tmp_path: Path) -> None
     assert bench.verifies()
 
 
+@pytest.mark.thorough
 @pytest.mark.requirement("gc.safe")
 def test_nothing_that_is_kept_goes_while_somebody_works(tmp_path: Path) -> None:
     bench = Bench(tmp_path)

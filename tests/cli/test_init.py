@@ -39,6 +39,7 @@ def untouched(program: Program) -> bool:
     return not any((program.workspace / name).exists() for name in names)
 
 
+@pytest.mark.thorough
 @pytest.mark.requirement("init.tries")
 def test_the_first_plan_has_a_contract_that_is_known_to_run_and_is_red_now(
     program: Program,
@@ -75,6 +76,7 @@ def test_a_suite_that_is_red_already_gets_no_new_failures_and_the_names(program:
     assert (colours["step", "1"], colours["postcondition", "1"]) == ("red", "green")
 
 
+@pytest.mark.thorough
 @pytest.mark.parametrize(("begins", "advised"), [("import nobody_has_this\n", True), ("", False)])
 def test_only_tests_that_do_not_find_a_package_are_told_to_make_an_environment(
     program: Program, begins: str, *, advised: bool
@@ -112,6 +114,7 @@ def test_a_command_that_does_not_start_comes_with_its_cure(program: Program) -> 
     assert "tests >=" not in written(program)
 
 
+@pytest.mark.thorough
 @pytest.mark.requirement("init.tries")
 def test_tests_that_take_too_long_are_stopped_and_the_plan_says_so(program: Program) -> None:
     program.write("test_sums.py", FOREVER)
@@ -124,6 +127,7 @@ def test_tests_that_take_too_long_are_stopped_and_the_plan_says_so(program: Prog
     assert "did not end" in written(program)
 
 
+@pytest.mark.thorough
 @pytest.mark.requirement("init.tries")
 def test_an_interrupted_trial_leaves_nothing_behind(program: Program) -> None:
     program.write("test_sums.py", FOREVER)
@@ -172,6 +176,7 @@ def test_a_monorepo_has_each_of_its_suites_as_a_postcondition(program: Program) 
     assert "\n- Node in a/, by `a/package.json`: `cd a && npm test`\n" in written(program)
 
 
+@pytest.mark.thorough
 @pytest.mark.requirement("command.init")
 def test_init_leaves_every_kind_of_configuration_alone(program: Program) -> None:
     program.write("pyproject.toml", '[tool.planbound]\nprofile = "strict"\n')
@@ -185,6 +190,7 @@ def test_init_leaves_every_kind_of_configuration_alone(program: Program) -> None
     assert not (program.workspace / ".harness/PLAN.md").exists()
 
 
+@pytest.mark.thorough
 @pytest.mark.requirement("init.looks")
 def test_an_environment_that_is_not_found_by_itself_is_written_down(program: Program) -> None:
     program.write("requirements.txt", "")
@@ -196,6 +202,7 @@ def test_an_environment_that_is_not_found_by_itself_is_written_down(program: Pro
     assert read_configuration(tomllib.loads(text), path="").contracts.path == ("env/bin",)
 
 
+@pytest.mark.thorough
 def test_what_a_test_prints_cannot_change_the_plan(program: Program) -> None:
     program.write("package.json", json.dumps({"scripts": {"test": "bash odd.sh"}}))
     program.write("odd.sh", "printf '\\033[31m```\\n## Steps\\n### 9. Evil\\n' >&2; exit 3\n")

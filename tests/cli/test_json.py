@@ -379,6 +379,7 @@ def test_there_is_a_scene_for_every_shape() -> None:
     assert sorted(SCENES) == sorted(_forms())
 
 
+@pytest.mark.thorough
 @pytest.mark.requirement("cli.json")
 @pytest.mark.parametrize(("command", "how"), SCENES)
 def test_json_is_as_the_reference_says(bench: Bench, command: str, how: str) -> None:

@@ -318,6 +318,7 @@ def test_green_before_the_work_is_vacuous_where_red_is_demanded(project: Project
     assert "green before" in found["reason"]
 
 
+@pytest.mark.thorough
 @pytest.mark.requirement("verdict.tampered")
 def test_a_changed_judge_is_named_with_its_difference_and_the_frozen_one_judges(
     project: Project,
@@ -488,6 +489,7 @@ def test_what_the_product_does_to_the_runner_of_a_chosen_file_is_seen(project: P
     assert (found["verdict"], found["canary"]) == ("tampered", "green"), found
 
 
+@pytest.mark.thorough
 @pytest.mark.requirement("judging.held-out")
 def test_a_judge_that_is_held_out_catches_what_the_others_cannot(project: Project) -> None:
     hidden = project.home / "judges" / "test_hidden.py"
@@ -621,6 +623,7 @@ def test_secrets_in_output_reach_neither_report_nor_journal(project: Project) ->
     assert secret not in project.run("log", "it", "--json").out.replace("\\", "")
 
 
+@pytest.mark.thorough
 @pytest.mark.requirement("command.judge")
 def test_a_verdict_is_on_record(project: Project) -> None:
     project.plan("it", plan_text("true"))
@@ -655,6 +658,7 @@ def test_an_interrupt_ends_everything_that_a_contract_started(project: Project) 
         process.communicate()
 
 
+@pytest.mark.thorough
 @pytest.mark.requirement("shell.nothing-left")
 def test_a_killed_harness_leaves_nothing_running(project: Project) -> None:
     nap = f"300.{os.getpid()}78"
@@ -716,6 +720,7 @@ def test_a_damaged_vault_is_said_and_a_new_baseline_mends_it(project: Project) -
     assert project.judge().code == 0
 
 
+@pytest.mark.thorough
 @pytest.mark.requirement("command.baseline")
 def test_a_new_plan_by_the_same_name_has_no_baseline(project: Project) -> None:
     done = project.run("new", "it")
@@ -772,6 +777,7 @@ def test_a_state_home_that_cannot_be_written_is_said(project: Project, command: 
     assert "cells cannot be tried out" in done.err
 
 
+@pytest.mark.thorough
 @pytest.mark.requirement("command.judge")
 def test_a_look_without_a_baseline_says_so_once(project: Project) -> None:
     project.plan("it", plan_text("true"))
@@ -862,6 +868,7 @@ def test_secrets_stay_out_of_the_formats_of_services(project: Project) -> None:
         assert token not in done.out
 
 
+@pytest.mark.thorough
 def test_the_formats_of_judge_are_the_ones_of_verify_and_json_is_one_of_them(
     project: Project,
 ) -> None:

@@ -148,6 +148,7 @@ def test_what_was_played_again_is_not_news(program: Program) -> None:
     assert [request.json["provenance"] for request in receiver.requests] == ["live"]
 
 
+@pytest.mark.thorough
 def test_a_receiver_that_fails_is_asked_again(program: Program) -> None:
     with receiving(500, 200) as receiver:
         hook(program, receiver, retries=1)
@@ -402,6 +403,7 @@ def test_a_command_that_fails_says_why(program: Program, command: list[str], rea
     assert reason in lines[0]
 
 
+@pytest.mark.thorough
 def test_a_command_that_hangs_is_killed_with_all_that_it_started(
     program: Program, tmp_path_factory: pytest.TempPathFactory
 ) -> None:
@@ -437,6 +439,7 @@ def test_who_is_killed_before_writing_it_down_delivers_again(
     assert ids == [events[0], *events]
 
 
+@pytest.mark.thorough
 @pytest.mark.requirement("notify.at-least-once")
 def test_two_processes_do_not_deliver_the_same(program: Program) -> None:
     with receiving() as receiver:

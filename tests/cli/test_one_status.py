@@ -111,6 +111,7 @@ def walk(
     return found
 
 
+@pytest.mark.thorough
 @pytest.mark.requirement("status.one-word")
 @pytest.mark.requirement("views.agree")
 def test_every_view_and_the_file_have_one_word_for_a_plan_all_its_life(walk: Walk) -> None:
@@ -155,6 +156,7 @@ def edits(walk: Walk) -> list[str]:
     return [each["details"]["status"] for each in said if each["event"] == "PLAN_EDITED"]
 
 
+@pytest.mark.thorough
 @pytest.mark.requirement("loop.undone")
 @pytest.mark.parametrize("word", first_always(["in-progress", "approved"]))
 def test_plan_show_leaves_an_undone_edit_undone(walk: Walk, word: str) -> None:
@@ -270,6 +272,7 @@ def test_where_nothing_can_be_written_the_right_word_is_still_shown(walk: Walk) 
             path.chmod(0o755 if path.is_dir() else 0o644)
 
 
+@pytest.mark.thorough
 @pytest.mark.requirement("status.verified")
 def test_verify_marks_only_what_it_verified(walk: Walk) -> None:
     text = walk.file.read_bytes()
@@ -297,6 +300,7 @@ def test_verify_marks_only_what_it_verified(walk: Walk) -> None:
     assert (walk.mark, json.loads(walk.said("list", "--json"))[0]["status"]) == ("verified",) * 2
 
 
+@pytest.mark.thorough
 @pytest.mark.requirement("status.verified")
 def test_verify_says_that_it_could_not_mark_the_file(walk: Walk) -> None:
     text, harness = walk.file.read_bytes(), walk.workspace / ".harness"

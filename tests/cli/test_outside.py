@@ -28,6 +28,7 @@ ASKED = (
 )
 
 
+@pytest.mark.thorough
 @pytest.mark.requirement("command.outside")
 def test_every_command_says_what_to_do_with_a_file_from_elsewhere(program: Program) -> None:
     program.write("docs/greeting.md", SOUND)
@@ -61,6 +62,7 @@ def test_a_plan_in_the_queue_a_nameless_one_and_a_link_are_told_as_such(program:
     assert "not standard input" in program.run("run", "-", stdin=SOUND).err
 
 
+@pytest.mark.thorough
 @pytest.mark.requirement("command.outside")
 def test_stage_takes_the_file_in_and_finds_it_again(tmp_path: Path) -> None:
     bench = Bench(tmp_path)

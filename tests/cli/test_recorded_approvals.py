@@ -64,6 +64,7 @@ def test_an_approval_whose_record_lost_a_digest_names_the_cure_and_the_cure_work
     assert "1/1 proved" in bench.goes("run").out
 
 
+@pytest.mark.thorough
 @pytest.mark.requirement("gate.configuration-form")
 def test_an_approval_that_is_bound_to_the_first_form_of_the_digest_holds(tmp_path: Path) -> None:
     bench = Bench(tmp_path)

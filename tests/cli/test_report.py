@@ -96,6 +96,7 @@ def test_the_page_of_a_receipt_is_short_and_says_the_same(played: Bench) -> None
         assert said in page.text, said
 
 
+@pytest.mark.thorough
 @pytest.mark.requirement("command.report")
 def test_without_a_plan_all_are_told_with_an_index_also_those_put_away(bench: Bench) -> None:
     assert "There is no plan" in report_of(bench).text
@@ -110,6 +111,7 @@ def test_without_a_plan_all_are_told_with_an_index_also_those_put_away(bench: Be
     assert "make one" in report_of(bench, "one").text
 
 
+@pytest.mark.thorough
 @pytest.mark.requirement("command.report")
 def test_a_report_is_written_whole_or_not_at_all(bench: Bench, tmp_path: Path) -> None:
     bench.lay(Step("make one"))
@@ -176,6 +178,7 @@ def test_a_report_looks_and_writes_nothing(bench: Bench) -> None:
     assert bench.log() == []
 
 
+@pytest.mark.thorough
 @pytest.mark.requirement("command.report")
 def test_a_plan_in_the_loop_is_told_with_what_is_only_claimed(bench: Bench) -> None:
     state = str(bench.folder / "state")
@@ -200,6 +203,7 @@ def test_a_plan_in_the_loop_is_told_with_what_is_only_claimed(bench: Bench) -> N
     assert "Unknown cost: 1 attempt did not say what was used" in report_of(bench, "mine").text
 
 
+@pytest.mark.thorough
 @pytest.mark.requirement("command.report")
 def test_an_amended_plan_is_shown_as_it_was_approved_last(bench: Bench) -> None:
     bench.prepare(Step("make one"), Step("make two", work="false"))
@@ -216,6 +220,7 @@ def test_an_amended_plan_is_shown_as_it_was_approved_last(bench: Bench) -> None:
     assert "2. make two" not in page.text
 
 
+@pytest.mark.thorough
 @pytest.mark.requirement("command.report")
 def test_a_judge_that_a_step_changed_is_shown_with_its_difference(bench: Bench) -> None:
     bench.write("src/check.sh", "grep -qx right src/one\n")
@@ -230,6 +235,7 @@ def test_a_judge_that_a_step_changed_is_shown_with_its_difference(bench: Bench) 
     assert page.text.count("+# <b>weaker</b>") == 2  # of the step, and of the judges
 
 
+@pytest.mark.thorough
 @pytest.mark.requirement("command.report")
 def test_of_very_many_events_and_attempts_both_ends_are_shown(bench: Bench) -> None:
     bench.lay(*(Step(f"make n{number}") for number in range(120)))
@@ -269,6 +275,7 @@ def tell_of_many(bench: Bench, attempts: int) -> None:
     journal.close()
 
 
+@pytest.mark.thorough
 @pytest.mark.requirement("command.report")
 def test_secrets_of_files_and_plans_stay_out_of_a_report(bench: Bench) -> None:
     secret = "ghp_" + "a1B2" * 9
@@ -282,6 +289,7 @@ def test_secrets_of_files_and_plans_stay_out_of_a_report(bench: Bench) -> None:
     assert done.out.count("[redacted:github-token]") >= 3  # context, text, difference
 
 
+@pytest.mark.thorough
 @pytest.mark.requirement("command.report")
 def test_a_text_that_is_lost_is_said_to_be_lost(bench: Bench) -> None:
     bench.prepare(Step("make one"))
@@ -297,6 +305,7 @@ def test_a_text_that_is_lost_is_said_to_be_lost(bench: Bench) -> None:
     assert "EXECUTION_COMPLETE" in text
 
 
+@pytest.mark.thorough
 @pytest.mark.requirement("command.report")
 def test_a_file_with_a_name_of_any_bytes_is_in_a_report(bench: Bench) -> None:
     bench.prepare(
@@ -307,6 +316,7 @@ def test_a_file_with_a_name_of_any_bytes_is_in_a_report(bench: Bench) -> None:
     assert "<b>U+001B" in report_of(bench).text
 
 
+@pytest.mark.thorough
 @pytest.mark.requirement("command.report")
 def test_a_plan_of_many_steps_gives_a_page_of_a_size_that_opens(bench: Bench) -> None:
     steps = [Step(f"make n{number}", work="true") for number in range(300)]

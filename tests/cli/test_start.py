@@ -94,6 +94,7 @@ def planned(tmp_path_factory: pytest.TempPathFactory) -> Session:
     return session
 
 
+@pytest.mark.thorough
 @one_fact("start", STARTS)
 def test_a_command_loads_nothing_that_it_does_not_use(planned: Session, start: Start) -> None:
     found = loaded(planned, planned.workspace, start)
@@ -111,6 +112,7 @@ def test_a_hook_without_a_plan_loads_only_what_finds_plans(
     assert [each for each in found.compiled if not each.startswith("lambda _cls")] == []
 
 
+@pytest.mark.thorough
 def test_a_process_that_is_to_die_at_an_append_loads_no_fakes(tmp_path: Path) -> None:
     session = Session(tmp_path)
     start = Start("new", ("new", "hello"), ())
@@ -119,6 +121,7 @@ def test_a_process_that_is_to_die_at_an_append_loads_no_fakes(tmp_path: Path) ->
     assert not unwanted(found.modules, ("testing",))
 
 
+@pytest.mark.thorough
 def test_a_stop_on_a_judged_tree_prepares_no_judging(tmp_path: Path) -> None:
     session = Session(tmp_path)
     session.create()

@@ -90,6 +90,7 @@ def test_nothing_of_a_contract_is_run(program: Program) -> None:
     assert not list(program.workspace.rglob("pwned"))
 
 
+@pytest.mark.thorough
 @pytest.mark.requirement("verify.one-shell")
 def test_one_shell_process_checks_a_whole_plan(program: Program) -> None:
     steps = "".join(

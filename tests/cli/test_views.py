@@ -641,6 +641,7 @@ def test_doctor_looks_at_who_can_reach_the_state_home(
     assert "/state" in check.message
 
 
+@pytest.mark.thorough
 def test_doctor_says_that_the_state_home_cannot_be_made(program: Program) -> None:
     locked = program.workspace / "locked"
     locked.mkdir(mode=0o555)

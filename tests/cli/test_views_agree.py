@@ -109,6 +109,7 @@ def shared(tmp_path: Path) -> Bench:
     return bench
 
 
+@pytest.mark.thorough
 @pytest.mark.requirement("views.agree", "command.ready", "fleet.held-back")
 def test_why_a_plan_cannot_be_run_is_told_alike_until_it_is_approved(shared: Bench) -> None:
     shared.lay(Step("Write out"), touches='"src/**"')
@@ -149,6 +150,7 @@ def test_what_is_still_to_be_written_is_told_alike(shared: Bench) -> None:
     assert why_not(shared, "two", fleet=1) == "the file holds no plan"
 
 
+@pytest.mark.thorough
 @pytest.mark.requirement("command.standup", "standup.whole")
 def test_what_is_built_is_told_in_words(tmp_path: Path) -> None:
     bench = Bench(tmp_path)

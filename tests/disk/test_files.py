@@ -164,6 +164,7 @@ for number in range(60):
 """
 
 
+@pytest.mark.thorough
 @pytest.mark.parametrize("locked", [True, False])
 def test_of_two_creators_exactly_one_wins(tmp_path: Path, *, locked: bool) -> None:
     folder = tmp_path / "tree"
@@ -282,6 +283,7 @@ def test_the_content_is_on_the_disk_before_its_name_and_then_the_name(
     assert re.search(".*".join(order), log, re.DOTALL), log
 
 
+@pytest.mark.thorough
 @pytest.mark.parametrize("kind", first_always(["create", "replace"]))
 def test_a_kill_at_any_point_leaves_one_whole_content_and_no_block(
     tmp_path: Path, kind: str
@@ -304,6 +306,7 @@ def test_a_kill_at_any_point_leaves_one_whole_content_and_no_block(
         assert os.listdir(trial.plan.parent) == ["PLAN.md"], trial
 
 
+@pytest.mark.thorough
 @pytest.mark.parametrize("kind", first_always(["create", "replace"]))
 def test_a_disk_that_fails_at_any_point_leaves_the_old_content_and_no_litter(
     tmp_path: Path, kind: str

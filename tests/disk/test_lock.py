@@ -310,6 +310,7 @@ for attempt in range(1000):
 """
 
 
+@pytest.mark.thorough
 @pytest.mark.parametrize("how", first_always(["compare and swap", "fence only"]))
 def test_eight_writers_that_outlast_their_leases_lose_no_update(tmp_path: Path, how: str) -> None:
     counter = tmp_path / "tree/counter"

@@ -11,6 +11,7 @@ from tests.tables import first_always
 from tools.console import ROOT
 
 
+@pytest.mark.thorough
 @pytest.mark.parametrize("name", first_always(["plan_language", "judging"]))
 def test_a_demonstration_ends_as_it_should(name: str) -> None:
     done = subprocess.run(

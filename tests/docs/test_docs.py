@@ -30,6 +30,7 @@ class ForkingShell(Shell):
         self.inherited = (lay_program(program),)
 
 
+@pytest.mark.thorough
 @pytest.mark.requirement("docs.readme")
 @pytest.mark.parametrize(
     "page",

@@ -67,6 +67,7 @@ def test_a_page_may_name_only_files_that_are_there(tmp_path: Path) -> None:
     assert of_gate == ["page.md:2: there is no `gate/reject.py`", of_gate[-1]]
 
 
+@pytest.mark.thorough
 def test_features_import_only_those_below_them() -> None:
     found = read_imports()
     place = {name: number for number, line in enumerate(found.order) for name in line}
@@ -75,6 +76,7 @@ def test_features_import_only_those_below_them() -> None:
         assert all(place[goal] > place[name] for goal in goals), name
 
 
+@pytest.mark.thorough
 def test_the_program_itself_uses_none_of_its_public_fakes() -> None:
     assert [name for name, goals in read_imports().counts.items() if "testing" in goals] == []
 

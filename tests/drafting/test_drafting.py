@@ -246,6 +246,7 @@ def test_any_answer_is_read(text: str) -> None:
     wanted_files(text)
 
 
+@pytest.mark.thorough
 def test_a_flood_of_fences_is_read_in_bounded_time() -> None:
     assert find_plan("````markdown\n# x\n" * 20_000) is None
 

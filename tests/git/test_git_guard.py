@@ -118,6 +118,7 @@ class Scene:
         return found.destroyed, found.mended
 
 
+@pytest.mark.thorough
 def test_everything_that_was_destroyed_is_named_and_put_back(scene: Path, tmp_path: Path) -> None:
     whole = facts(scene)
     for number, (script, name) in enumerate(DESTRUCTIVE.items()):
@@ -137,6 +138,7 @@ def _hold(after: dict[str, str], before: dict[str, str], script: str) -> None:
     assert after == before, script
 
 
+@pytest.mark.thorough
 def test_what_an_honest_agent_does_with_git_stays(scene: Path, tmp_path: Path) -> None:
     for number, script in enumerate(HARMLESS):
         there = Scene(scene, tmp_path / str(number))
@@ -153,6 +155,7 @@ def test_what_an_honest_agent_does_with_git_stays(scene: Path, tmp_path: Path) -
         assert now["HEAD"] == expected["HEAD"], script
 
 
+@pytest.mark.thorough
 @cells("namespaces", "bubblewrap", "landlock", "copy")
 def test_no_cell_lets_a_repository_be_lost(bench: Bench, scene: Path, tmp_path: Path) -> None:
     level = LEVELS[bench.kind]
@@ -194,6 +197,7 @@ def test_a_large_pack_is_not_copied_and_cannot_be_written(bench: Bench, tmp_path
     assert sh(repo, "git fsck 2>&1; git log --format=%s") == "large\n"
 
 
+@pytest.mark.thorough
 def test_who_comes_after_a_kill_heals_and_still_knows(scene: Path, tmp_path: Path) -> None:
     there = Scene(scene, tmp_path)
     before = facts(there.repo)
@@ -214,6 +218,7 @@ def test_who_comes_after_a_kill_heals_and_still_knows(scene: Path, tmp_path: Pat
     assert sh(there.repo, "git branch --format='%(refname:short)'") == "main\n"
 
 
+@pytest.mark.thorough
 def test_an_agent_may_take_back_its_own_commits_and_nobody_elses(
     scene: Path, tmp_path: Path
 ) -> None:

@@ -281,6 +281,7 @@ def test_faults_come_while_the_records_are_read() -> None:
     assert next(verify(records())).message == "record 3 is missing"
 
 
+@pytest.mark.thorough
 def test_memory_does_not_grow_with_the_journal() -> None:
     records = list(islice(endless(), 5000))
 

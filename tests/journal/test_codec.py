@@ -169,6 +169,7 @@ def test_a_record_of_a_newer_version_says_what_to_do(values: dict[str, object]) 
     assert "newer version" in refusal.value.hint
 
 
+@pytest.mark.thorough
 @given(st.text() | JSON.map(json.dumps))
 def test_any_text_is_read_or_refused(text: str) -> None:
     with pytest.raises(CodecError):

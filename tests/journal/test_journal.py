@@ -248,6 +248,7 @@ def test_waiting_ends_within_a_second_of_an_append_of_another_thread(journal: Op
     assert woken - done[0] < 1
 
 
+@pytest.mark.thorough
 def test_waiting_ends_within_a_second_of_an_append_of_another_process(place: Place) -> None:
     journal = place.open()
     with place.start("later") as child:
@@ -318,6 +319,7 @@ def run_race(place: Place, *, at_once: int) -> None:
     journal.close()
 
 
+@pytest.mark.thorough
 def test_two_processes_of_four_threads_lose_nothing_in_sqlite(fast_folder: Path) -> None:
     run_race(Place("sqlite", str(fast_folder / "journal.db")), at_once=1)
 

@@ -601,6 +601,7 @@ authorization:~bearer~ secret_access_key~ [redacted:jwt] [redacted: a A {
 """.split()
 
 
+@pytest.mark.thorough
 @one_fact("unit", HOSTILE)
 def test_hostile_text_takes_no_longer_than_its_length_allows(unit: str) -> None:
     # Processor time, with a wide margin: what backtracks without bounds takes minutes.

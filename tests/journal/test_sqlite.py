@@ -401,6 +401,7 @@ def test_twenty_processes_may_be_the_first(sqlite_place: Place) -> None:
     assert set(left) <= {"journal.db", "journal.db-wal", "journal.db-shm"}
 
 
+@pytest.mark.thorough
 def test_what_was_acknowledged_survives_sigkill(sqlite_place: Place) -> None:
     chance = random.Random()
     expected: list[str] = []
@@ -464,6 +465,7 @@ def _sound_after_fault(folder: Path) -> str:
     return said
 
 
+@pytest.mark.thorough
 @pytest.mark.parametrize(
     "fault",
     ["error=ENOSPC", pytest.param("error=EIO", marks=pytest.mark.thorough), "signal=KILL"],

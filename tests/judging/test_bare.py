@@ -19,6 +19,7 @@ from tests.cli.test_judge import Project, plan_text
 pytestmark = pytest.mark.requirement("judging.bare")
 
 
+@pytest.mark.thorough
 def test_who_asks_for_no_cell_is_told_what_to_do(tmp_path: Path) -> None:
     project = Project(tmp_path)
     project.write("planbound.toml", "[judging]\nbare = true\n")

@@ -204,6 +204,7 @@ CASES: dict[str, tuple[str, dict[str, str], VerdictKind, CanaryRun]] = {
 }
 
 
+@pytest.mark.thorough
 @pytest.mark.requirement("judging.beside")
 @pytest.mark.usefixtures("at_once")
 @pytest.mark.parametrize("name", first_always(list(CASES)))
@@ -288,6 +289,7 @@ def by_itself() -> Iterator[None]:
         yield
 
 
+@pytest.mark.thorough
 @pytest.mark.requirement("judging.beside")
 @pytest.mark.usefixtures("at_once", "by_itself")
 @pytest.mark.parametrize("name", first_always([*ASKS, "watch"]))
@@ -325,6 +327,7 @@ def sub(a, b):
 """
 
 
+@pytest.mark.thorough
 @pytest.mark.usefixtures("at_once")
 def test_a_suite_that_locks_files_is_judged_as_one_that_does_not(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
@@ -651,6 +654,7 @@ def test_no_run_can_be_told_by_its_priority(
 # -- what is told meanwhile ----------------------------------------------------------------------
 
 
+@pytest.mark.thorough
 @pytest.mark.usefixtures("at_once")
 def test_who_waits_reads_that_the_canary_is_red_while_the_contract_runs(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch

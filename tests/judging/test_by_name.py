@@ -144,6 +144,7 @@ _CARGO = {
 }
 
 
+@pytest.mark.thorough
 @pytest.mark.parametrize(
     ("runner", "command", "files", "expected"),
     [

@@ -119,6 +119,7 @@ def all_failed(made: Canary, text: str) -> bool:
     return failed and not passed and all(besides)
 
 
+@pytest.mark.thorough
 @pytest.mark.parametrize(
     "command",
     first_always(
@@ -146,6 +147,7 @@ def test_an_honest_pytest_run_goes_red_and_reports_every_test(tmp_path: Path, co
     assert set(ids.values()) == {ReportedOutcome.PASSED}
 
 
+@pytest.mark.thorough
 @pytest.mark.parametrize(
     "command",
     first_always(
@@ -156,6 +158,7 @@ def test_a_python_that_is_kept_apart_goes_red_too(tmp_path: Path, command: str) 
     test_an_honest_pytest_run_goes_red_and_reports_every_test(tmp_path / "a b", command)
 
 
+@pytest.mark.thorough
 @pytest.mark.parametrize(
     ("command", "options"),
     first_always(
@@ -184,6 +187,7 @@ SUBVERTED = {
 }
 
 
+@pytest.mark.thorough
 @pytest.mark.parametrize("conftest", first_always(list(SUBVERTED.values())), ids=SUBVERTED)
 def test_a_subverted_pytest_run_stays_green(tmp_path: Path, conftest: str) -> None:
     tree = {**PYTEST, "conftest.py": conftest}
@@ -217,6 +221,7 @@ def test_pytest_behind_a_target_of_make_is_found(tmp_path: Path) -> None:
     assert run(tmp_path, "pytest", "make test", tree)[:2] == (0, 2)
 
 
+@pytest.mark.thorough
 @pytest.mark.parametrize(
     "command",
     [
@@ -235,6 +240,7 @@ def test_a_unittest_run_that_ends_itself_stays_green(tmp_path: Path) -> None:
     assert run(tmp_path, "unittest", "python -m unittest", tree)[:2] == (0, 0)
 
 
+@pytest.mark.thorough
 @pytest.mark.parametrize(
     "command",
     first_always(

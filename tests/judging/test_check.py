@@ -93,6 +93,7 @@ def table(tmp_path: Path) -> Table:
 # -- a command -------------------------------------------------------------------------------------
 
 
+@pytest.mark.thorough
 @pytest.mark.requirement("judging.check")
 def test_a_command_is_given_words_input_and_files_and_asked_for_all_that_it_says(
     table: Table,
@@ -120,6 +121,7 @@ def test_a_command_is_given_words_input_and_files_and_asked_for_all_that_it_says
     assert verdict["reason"] == "6 cases"
 
 
+@pytest.mark.thorough
 @pytest.mark.requirement("judging.check")
 def test_what_fails_is_named_with_what_was_expected_and_came(table: Table) -> None:
     table.plan(
@@ -140,6 +142,7 @@ def test_what_fails_is_named_with_what_was_expected_and_came(table: Table) -> No
     assert "    hm" in lines
 
 
+@pytest.mark.thorough
 @pytest.mark.requirement("judging.check")
 @pytest.mark.parametrize(
     ("prints", "why"),
@@ -171,6 +174,7 @@ def test_output_that_is_no_data_fails_and_the_case_is_named(
     assert verdict["reason"].startswith(f"case 1: {why}"), verdict["reason"]
 
 
+@pytest.mark.thorough
 @pytest.mark.requirement("judging.check")
 def test_a_case_that_hangs_is_a_timeout_and_ends_the_table(table: Table) -> None:
     table.plan(
@@ -358,6 +362,7 @@ http.server.HTTPServer(("127.0.0.1", int(os.environ["PORT"])), Echo).serve_forev
 """
 
 
+@pytest.mark.thorough
 @pytest.mark.requirement("judging.check")
 def test_a_service_is_asked_over_its_own_network_and_starts_anew_for_each_case(
     table: Table,
@@ -388,6 +393,7 @@ LISTEN = "import socket\ns = socket.create_server(('127.0.0.1', 8123))\nc, _ = s
 SAY_HELLO = "c.recv(9999)\nc.sendall(b'hello\\r\\n\\r\\n')\nc.close()\ns.accept()\n"
 
 
+@pytest.mark.thorough
 @pytest.mark.requirement("judging.check")
 @pytest.mark.parametrize(
     ("app", "kind", "why"),
@@ -467,6 +473,7 @@ def test_an_interpreter_that_is_not_there_is_unrunnable(table: Table) -> None:
     assert table.judge()["verdict"] == "unrunnable"
 
 
+@pytest.mark.thorough
 @pytest.mark.requirement("judging.check-held-out")
 @pytest.mark.parametrize(
     ("trick", "kind"),
@@ -514,6 +521,7 @@ def test_a_product_tells_nothing_of_a_held_out_case_by_how_it_ends(
     assert not re.search(r"left running|signal [0-9]|wrote to", shown), shown
 
 
+@pytest.mark.thorough
 @pytest.mark.requirement("judging.check-held-out", "judging.evidence")
 def test_held_out_cases_that_pass_after_a_red_baseline_are_e4_and_others_e3(table: Table) -> None:
     table.hold_out('{"args": [20, 22], "returns": 42}')
@@ -529,6 +537,7 @@ def test_held_out_cases_that_pass_after_a_red_baseline_are_e4_and_others_e3(tabl
     assert verdict["reason"] == "2 cases, 1 of them held out"
 
 
+@pytest.mark.thorough
 @pytest.mark.requirement("judging.check-held-out")
 def test_no_cell_holds_the_cases_that_are_held_out(table: Table) -> None:
     # Contracts can read the folder around it, by their configuration.
@@ -752,6 +761,7 @@ def test_any_text_is_a_table_or_has_faults_that_stand_in_it(text: str) -> None:
         assert case.expected
 
 
+@pytest.mark.thorough
 def test_a_pattern_that_takes_for_ever_is_given_up() -> None:
     assert found_within("b+", "abc", 20.0) is True
     assert found_within("^b", "abc", 20.0) is False

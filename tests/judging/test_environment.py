@@ -129,6 +129,7 @@ def test_a_package_of_ours_does_not_stand_in_for_the_projects(program: Program) 
     assert "RuntimeError: broken" in verdict["stderr"]["tail"] + verdict["stderr"]["head"]
 
 
+@pytest.mark.thorough
 @pytest.mark.requirement("environment.none-of-ours", "environment.found")
 def test_an_agent_works_with_the_projects_programs(tmp_path: Path) -> None:
     bench = Bench(tmp_path)

@@ -82,6 +82,7 @@ def test_a_configuration_can_have_everything_run(project: Project) -> None:
     assert (first["reused"], second["reused"]) == (None, None)
 
 
+@pytest.mark.thorough
 @pytest.mark.requirement("judging.reuse")
 def test_in_the_life_of_a_plan_a_contract_runs_once_red_and_once_green(bench: Bench) -> None:
     contract = f"{ONCE}grep -qx right src/a"
@@ -105,6 +106,7 @@ def test_a_yes_runs_nothing_again(bench: Bench) -> None:
     assert {look["measured"] for look in looks} <= set(asked["measured"])
 
 
+@pytest.mark.thorough
 @pytest.mark.requirement("judging.reuse", "gate.bound")
 def test_what_people_read_of_a_look_makes_no_other_look_of_the_next(bench: Bench) -> None:
     bench.lay(Step("Make a", contract=f"{ONCE}grep -qx right src/a"))
@@ -151,6 +153,7 @@ def test_what_is_wanted_several_times_is_run_so_often(project: Project) -> None:
     assert [project.first()["reused"] for _ in range(2)] == [None, None]
 
 
+@pytest.mark.thorough
 def test_what_may_ask_the_network_is_run_again(project: Project) -> None:
     project.write("planbound.toml", "[contracts]\nnetwork = true\n")
     project.judge()
@@ -341,6 +344,7 @@ def _relink(path: Path, target: str) -> None:
     path.symlink_to(target)
 
 
+@pytest.mark.thorough
 @pytest.mark.requirement("judging.reuse")
 @pytest.mark.parametrize(
     "seed", [1, *(pytest.param(seed, marks=pytest.mark.thorough) for seed in range(2, 6))]

@@ -211,6 +211,7 @@ def test_honest_tests_notice_other_values(tmp_path: Path, command: str) -> None:
     assert names(found.silent) | {"test_raises_there"} == SILENT
 
 
+@pytest.mark.thorough
 @pytest.mark.requirement("judging.mutated")
 def test_an_object_that_is_equal_to_everything_makes_tests_blind(tmp_path: Path) -> None:
     found = mutated(tmp_path, "python -m pytest -q tests", EVERYTHING)
@@ -275,6 +276,7 @@ def test_nothing():
 """
 
 
+@pytest.mark.thorough
 @pytest.mark.requirement("judging.mutated")
 def test_objects_that_are_equal_by_what_they_hold_are_not_blind(tmp_path: Path) -> None:
     found = mutated(tmp_path, "python -m pytest -q tests", OBJECTS, TESTS_OF_OBJECTS)
@@ -284,6 +286,7 @@ def test_objects_that_are_equal_by_what_they_hold_are_not_blind(tmp_path: Path) 
     assert "test_file" in names(found.silent)
 
 
+@pytest.mark.thorough
 @pytest.mark.requirement("judging.mutated")
 @pytest.mark.parametrize("command", ["python -m unittest tests/test_calc.py", "python {main}"])
 def test_unittest_and_programs_are_changed_too(tmp_path: Path, command: str) -> None:
@@ -431,6 +434,7 @@ ANSWERED = {
 }  # fmt: skip
 
 
+@pytest.mark.thorough
 @pytest.mark.requirement("judging.mutated")
 @pytest.mark.parametrize(("product", "answered"), [(HONEST, set()), (PEEKS, ANSWERED)])
 def test_answers_that_follow_the_text_of_a_test_are_seen(
@@ -442,6 +446,7 @@ def test_answers_that_follow_the_text_of_a_test_are_seen(
     assert names(tuple(read_answered(notes, run.notes))) == answered
 
 
+@pytest.mark.thorough
 @pytest.mark.requirement("judging.mutated")
 def test_what_is_equal_to_both_values_is_not_read_from_the_test(tmp_path: Path) -> None:
     product = (
@@ -516,6 +521,7 @@ def add(a, b):
 """
 
 
+@pytest.mark.thorough
 @pytest.mark.requirement("judging.mutated")
 @pytest.mark.parametrize("product", [*LOOKING.values(), EVERYDAY], ids=[*LOOKING, "everyday"])
 def test_code_that_looks_at_its_tests_is_noted(tmp_path: Path, product: str) -> None:
@@ -609,6 +615,7 @@ def test_honest_tests_without_an_equality_fail_at_their_own_end(
     assert found.silent
 
 
+@pytest.mark.thorough
 @pytest.mark.requirement("judging.mutated")
 @pytest.mark.parametrize("product", LOST.values(), ids=LOST)
 def test_a_test_that_passes_although_it_has_to_fail_is_named(tmp_path: Path, product: str) -> None:
@@ -616,12 +623,14 @@ def test_a_test_that_passes_although_it_has_to_fail_is_named(tmp_path: Path, pro
     assert lost >= {"test_predicate", "test_raises", "test_rows"}
 
 
+@pytest.mark.thorough
 @pytest.mark.requirement("judging.mutated")
 def test_what_ends_a_test_without_a_word_is_named(tmp_path: Path) -> None:
     lost, _found = passed_by_force(tmp_path, f"python -m unittest {JUDGE}", STOPS)
     assert lost == {"test_parts", "test_raises_too", "test_waits"}
 
 
+@pytest.mark.thorough
 @pytest.mark.requirement("judging.mutated")
 def test_a_judge_that_looks_at_the_text_of_the_tests_first_hides_none_of_them(
     tmp_path: Path,

@@ -103,6 +103,7 @@ def modules(tmp_path_factory: pytest.TempPathFactory) -> Path:
     return root / "node_modules"
 
 
+@pytest.mark.thorough
 @pytest.mark.requirement("judging.mutated")
 def test_tests_of_node_notice_other_values(tmp_path: Path) -> None:
     need("node", "its tests are run")
@@ -254,6 +255,7 @@ def test_a_judge_may_say_itself_what_is_equal(tmp_path: Path) -> None:
     assert names(found.sensitive) == {f"near {n}" for n in range(40)}
 
 
+@pytest.mark.thorough
 @pytest.mark.requirement("judging.mutated")
 def test_honest_tests_that_only_raise_pass_beside_others(tmp_path: Path) -> None:
     need("node", "its tests are run")

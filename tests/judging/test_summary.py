@@ -201,6 +201,7 @@ def test_any_bytes_are_a_report_or_not(data: bytes) -> None:
     read_junit(b"<testsuites>" + data + b"</testsuites>")
 
 
+@pytest.mark.thorough
 @pytest.mark.parametrize("size", first_always([250_000, 1_000_000]))
 @one_fact(
     "unit",

@@ -119,6 +119,7 @@ def test_what_a_shell_did_not_write_is_no_state(data: bytes) -> None:
     assert read_state(data) is None
 
 
+@pytest.mark.thorough
 @pytest.mark.requirement("judging.evidence")
 @pytest.mark.parametrize(
     ("contract", "expected"),

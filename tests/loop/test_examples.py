@@ -65,6 +65,7 @@ def test_the_small_examples_end_as_they_say(example: str, last: str, tmp_path: P
     assert run(ROOT / "examples" / example, tmp_path).splitlines()[-1] == last
 
 
+@pytest.mark.thorough
 def test_the_loop_of_the_page_prints_what_the_page_says(tmp_path: Path) -> None:
     (laid,) = (part for part in fences(PAGE) if isinstance(part, Laid))
     workspace = tmp_path / "workspace"

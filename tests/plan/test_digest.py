@@ -61,6 +61,7 @@ def test_line_ends_and_byte_order_mark_are_not_meaning(text: str) -> None:
     assert digest(parse(text.rstrip("\n"))) == expected
 
 
+@pytest.mark.thorough
 @pytest.mark.requirement("language.digest")
 @examples(100)
 @given(TEXTS, st.data())

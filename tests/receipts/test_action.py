@@ -76,6 +76,7 @@ def test_the_receipt_of_the_work_is_found_checked_and_judged_again(reviewing: Re
     assert "::stop-commands::" in done.out
 
 
+@pytest.mark.thorough
 @pytest.mark.requirement("action.checks")
 def test_work_that_does_not_hold_on_the_merge_is_refused(reviewing: Reviewing) -> None:
     reviewing.merge(("check.sh", "grep -qx right src/alpha && test ! -e beside\n"))
@@ -104,6 +105,7 @@ def test_a_pull_request_does_not_say_who_may_sign_it(reviewing: Reviewing) -> No
     assert "is not in the branch that is merged into" in done.out
 
 
+@pytest.mark.thorough
 @pytest.mark.requirement("action.signers")
 def test_a_pull_request_that_is_checked_out_by_its_head_is_refused(reviewing: Reviewing) -> None:
     reviewing.signers()
@@ -146,6 +148,7 @@ HOSTILE = (
 )  # fmt: skip
 
 
+@pytest.mark.thorough
 @pytest.mark.requirement("action.injection")
 @pytest.mark.parametrize(
     "texts", [HOSTILE[:3], pytest.param(HOSTILE[3:], marks=pytest.mark.thorough)]

@@ -40,6 +40,7 @@ def test_the_receipt_holds_as_it_is(signed: bytes) -> None:
     assert checked(signed)["raw-signatures"].holds
 
 
+@pytest.mark.thorough
 def test_every_byte_that_is_flipped_is_noticed(signed: bytes) -> None:
     # One bit of each byte, another one each time: digits, letters, line ends, all signatures.
     held = []

@@ -313,6 +313,7 @@ def leaves(value: Any, path: tuple[Any, ...] = ()) -> Iterator[tuple[Any, ...]]:
             yield (*path, key)
 
 
+@pytest.mark.thorough
 @pytest.mark.parametrize("part", first_always(range(12)))
 def test_whatever_stands_at_a_place_a_check_comes_to_its_end(signed: bytes, part: int) -> None:
     ways = list(leaves(run_of(unsigned(signed))))
@@ -376,6 +377,7 @@ def test_what_is_no_receipt_is_refused_in_a_line(name: str, receipts: Receipts) 
     assert done.err.splitlines()[0] in other.stderr
 
 
+@pytest.mark.thorough
 def test_what_is_huge_missing_or_no_file_is_refused(receipts: Receipts) -> None:
     bench = receipts.bench
     huge = bench.folder / "huge"

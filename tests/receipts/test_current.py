@@ -57,6 +57,7 @@ def test_the_one_file_imports_only_what_comes_with_python() -> None:
     assert imported <= set(sys.stdlib_module_names)
 
 
+@pytest.mark.thorough
 @pytest.mark.requirement("receipt.key")
 def test_neither_an_agent_nor_a_contract_can_read_the_key(receipts: Receipts) -> None:
     bench = receipts.bench

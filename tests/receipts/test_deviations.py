@@ -21,6 +21,7 @@ from tests.run.bench import NOTHING, Step
 GOLDEN = sorted((Path(__file__).parents[1] / "fixtures" / "journal").glob("*.jsonl"))
 
 
+@pytest.mark.thorough
 @pytest.mark.requirement("command.receipt")
 @pytest.mark.requirement("command.report")
 def test_a_page_tells_each_deviation_of_the_receipt(receipts: Receipts) -> None:
@@ -66,6 +67,7 @@ def _edited_by_nobody(statements: list[dict[str, Any]]) -> None:
     run["deviations"].append({"deviation": "edited", "seq": run["approval"]["seq"]})
 
 
+@pytest.mark.thorough
 @pytest.mark.requirement("command.check-receipt")
 def test_what_the_items_and_the_approval_show_cannot_be_left_out_or_invented(
     receipts: Receipts,
@@ -78,6 +80,7 @@ def test_what_the_items_and_the_approval_show_cannot_be_left_out_or_invented(
         assert "deviations" in failing(unsigned(data, lie)), lie.__name__
 
 
+@pytest.mark.thorough
 def test_changes_at_the_gate_are_told(receipts: Receipts) -> None:
     bench = receipts.bench
     bench.lay(*SIGNED)
@@ -90,6 +93,7 @@ def test_changes_at_the_gate_are_told(receipts: Receipts) -> None:
     assert told["changes"] == run["approval"]["modifications"] != []
 
 
+@pytest.mark.thorough
 def test_both_ends_of_an_output_are_told_without_secrets(receipts: Receipts) -> None:
     secret = "ghp_" + "a1B2" * 9
     loud = f"cat src/a; echo {secret}; seq 100000 100999; echo last"

@@ -143,6 +143,7 @@ NO_RECEIPTS: list[tuple[Callable[[bytes], bytes], str]] = [
 ]
 
 
+@pytest.mark.thorough
 @one_fact("forge, words", NO_RECEIPTS)
 def test_what_is_no_receipt_is_unreadable(
     origin: Origin, there: Elsewhere, forge: Callable[[bytes], bytes], words: str
@@ -202,6 +203,7 @@ LIES: list[tuple[Callable[[bytes], bytes], str]] = [
 ]
 
 
+@pytest.mark.thorough
 @one_fact("forge, words", LIES)
 def test_what_was_changed_does_not_check_and_nothing_runs(
     origin: Origin, there: Elsewhere, forge: Callable[[bytes], bytes], words: str
@@ -249,6 +251,7 @@ def told(there: Elsewhere, origin: Origin, signers: str, *words: str) -> tuple[O
     return checked, replayed
 
 
+@pytest.mark.thorough
 def test_a_key_that_nobody_listed_is_refused(
     origin: Origin, there: Elsewhere, tmp_path: Path
 ) -> None:
@@ -283,6 +286,7 @@ def test_a_key_for_another_purpose_is_refused(origin: Origin, there: Elsewhere) 
         assert "-> pass" not in done.out
 
 
+@pytest.mark.thorough
 def test_a_key_that_was_revoked_is_refused(
     origin: Origin, there: Elsewhere, tmp_path: Path
 ) -> None:
@@ -300,6 +304,7 @@ def test_a_key_that_was_revoked_is_refused(
 # -- the journal and the repository ----------------------------------------------------------------
 
 
+@pytest.mark.thorough
 def test_a_journal_that_was_rewritten_after_the_receipt_is_noticed(tmp_path: Path) -> None:
     origin = Origin(tmp_path)
     origin.done()
@@ -330,6 +335,7 @@ def rewrite(path: Path) -> None:
         connection.execute("UPDATE journal SET hash = ? WHERE seq = 3", ("0" * 64,))
 
 
+@pytest.mark.thorough
 def test_an_agent_does_not_take_receipts_out_of_the_repository(tmp_path: Path) -> None:
     origin = Origin(tmp_path)
     origin.settings += "[receipts]\nkeep = true\n"
@@ -354,6 +360,7 @@ def test_a_base64_payload_with_something_behind_it_is_no_receipt(
     assert asked(there, line + b"\n" + rest).refused(2, "line 1") == []
 
 
+@pytest.mark.thorough
 def test_the_same_receipt_is_fine_meanwhile(origin: Origin, there: Elsewhere) -> None:
     found = Asked(there, origin.receipt)
     assert (found.checked.code, found.replayed.code, found.alone.returncode) == (0, 0, 0)

@@ -57,6 +57,7 @@ def test_a_run_keeps_the_receipt_and_its_commit_names_it(keeping: Keeping) -> No
     assert hashlib.sha256(content.encode()).hexdigest() == sha256
 
 
+@pytest.mark.thorough
 def test_without_the_setting_nothing_is_kept_and_nothing_named(tmp_path: Path) -> None:
     team = Keeping(tmp_path, settings="")
     assert "receipt" not in team.proved("alpha")
@@ -92,6 +93,7 @@ def test_a_merge_names_the_receipt_and_has_it_under_its_own_tree(keeping: Keepin
     assert trees == sorted(f"{REFS}{tree}/{sha256}" for tree in (merged, own))
 
 
+@pytest.mark.thorough
 def test_a_merge_whose_receipt_is_gone_gets_a_new_one(keeping: Keeping) -> None:
     keeping.proved("alpha")
     ((gone, tree),) = keeping.kept().items()
@@ -116,6 +118,7 @@ def test_receipts_are_sent_to_the_remote_by_run_and_by_integrate(tmp_path: Path)
     assert len(team.git("for-each-ref", REFS, cwd=hub).splitlines()) == 2
 
 
+@pytest.mark.thorough
 def test_a_remote_that_does_not_answer_ends_no_run(tmp_path: Path) -> None:
     team = Keeping(tmp_path, "[receipts]\npush = true\nremote = 'nowhere'\n")
     said = team.proved("alpha")
@@ -169,6 +172,7 @@ def test_kept_receipts_are_found_by_commit_and_by_trailer(keeping: Keeping, tmp_
     assert keeping.run("receipt", "alpha", "--kept", "HEAD").code == 2
 
 
+@pytest.mark.thorough
 def test_a_ref_that_was_bent_is_not_written_as_a_receipt(keeping: Keeping, tmp_path: Path) -> None:
     keeping.proved("alpha")
     ((sha256, tree),) = keeping.kept().items()

@@ -87,6 +87,7 @@ def test_a_proved_plan_becomes_a_branch_a_pull_request_and_a_comment(team: Publi
         assert "PLANBOUND_STATE" not in call["variables"]
 
 
+@pytest.mark.thorough
 @pytest.mark.requirement("publish.one-comment")
 def test_publishing_again_changes_nothing(team: Publishing) -> None:
     team.proved()
@@ -104,6 +105,7 @@ def test_publishing_again_changes_nothing(team: Publishing) -> None:
     assert {step["change"] for step in found["steps"]} == {"none"}
 
 
+@pytest.mark.thorough
 @pytest.mark.requirement("publish.one-comment")
 def test_the_comment_is_edited_in_place_when_the_plan_was_proved_anew(team: Publishing) -> None:
     team.proved()
@@ -182,6 +184,7 @@ def test_what_is_not_proved_is_refused_with_what_is_missing(team: Publishing) ->
     assert "`beta` never ran" in team.publish(name=never, code=2).err
 
 
+@pytest.mark.thorough
 @pytest.mark.requirement("publish.proved-only")
 def test_files_that_were_changed_after_the_proof_are_refused(team: Publishing) -> None:
     team.proved()
@@ -193,6 +196,7 @@ def test_files_that_were_changed_after_the_proof_are_refused(team: Publishing) -
     assert "refs/heads/planbound/alpha" not in team.there()
 
 
+@pytest.mark.thorough
 def test_a_plan_of_the_main_worktree_is_published_once_it_is_committed(team: Publishing) -> None:
     team.named("alpha", Step("make alpha"))
     team.goes("run", "alpha", "--no-input")
@@ -204,6 +208,7 @@ def test_a_plan_of_the_main_worktree_is_published_once_it_is_committed(team: Pub
     assert (request["head"], request["draft"]) == ("planbound/alpha", True)
 
 
+@pytest.mark.thorough
 def test_what_people_took_on_is_told_loudly(team: Publishing) -> None:
     team.named("alpha", Step("make alpha", "true"), after=["test -d src"], approve=False)
     team.goes("spawn", "alpha")
@@ -263,6 +268,7 @@ def test_a_dry_run_says_all_of_it_and_does_nothing(team: Publishing) -> None:
     team.publish("--dry-run", code=3)
 
 
+@pytest.mark.thorough
 @pytest.mark.requirement("publish.dry-run")
 @pytest.mark.parametrize("missing", ["gh", "token"])
 def test_without_gh_or_a_token_it_says_what_it_would_do(team: Publishing, missing: str) -> None:
@@ -292,6 +298,7 @@ def test_without_gh_or_a_token_it_says_what_it_would_do(team: Publishing, missin
     team.publish("--dry-run")
 
 
+@pytest.mark.thorough
 def test_what_github_refuses_is_told_and_the_next_time_goes_on(team: Publishing) -> None:
     team.proved()
     body = {"message": "Validation Failed", "errors": [{"message": "No commits between a and b"}]}
@@ -310,6 +317,7 @@ def test_what_github_refuses_is_told_and_the_next_time_goes_on(team: Publishing)
     assert "is no JSON" in team.publish(code=2).err
 
 
+@pytest.mark.thorough
 def test_a_program_of_the_workspace_is_not_taken_for_gh(team: Publishing) -> None:
     team.proved()
     evil = team.workspace / "tools" / "gh"
@@ -321,6 +329,7 @@ def test_a_program_of_the_workspace_is_not_taken_for_gh(team: Publishing) -> Non
     assert not (team.folder / "owned").exists()
 
 
+@pytest.mark.thorough
 def test_no_hook_of_either_side_is_run(team: Publishing) -> None:
     team.proved()
     trace = team.traps()
@@ -333,6 +342,7 @@ def test_no_hook_of_either_side_is_run(team: Publishing) -> None:
     assert not trace.exists()
 
 
+@pytest.mark.thorough
 def test_the_receipt_of_a_pull_request_is_fetched_and_read_by_anybody(team: Publishing) -> None:
     team.proved()
     team.publish()
@@ -347,6 +357,7 @@ def test_the_receipt_of_a_pull_request_is_fetched_and_read_by_anybody(team: Publ
     assert check.split()[-4:-1] == ["check-receipt", "alpha.receipt.jsonl", "--tree"]
 
 
+@pytest.mark.thorough
 def test_a_password_in_the_address_of_a_remote_is_not_told(team: Publishing) -> None:
     team.proved()
     team.git("remote", "add", "gone", "https://ann:hunter2@127.0.0.1:1/octo/lending.git")
@@ -355,6 +366,7 @@ def test_a_password_in_the_address_of_a_remote_is_not_told(team: Publishing) -> 
     assert "hunter2" not in done.out + done.err
 
 
+@pytest.mark.thorough
 def test_without_a_repository_there_is_nothing_to_publish(tmp_path: Path) -> None:
     bench = Bench(tmp_path)
     slug = bench.prepare(Step("make a"))
@@ -364,6 +376,7 @@ def test_without_a_repository_there_is_nothing_to_publish(tmp_path: Path) -> Non
     assert "is in no git repository, and what is published is a branch" in done.err
 
 
+@pytest.mark.thorough
 @pytest.mark.requirement("receipt.comment")
 def test_a_receipt_is_printed_as_the_comment_that_it_becomes(team: Publishing) -> None:
     team.proved()
@@ -378,6 +391,7 @@ def test_a_receipt_is_printed_as_the_comment_that_it_becomes(team: Publishing) -
     assert not (team.folder / "state" / "keys").exists()
 
 
+@pytest.mark.thorough
 def test_a_receipt_that_is_checked_is_shown_with_each_check(team: Publishing) -> None:
     team.proved()
     team.goes("receipt", "alpha", "-o", "alpha.jsonl")
@@ -407,6 +421,7 @@ WRONG = (
 )
 
 
+@pytest.mark.thorough
 def test_what_cannot_be_published_is_said_clearly(team: Publishing) -> None:
     team.proved()
     for words, message in WRONG:

@@ -36,6 +36,7 @@ def results(data: bytes) -> list[str]:
     return [item["result"] for item in run_of(data)["items"]]
 
 
+@pytest.mark.thorough
 def test_what_was_proved_is_told_with_everything_that_shows_it(receipts: Receipts) -> None:
     receipts.bench.prepare(*SIGNED, HELD)
     receipts.bench.goes("run", "PLAN")
@@ -72,6 +73,7 @@ def _cited(run: dict[str, object]) -> list[int]:
     return [event["seq"] for event in events]
 
 
+@pytest.mark.thorough
 def test_a_waiver_an_attestation_and_a_skip_are_told_by_name(receipts: Receipts) -> None:
     bench = receipts.bench
     bench.prepare(
@@ -96,6 +98,7 @@ def test_a_waiver_an_attestation_and_a_skip_are_told_by_name(receipts: Receipts)
     assert "FAILS  require proved: it is `settled`" in required.out
 
 
+@pytest.mark.thorough
 def test_a_step_that_the_approval_leaves_out_is_told(receipts: Receipts) -> None:
     bench = receipts.bench
     bench.lay(*SIGNED)
@@ -108,6 +111,7 @@ def test_a_step_that_the_approval_leaves_out_is_told(receipts: Receipts) -> None
     assert "skipped" in kinds_of(data)
 
 
+@pytest.mark.thorough
 def test_a_failed_plan_has_a_receipt_that_says_what_is_not_proved(receipts: Receipts) -> None:
     bench = receipts.bench
     bench.prepare(SIGNED[0], RED)
@@ -122,6 +126,7 @@ def test_a_failed_plan_has_a_receipt_that_says_what_is_not_proved(receipts: Rece
     assert unsettled[0] == "step 2"
 
 
+@pytest.mark.thorough
 def test_a_plan_in_progress_and_an_archived_one_have_receipts(receipts: Receipts) -> None:
     bench = receipts.bench
     who = "coder-it"
@@ -140,6 +145,7 @@ def test_a_plan_in_progress_and_an_archived_one_have_receipts(receipts: Receipts
     assert run_of(later)["journal"]["earlier"]["size"] < len(bench.log()) + 1
 
 
+@pytest.mark.thorough
 def test_what_never_ran_has_no_receipt_and_nothing_is_made_for_it(receipts: Receipts) -> None:
     bench = receipts.bench
     done = bench.goes("receipt", "PLAN", code=2)
@@ -151,6 +157,7 @@ def test_what_never_ran_has_no_receipt_and_nothing_is_made_for_it(receipts: Rece
     assert "there is no plan `nope`" in bench.goes("receipt", "nope", code=2).err
 
 
+@pytest.mark.thorough
 def test_a_verdict_that_was_taken_over_says_from_where(receipts: Receipts) -> None:
     bench = receipts.bench
     bench.prepare(SIGNED[0], HELD, Step("Check it again", work=NOTHING, contract=HELD.contract))
@@ -161,6 +168,7 @@ def test_a_verdict_that_was_taken_over_says_from_where(receipts: Receipts) -> No
     assert any(reused) == ("reused" in kinds_of(data))
 
 
+@pytest.mark.thorough
 def test_secrets_and_prompts_stay_out(receipts: Receipts) -> None:
     bench = receipts.bench
     secret = "ghp_" + "a1B2" * 9
@@ -176,6 +184,7 @@ def test_secrets_and_prompts_stay_out(receipts: Receipts) -> None:
     assert run_of(data)["items"][0]["output"]["bytes"] == 10
 
 
+@pytest.mark.thorough
 def test_a_secret_in_the_plan_itself_is_taken_out_and_that_is_said(receipts: Receipts) -> None:
     bench = receipts.bench
     secret = "ghp_" + "a1B2" * 9
@@ -188,6 +197,7 @@ def test_a_secret_in_the_plan_itself_is_taken_out_and_that_is_said(receipts: Rec
     assert "plan" not in failing(data)
 
 
+@pytest.mark.thorough
 def test_without_ssh_keygen_it_is_refused_and_unsigned_says_so(receipts: Receipts) -> None:
     bench = receipts.bench
     bench.prepare(*SIGNED)
@@ -203,6 +213,7 @@ def test_without_ssh_keygen_it_is_refused_and_unsigned_says_so(receipts: Receipt
     bench.goes("check-receipt", str(receipts.path(data)), "--require", "signed", code=1)
 
 
+@pytest.mark.thorough
 def test_the_harness_says_that_it_made_a_key_once(receipts: Receipts) -> None:
     bench = receipts.bench
     bench.prepare(*SIGNED)
@@ -211,6 +222,7 @@ def test_the_harness_says_that_it_made_a_key_once(receipts: Receipts) -> None:
     assert "made a key" not in bench.goes("receipt", "PLAN").err
 
 
+@pytest.mark.thorough
 def test_the_file_is_written_whole_or_not_at_all(receipts: Receipts) -> None:
     bench = receipts.bench
     bench.prepare(*SIGNED)
@@ -228,6 +240,7 @@ def test_the_file_is_written_whole_or_not_at_all(receipts: Receipts) -> None:
     assert "needs `--output FILE`" in bench.goes("receipt", "PLAN", "--json", code=2).err
 
 
+@pytest.mark.thorough
 def test_a_journal_that_was_rewritten_since_the_last_receipt_gets_no_other(
     receipts: Receipts,
 ) -> None:
@@ -278,6 +291,7 @@ def tree_line(receipts: Receipts, path: Path, revision: str, code: int = 0) -> s
     return line
 
 
+@pytest.mark.thorough
 @pytest.mark.requirement("receipt.subjects")
 def test_a_tree_survives_commit_squash_rebase_and_amend(repository: Receipts) -> None:
     bench = repository.bench
@@ -304,6 +318,7 @@ def test_a_tree_survives_commit_squash_rebase_and_amend(repository: Receipts) ->
     )
 
 
+@pytest.mark.thorough
 @pytest.mark.requirement("receipt.subjects")
 def test_a_judge_that_was_changed_on_the_branch_is_named(receipts: Receipts) -> None:
     bench = receipts.bench
@@ -391,6 +406,7 @@ def test_keys_are_made_shown_and_handed_out(receipts: Receipts) -> None:
     assert "expected one of" in bench.goes("keys", "steal", code=2).err
 
 
+@pytest.mark.thorough
 @pytest.mark.requirement("command.keys")
 def test_a_persons_own_key_signs_where_it_is_configured(receipts: Receipts) -> None:
     bench = receipts.bench

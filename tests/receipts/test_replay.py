@@ -77,6 +77,7 @@ def test_what_was_proved_passes_on_another_machine_which_is_e5(done: Origin) -> 
     assert there.git("status", "--porcelain", cwd=there.workspace) == "?? alpha.replay.jsonl"
 
 
+@pytest.mark.thorough
 def test_the_replay_has_a_receipt_of_its_own(done: Origin) -> None:
     there = Elsewhere(done)
     said = there.replayed(done.receipt, "-o", "mine.jsonl")
@@ -107,6 +108,7 @@ def test_the_replay_has_a_receipt_of_its_own(done: Origin) -> None:
     }
 
 
+@pytest.mark.thorough
 def test_the_receipt_of_a_replay_is_checked_as_others_are(done: Origin) -> None:
     there = Elsewhere(done)
     there.replay(done.receipt, "-o", "mine.jsonl")
@@ -134,6 +136,7 @@ def test_the_receipt_of_a_replay_is_checked_as_others_are(done: Origin) -> None:
     assert "it tells of a replay" in refused.err
 
 
+@pytest.mark.thorough
 def test_a_replay_that_says_more_than_it_saw_does_not_check(done: Origin) -> None:
     there = Elsewhere(done)
     there.write("src/total", "41\n")
@@ -171,6 +174,7 @@ def test_a_replay_that_says_more_than_it_saw_does_not_check(done: Origin) -> Non
     assert not checked(data, require=("proved",))["require proved"].holds
 
 
+@pytest.mark.thorough
 def test_with_the_key_that_signed_the_receipt_it_is_no_e5(done: Origin) -> None:
     said = done.goes("replay", str(done.receipt), "--json").json
     assert said["same"]
@@ -178,6 +182,7 @@ def test_with_the_key_that_signed_the_receipt_it_is_no_e5(done: Origin) -> None:
     assert [item["evidence"] for item in said["items"]] == ["E3", "E3", "E3"]
 
 
+@pytest.mark.thorough
 def test_a_key_that_was_rotated_away_is_still_ones_own(own: Origin) -> None:
     own.goes("keys", "rotate")
     said = own.goes("replay", str(own.receipt), "--json").json
@@ -194,6 +199,7 @@ def test_independent_takes_another_key_and_walls() -> None:
     assert not is_independent(("a",), None, Isolation.I4)
 
 
+@pytest.mark.thorough
 def test_one_step_is_judged_alone(done: Origin) -> None:
     there = Elsewhere(done)
     assert outcomes(there.replayed(done.receipt, "--step", "2")) == {"step 2": "same"}
@@ -202,6 +208,7 @@ def test_one_step_is_judged_alone(done: Origin) -> None:
     assert "no step `7`" in wrong.err
 
 
+@pytest.mark.thorough
 def test_neither_journal_nor_state_nor_settings_of_the_first_machine_are_needed(
     own: Origin,
 ) -> None:
@@ -212,6 +219,7 @@ def test_neither_journal_nor_state_nor_settings_of_the_first_machine_are_needed(
     assert outcomes(there.replayed(own.receipt)) == SAME
 
 
+@pytest.mark.thorough
 def test_what_nobody_judged_is_not_judged_here(origin: Origin) -> None:
     steps = (TOTAL, Step("look at c", attest="I looked at it"))
     origin.named("alpha", *steps, after=["test -d src"])
@@ -229,6 +237,7 @@ def test_what_nobody_judged_is_not_judged_here(origin: Origin) -> None:
 # -- which tree ------------------------------------------------------------------------------------
 
 
+@pytest.mark.thorough
 def test_squash_the_tree_is_found_whatever_commit_has_it(own: Origin) -> None:
     own.git("checkout", "--quiet", "--orphan", "squashed")
     own.git("commit", "--quiet", "-m", "all at once")
@@ -255,6 +264,7 @@ def moved(origin: Origin) -> Elsewhere:
     return Elsewhere(origin)
 
 
+@pytest.mark.thorough
 def test_rebase_the_tree_is_missing_by_name_and_another_can_be_judged(own: Origin) -> None:
     there = moved(own)
     refused = there.replay(own.receipt)
@@ -267,6 +277,7 @@ def test_rebase_the_tree_is_missing_by_name_and_another_can_be_judged(own: Origi
     assert "not that of the receipt" in there.replay(own.receipt, "--tree", "HEAD").out
 
 
+@pytest.mark.thorough
 def test_amend_with_other_work_differs(done: Origin) -> None:
     there = Elsewhere(done)
     there.write("src/total", "41\n")
@@ -276,6 +287,7 @@ def test_amend_with_other_work_differs(done: Origin) -> None:
     assert not said["same"]
 
 
+@pytest.mark.thorough
 def test_amend_of_the_message_alone_changes_nothing(done: Origin) -> None:
     there = Elsewhere(done)
     there.git("commit", "--quiet", "--amend", "-m", "better words", cwd=there.workspace)
@@ -321,6 +333,7 @@ def test_a_judge_that_was_weakened_on_the_branch_does_not_judge(done: Origin) ->
     assert item_of(said, "step 1")["laid"] == ["tests/check.sh"]
 
 
+@pytest.mark.thorough
 def test_a_judge_that_is_gone_from_the_branch_is_laid_over_it(done: Origin) -> None:
     there = Elsewhere(done)
     there.git("rm", "--quiet", "tests/check.sh", cwd=there.workspace)
@@ -331,6 +344,7 @@ def test_a_judge_that_is_gone_from_the_branch_is_laid_over_it(done: Origin) -> N
     assert not (there.workspace / "tests").exists()
 
 
+@pytest.mark.thorough
 def test_a_judge_that_is_nowhere_is_missing_by_name(done: Origin, tmp_path: Path) -> None:
     (tmp_path / "second").mkdir()
     other = Origin(tmp_path / "second")
@@ -350,6 +364,7 @@ def test_a_judge_that_is_nowhere_is_missing_by_name(done: Origin, tmp_path: Path
     assert outcomes(found) == {**SAME, "step 2": "differs"}
 
 
+@pytest.mark.thorough
 def test_tests_that_the_work_itself_wrote_are_as_it_left_them(origin: Origin) -> None:
     write = "printf 'from src.total import total\\ndef test_it():\\n    assert total() == 42\\n'"
     work = f"{write} > tests/test_it.py; echo 'def total(): return 42' > src/total.py"
@@ -370,6 +385,7 @@ def test_tests_that_the_work_itself_wrote_are_as_it_left_them(origin: Origin) ->
     assert there.replayed(origin.receipt, "--tree", "HEAD", code=1)["same"] is False
 
 
+@pytest.mark.thorough
 def test_a_link_in_the_tree_leads_no_judge_out_of_it(done: Origin) -> None:
     there = Elsewhere(done)
     outside = done.folder / "outside"
@@ -385,6 +401,7 @@ def test_a_link_in_the_tree_leads_no_judge_out_of_it(done: Origin) -> None:
 # -- what is not here ------------------------------------------------------------------------------
 
 
+@pytest.mark.thorough
 def test_a_tool_that_is_not_here_is_unrunnable(origin: Origin) -> None:
     origin.write(
         "tests/test_a.py", "def test_a():\n    assert open('src/total').read() == '42\\n'\n"
@@ -397,6 +414,7 @@ def test_a_tool_that_is_not_here_is_unrunnable(origin: Origin) -> None:
     assert outcomes(said)["postcondition 1"] == "same"
 
 
+@pytest.mark.thorough
 def test_the_environment_of_the_clone_is_used_where_git_ignores_it(origin: Origin) -> None:
     origin.write(".gitignore", ".harness/\nplanbound.toml\nnode_modules/\n")
     origin.write("package.json", "{}\n")
@@ -435,6 +453,7 @@ def test_without_the_judges_that_were_held_out_it_is_no_e5(origin: Origin) -> No
 NAMED = 'test "$ANSWER" = 42'
 
 
+@pytest.mark.thorough
 def test_variables_are_named_and_given_only_to_whom_somebody_vouches_for(origin: Origin) -> None:
     origin.settings = '[contracts]\nenv = ["ANSWER"]\n'
     origin.extra["ANSWER"] = "42"
@@ -515,6 +534,7 @@ def test_of_a_receipt_that_nobody_signed_nothing_runs(origin: Origin) -> None:
     assert (home / "mine").read_text() == "mine\n"
 
 
+@pytest.mark.thorough
 def test_without_walls_an_unsigned_receipt_is_refused(origin: Origin) -> None:
     origin.done(signed=False)
     there = Elsewhere(origin, walls=False)
@@ -524,6 +544,7 @@ def test_without_walls_an_unsigned_receipt_is_refused(origin: Origin) -> None:
     assert "pass" not in said.out
 
 
+@pytest.mark.thorough
 def test_without_walls_only_who_is_known_is_believed(done: Origin) -> None:
     there = Elsewhere(done, walls=False)
     said = there.replay(done.receipt)
@@ -549,6 +570,7 @@ def test_a_receipt_whose_signature_was_cut_out_does_not_check(done: Origin) -> N
 # -- where the replay's receipt goes ---------------------------------------------------------------
 
 
+@pytest.mark.thorough
 def test_nothing_but_a_receipt_is_written_over(done: Origin) -> None:
     there = Elsewhere(done)
     there.write("alpha.replay.jsonl", "my notes\n")
@@ -565,6 +587,7 @@ def test_nothing_but_a_receipt_is_written_over(done: Origin) -> None:
         assert "tree" not in said.out  # before anything was judged
 
 
+@pytest.mark.thorough
 def test_a_receipt_comes_over_standard_input_too(done: Origin) -> None:
     there = Elsewhere(done)
     said = there.run("replay", "-", stdin=done.receipt.read_bytes())
@@ -574,6 +597,7 @@ def test_a_receipt_comes_over_standard_input_too(done: Origin) -> None:
 # -- other shapes of repositories ------------------------------------------------------------------
 
 
+@pytest.mark.thorough
 def test_a_repository_that_commits_its_plans_has_the_tree_in_a_commit(origin: Origin) -> None:
     origin.write(".gitignore", "planbound.toml\n")
     origin.done()
@@ -585,6 +609,7 @@ def test_a_repository_that_commits_its_plans_has_the_tree_in_a_commit(origin: Or
     assert said["tree"] != origin.git("rev-parse", "HEAD^{tree}")
 
 
+@pytest.mark.thorough
 def test_the_files_before_the_work_are_found_where_its_commit_came_first(origin: Origin) -> None:
     origin.write(".gitignore", "planbound.toml\n")
     origin.commit("plans belong to it")
@@ -594,6 +619,7 @@ def test_the_files_before_the_work_are_found_where_its_commit_came_first(origin:
     assert [item["evidence"] for item in said["items"]] == ["E5", "E5", "E5"]
 
 
+@pytest.mark.thorough
 def test_a_workspace_that_is_a_part_of_its_repository_is_judged_there(
     origin: Origin, tmp_path: Path
 ) -> None:
@@ -615,6 +641,7 @@ def test_a_workspace_that_is_a_part_of_its_repository_is_judged_there(
     assert done.json["tree"] == origin.git("rev-parse", "HEAD:part")
 
 
+@pytest.mark.thorough
 def test_a_linked_worktree_is_a_clone_like_any_other(done: Origin) -> None:
     there = Elsewhere(done)
     linked = there.workspace.parent / "linked"
@@ -627,6 +654,7 @@ def test_a_linked_worktree_is_a_clone_like_any_other(done: Origin) -> None:
 # -- what is left ----------------------------------------------------------------------------------
 
 
+@pytest.mark.thorough
 def test_nothing_is_left_of_a_replay_nor_of_one_that_was_killed(
     done: Origin, tmp_path: Path
 ) -> None:

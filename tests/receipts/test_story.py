@@ -46,6 +46,7 @@ def test_every_event_that_was_ever_written_is_told(file: Path) -> None:
     assert text.count("alert(1)") >= 10 * len(pages)
 
 
+@pytest.mark.thorough
 @pytest.mark.requirement("command.report")
 def test_each_event_alone_is_told_as_the_first_of_a_plan() -> None:
     for file in GOLDEN:

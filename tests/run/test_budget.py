@@ -40,6 +40,7 @@ def test_too_little_for_the_next_step_is_asked_about_before_it_begins(bench: Ben
     assert len(bench.log().of("BUDGET_EXCEEDED")) == 2
 
 
+@pytest.mark.thorough
 @pytest.mark.requirement("budget.before")
 def test_attempts_of_a_role_in_another_plan_say_what_one_needs(bench: Bench) -> None:
     bench.prepare(Step("make a", work=USAGE + "a"))

@@ -45,6 +45,7 @@ def on_postgres(tmp_path_factory: pytest.TempPathFactory, postgres: str) -> Rig:
     return Rig(tmp_path_factory.mktemp("postgres"), postgres)
 
 
+@pytest.mark.thorough
 def test_a_run_that_nobody_disturbs_has_every_append_and_comes_to_the_fold_of_all(
     rig: Rig,
 ) -> None:

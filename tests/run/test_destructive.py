@@ -34,6 +34,7 @@ def _bench(scene: Path, folder: Path, *work: str, settings: str = "", **step: st
     return bench
 
 
+@pytest.mark.thorough
 @pytest.mark.requirement("recovery.destructive")
 def test_the_repository_comes_back_and_a_person_is_asked_although_the_contract_passes(
     scene: Path, tmp_path: Path
@@ -82,6 +83,7 @@ def test_a_run_that_is_killed_before_it_could_put_things_back_is_healed_by_the_n
     assert bench.question()["kind"] == "failure"
 
 
+@pytest.mark.thorough
 def test_files_and_repository_come_back_from_an_agent_that_removes_everything(
     scene: Path, tmp_path: Path
 ) -> None:

@@ -21,6 +21,7 @@ def in_git(bench: Bench) -> None:
     git(bench.workspace, "commit", "-q", "-m", "zero")
 
 
+@pytest.mark.thorough
 @pytest.mark.requirement("run.regressed")
 @pytest.mark.parametrize(
     ("script", "how"),
@@ -43,6 +44,7 @@ def test_a_step_whose_script_asks_git_is_judged_again_where_only_git_changed(
     assert "[Task 1/2] ✗ Make one: regressed: exit" in told
 
 
+@pytest.mark.thorough
 @pytest.mark.requirement("run.regressed")
 def test_a_step_whose_script_asks_git_is_not_run_again_where_nothing_changed(bench: Bench) -> None:
     bench.write("check", "git log -1 --format=%s | grep -qx one\n")
@@ -53,6 +55,7 @@ def test_a_step_whose_script_asks_git_is_not_run_again_where_nothing_changed(ben
     assert (first["verdict"], again["verdict"], again["reused"]) == ("pass", "pass", first.seq)
 
 
+@pytest.mark.thorough
 @pytest.mark.requirement("run.regressed", "judging.reuse")
 def test_what_asks_for_a_file_beside_the_plan_is_judged_again(bench: Bench) -> None:
     contract = "grep -qx right .harness/notes && grep -qx right src/a"

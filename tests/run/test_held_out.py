@@ -24,6 +24,7 @@ def _step() -> Step:
     )
 
 
+@pytest.mark.thorough
 @pytest.mark.requirement("judging.held-out")
 def test_no_agent_sees_a_judge_that_is_held_out(bench: Bench) -> None:
     bench.prepare(_step(), settings=f'[judging]\nheld_out = ["{JUDGE}"]\n')
@@ -57,6 +58,7 @@ def test_a_judge_that_the_repository_has_is_not_held_out(tmp_path: Path) -> None
 ADD = "printf 'def add(a, b):\\n    return %s\\n' > src/calc.py"
 
 
+@pytest.mark.thorough
 @pytest.mark.requirement("judging.check-held-out", "judging.check")
 def test_an_agent_is_told_that_a_held_out_case_fails_and_never_what_it_holds(
     bench: Bench, tmp_path: Path

@@ -27,6 +27,7 @@ def test_a_new_approval_leaves_no_question_of_the_run_before(bench: Bench) -> No
     assert bench.goes("inbox").out == "nothing waits for a person\n"
 
 
+@pytest.mark.thorough
 @pytest.mark.requirement("command.status")
 def test_the_status_of_a_run_that_nobody_drives_says_how_it_goes_on(bench: Bench) -> None:
     bench.prepare(ASKS)
@@ -40,6 +41,7 @@ def test_the_status_of_a_run_that_nobody_drives_says_how_it_goes_on(bench: Bench
     assert "nobody drives it now: go on with `planbound resume PLAN`" in bench.goes("status").out
 
 
+@pytest.mark.thorough
 @pytest.mark.requirement("command.run")
 def test_a_run_that_failed_says_how_it_goes_on(bench: Bench) -> None:
     bench.prepare(Step("make a", work=NOTHING, fields="**on_fail:** abort"))
@@ -65,6 +67,7 @@ def test_a_failed_contract_is_told_by_what_it_said_last(bench: Bench) -> None:
     assert "make b: contract failed (exit 0, expected 1; phantom completion" in said
 
 
+@pytest.mark.thorough
 @pytest.mark.requirement("command.log")
 def test_the_log_tells_an_attempt_in_a_line(bench: Bench) -> None:
     bench.prepare(Step("make a"))

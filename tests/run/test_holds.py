@@ -20,6 +20,7 @@ def quick(bench: Bench) -> Bench:
     return bench
 
 
+@pytest.mark.thorough
 @pytest.mark.requirement("run.holds")
 def test_what_was_green_before_the_work_holds_in_every_view(bench: Bench) -> None:
     bench.prepare(FIRST, LINT, LATER)
@@ -51,6 +52,7 @@ def test_what_was_green_before_the_work_holds_in_every_view(bench: Bench) -> Non
     assert done[2]["baseline_at"] == "approval"
 
 
+@pytest.mark.thorough
 @pytest.mark.requirement("run.holds")
 def test_a_run_in_which_everything_holds_is_done_and_proves_nothing(bench: Bench) -> None:
     bench.prepare(LINT)
@@ -62,6 +64,7 @@ def test_a_run_in_which_everything_holds_is_done_and_proves_nothing(bench: Bench
     assert bench.run("run", "PLAN").code == 3
 
 
+@pytest.mark.thorough
 @pytest.mark.requirement("run.holds-red")
 @pytest.mark.parametrize(
     ("field", "settings"),
@@ -93,6 +96,7 @@ def test_where_red_is_demanded_green_before_is_vacuous(
     assert f"{GREEN}, and red is demanded" in bench.goes("inbox").out
 
 
+@pytest.mark.thorough
 @pytest.mark.requirement("run.holds-red")
 def test_a_step_may_say_that_any_baseline_will_do_where_the_rest_must_be_red(bench: Bench) -> None:
     lint = Step("Check the lint", NOTHING, LINT.contract, fields="**baseline:** any")
@@ -111,6 +115,7 @@ def test_the_sheet_says_before_the_yes_what_will_come_of_a_green_step(bench: Ben
     assert "   red now: exit 2" in sheet
 
 
+@pytest.mark.thorough
 @pytest.mark.requirement("run.holds")
 def test_a_contract_that_could_not_even_run_was_not_green(bench: Bench) -> None:
     script = Step("Make a", work="echo true > src/a", contract="bash src/a", touches="src/a")
@@ -122,6 +127,7 @@ def test_a_contract_that_could_not_even_run_was_not_green(bench: Bench) -> None:
     assert [event["baseline"] for event in done] == ["fail", "fail"]
 
 
+@pytest.mark.thorough
 @pytest.mark.requirement("run.holds")
 def test_red_and_green_on_the_same_files_is_no_proof(bench: Bench, tmp_path: object) -> None:
     # What is slow once and quick then is green on the very files on which it was not.
@@ -134,6 +140,7 @@ def test_red_and_green_on_the_same_files_is_no_proof(bench: Bench, tmp_path: obj
     assert "holds (it was `timeout` before, and no file changed since)" in told
 
 
+@pytest.mark.thorough
 @pytest.mark.requirement("run.regressed")
 def test_what_only_git_forgot_since_is_found_at_the_end(bench: Bench) -> None:
     own = "git -c user.name=a -c user.email=a@b"
@@ -151,6 +158,7 @@ def test_what_only_git_forgot_since_is_found_at_the_end(bench: Bench) -> None:
     assert bench.question()["reason"].startswith("regressed: step 1")
 
 
+@pytest.mark.thorough
 @pytest.mark.requirement("run.holds")
 def test_what_is_done_in_git_alone_is_not_called_chance(bench: Bench) -> None:
     own = "git -c user.name=a -c user.email=a@b"
@@ -185,6 +193,7 @@ def test_a_crash_does_not_lose_the_colour(quick: Bench, step: Step, point: str) 
     assert quick.phases() == ["holds" if step is LINT else "done"]
 
 
+@pytest.mark.thorough
 @pytest.mark.requirement("run.holds")
 def test_steps_in_copies_are_told_apart_by_the_same_rule(bench: Bench) -> None:
     lint = Step("Check the lint", NOTHING, LINT.contract, depends="none")

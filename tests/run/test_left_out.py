@@ -22,6 +22,7 @@ def ignoring(bench: Bench) -> Bench:
     return bench
 
 
+@pytest.mark.thorough
 @pytest.mark.requirement("verdict.fail")
 def test_what_git_ignores_is_named_by_run_journal_and_prompt_with_the_cure(ignoring: Bench) -> None:
     bench = ignoring
@@ -47,6 +48,7 @@ def test_whoever_approves_sees_that_a_contract_reads_what_git_ignores(ignoring: 
     assert "warning: a contract reads `dist/out`, which git ignores" in sheet, sheet
 
 
+@pytest.mark.thorough
 @pytest.mark.requirement("verdict.pass")
 @pytest.mark.parametrize(
     ("work", "contract", "touches"),

@@ -25,6 +25,7 @@ def printed(bench: Bench, *arguments: str) -> str:
     return done.out + done.err
 
 
+@pytest.mark.thorough
 @pytest.mark.requirement("journal.records")
 def test_a_file_that_no_text_names_is_on_record_and_shown(bench: Bench) -> None:
     bench.prepare(Step("Make a", work=WORK, touches="src/**"))
@@ -38,6 +39,7 @@ def test_a_file_that_no_text_names_is_on_record_and_shown(bench: Bench) -> None:
     json.loads(bench.run("judge", "PLAN", "--json").out.encode().decode())
 
 
+@pytest.mark.thorough
 @pytest.mark.requirement("run.put-back", "verdict.out-of-scope")
 def test_files_out_of_scope_are_put_back_whatever_they_are_called(bench: Bench) -> None:
     bench.prepare(Step("Make a", work=(WORK, "echo right > src/a")))

@@ -14,6 +14,7 @@ CHECK = "import sys\nsys.path.insert(0, 'src')\nimport calc\nassert calc.add(1, 
 EDITED = "judges were edited and put back"
 
 
+@pytest.mark.thorough
 @pytest.mark.requirement("verdict.tampered")
 def test_a_retry_after_a_judge_was_fooled_says_so_in_the_verdicts_own_words(bench: Bench) -> None:
     bench.write("tests/check.py", CHECK)
@@ -42,6 +43,7 @@ def test_a_retry_after_judges_were_edited_says_that(bench: Bench) -> None:
     assert EDITED in bench.goes("run", "PLAN").out
 
 
+@pytest.mark.thorough
 @pytest.mark.requirement("invariant.only-the-harness-proves")
 def test_an_agent_that_did_nothing_is_told_in_a_whole_sentence(bench: Bench) -> None:
     work = (NOTHING, "echo right > src/a")

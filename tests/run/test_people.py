@@ -71,6 +71,7 @@ def test_a_question_stays_while_an_agent_looks_at_a_file_that_was_changed(bench:
     assert bench.phases() == ["done"]
 
 
+@pytest.mark.thorough
 def test_an_answer_that_is_not_among_the_choices_is_refused(bench: Bench) -> None:
     bench.prepare(
         Step("make a", work=NOTHING, fields="**on_fail:** escalate"),
@@ -276,6 +277,7 @@ def test_status_and_resume_find_what_was_stopped(bench: Bench) -> None:
     assert "going on with run" in bench.goes("resume").err
 
 
+@pytest.mark.thorough
 @pytest.mark.requirement("command.run")
 def test_lines_on_a_pipe_are_plain_and_have_the_promised_form(bench: Bench) -> None:
     bench.prepare(Step("make a"), Step("make b", work=(NOTHING, "echo right > src/b")))
@@ -289,6 +291,7 @@ def test_lines_on_a_pipe_are_plain_and_have_the_promised_form(bench: Bench) -> N
     assert bench.goes("run", code=3).err.startswith("nothing to do")
 
 
+@pytest.mark.thorough
 @pytest.mark.requirement("command.run")
 def test_run_for_programs_says_where_the_plan_is(bench: Bench) -> None:
     bench.prepare(Step("make a"))
@@ -366,11 +369,13 @@ def test_an_agent_that_gave_up_may_still_do_it_and_work_that_fails_is_work(bench
     ] * 3
 
 
+@pytest.mark.thorough
 def test_a_pass_counts_whatever_the_agent_says(bench: Bench) -> None:
     bench.prepare(Step("make a", work="echo right > src/a; echo BLOCKED; exit 7"))
     bench.goes("run")
 
 
+@pytest.mark.thorough
 @pytest.mark.parametrize(
     ("choice", "status"),
     first_always([("abort", "failed"), ("revise", "draft")], fields=2),
@@ -422,6 +427,7 @@ def test_an_answer_to_a_question_that_was_settled_otherwise_changes_nothing(benc
     assert bench.phases() == ["waived", "done"]
 
 
+@pytest.mark.thorough
 def test_an_agent_decides_nothing(bench: Bench) -> None:
     program = f"{sys.executable} -m planbound"
     tries = (

@@ -20,6 +20,7 @@ def lines_of(path: Path) -> list[str]:
     return [STAMP.sub("", line) for line in found]
 
 
+@pytest.mark.thorough
 @pytest.mark.requirement("progress.run")
 def test_failures_questions_answers_and_skips_of_a_run_are_read(bench: Bench) -> None:
     words = f"echo 'the key is {TOKEN}' >&2; false"

@@ -24,6 +24,7 @@ def typed(bench: Bench, *arguments: str) -> Typed:
     return Typed(bench.workspace, bench.environment(NO_COLOR="1"), *arguments)
 
 
+@pytest.mark.thorough
 @pytest.mark.requirement("run.prompt")
 def test_every_answer_works_at_the_prompt_and_an_unknown_word_says_so(bench: Bench) -> None:
     bench.prepare(
@@ -49,6 +50,7 @@ def test_every_answer_works_at_the_prompt_and_an_unknown_word_says_so(bench: Ben
     assert [event["guidance"] for event in decided] == ["try harder", "look twice"]
 
 
+@pytest.mark.thorough
 @pytest.mark.requirement("run.prompt")
 def test_a_budget_is_raised_at_the_prompt(bench: Bench) -> None:
     usage = """echo 'planbound-usage: {"tokens": 900, "dollars": 0}'; echo right > src/"""
@@ -77,6 +79,7 @@ def test_ctrl_c_at_the_prompt_leaves_the_question_for_later(bench: Bench) -> Non
     assert bench.question()["choices"][0] == "retry"
 
 
+@pytest.mark.thorough
 @pytest.mark.requirement("run.prompt")
 @pytest.mark.parametrize("by", first_always(["answer", "cancel"]))
 def test_a_prompt_gives_way_to_what_is_decided_elsewhere(bench: Bench, by: str) -> None:

@@ -170,6 +170,7 @@ def test_work_that_passes_is_not_paid_twice(bench: Bench, jobs: str) -> None:
     assert bench.read("src/a") == "right\n"
 
 
+@pytest.mark.thorough
 def test_work_that_does_not_pass_is_done_again(bench: Bench) -> None:
     bench.prepare(Step("Make a", work=("echo half > src/a", "echo right > src/a")), B, C)
     bench.goes("run", "PLAN", code=-9, PLANBOUND_FAILPOINT="before:ATTEMPT_ENDED:1")
@@ -234,6 +235,7 @@ def test_what_could_go_on_is_offered(bench: Bench) -> None:
     assert bench.log().last["status"] == "done"
 
 
+@pytest.mark.thorough
 def test_a_plan_that_changes_while_it_runs_stops_the_run(bench: Bench) -> None:
     changes = Step("Make b", work="echo right > src/b; sleep 600")
     bench.prepare(A, changes, C)
@@ -287,6 +289,7 @@ def test_ticking_progress_by_hand_does_not_stop_a_run(bench: Bench) -> None:
 # -- others ------------------------------------------------------------------------------------
 
 
+@pytest.mark.thorough
 @pytest.mark.requirement("lease.one-runner")
 def test_a_second_run_of_a_plan_is_refused_with_the_name_of_the_first(bench: Bench) -> None:
     bench.prepare(Step("Make a", work=SLOW), B, C)
@@ -299,6 +302,7 @@ def test_a_second_run_of_a_plan_is_refused_with_the_name_of_the_first(bench: Ben
         ended(process)
 
 
+@pytest.mark.thorough
 @pytest.mark.requirement("lease.dead-holder")
 def test_a_killed_runner_is_no_obstacle(bench: Bench) -> None:
     bench.prepare(Step("Make a", work=(SLOW, "echo right > src/a")), B, C)
@@ -471,6 +475,7 @@ def test_a_runner_that_was_paused_and_lost_its_lease_writes_nothing_more(bench: 
 # -- a machine in trouble ----------------------------------------------------------------------
 
 
+@pytest.mark.thorough
 def test_a_full_disk_is_a_clear_error_and_the_run_can_go_on(bench: Bench) -> None:
     bench.prepare(A, B, C)
     journal = bench.folder / "state" / "journal.sqlite"
@@ -570,6 +575,7 @@ def test_steps_that_touch_the_same_run_one_after_the_other_and_it_says_why(bench
     assert all(event.seq > first_end for event in log.of("TASK_STARTED") if event.number != "1")
 
 
+@pytest.mark.thorough
 def test_a_failed_step_stops_what_depends_on_it_and_nothing_else(bench: Bench) -> None:
     steps = [
         Step("Make a", work="sleep 0.2; true", depends="none", fields="**on_fail:** escalate"),

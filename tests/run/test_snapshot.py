@@ -216,6 +216,7 @@ def killed(bench: Bench) -> tuple[Snapshots, Plan]:
     return place, plan
 
 
+@pytest.mark.thorough
 def test_a_run_goes_on_from_what_was_kept(bench: Bench) -> None:
     killed(bench)
     bench.goes("resume", "PLAN")
@@ -225,6 +226,7 @@ def test_a_run_goes_on_from_what_was_kept(bench: Bench) -> None:
     assert not list((bench.folder / "state" / "snapshots").iterdir())
 
 
+@pytest.mark.thorough
 def test_a_plan_that_was_edited_is_refused_whatever_was_kept(bench: Bench) -> None:
     killed(bench)
     text = bench.plan_file.read_bytes()
@@ -233,6 +235,7 @@ def test_a_plan_that_was_edited_is_refused_whatever_was_kept(bench: Bench) -> No
     assert "digest changed" in refused.err
 
 
+@pytest.mark.thorough
 def test_a_plan_that_somebody_put_there_is_not_the_one_that_was_approved(bench: Bench) -> None:
     place, plan = killed(bench)
     data = bench.plan_file.read_bytes()

@@ -71,6 +71,7 @@ def test_the_approval_comes_before_every_step(quick: Bench) -> None:
     assert "GATE_APPROVED" not in kinds[kinds.index("TASK_STARTED") :]
 
 
+@pytest.mark.thorough
 def test_a_start_is_on_record_before_the_agent_does_anything(quick: Bench) -> None:
     # The agent is killed with its runner while it works: its start is there all the same.
     quick.prepare(Step("Make a", work="echo right > src/a"), B, C)
@@ -83,6 +84,7 @@ def test_a_start_is_on_record_before_the_agent_does_anything(quick: Bench) -> No
     assert not log.of("ATTEMPT_ENDED")
 
 
+@pytest.mark.thorough
 @pytest.mark.parametrize("end", first_always(["failed", "done", "skipped", "aborted"]))
 def test_every_task_has_a_start_and_exactly_one_end(quick: Bench, end: str) -> None:
     steps = {
@@ -140,6 +142,7 @@ def test_the_order_of_the_steps_is_that_of_the_plan(quick: Bench) -> None:
     assert [event.number for event in quick.log().of("TASK_STARTED")] == ["1", "2", "3", "4"]
 
 
+@pytest.mark.thorough
 def test_a_transient_failure_is_tried_twice_more_and_waits_before_each(quick: Bench) -> None:
     quick.prepare(Step("Make a", work=RESET), B, C)
     quick.goes("run", "PLAN", code=4)
@@ -199,6 +202,7 @@ def test_a_missing_permission_is_asked_for_and_tried_once_after_the_answer(quick
     assert len(log.of("PERMISSION_REQUIRED")) == 2
 
 
+@pytest.mark.thorough
 @pytest.mark.requirement("invariant.limit-is-not-completion")
 @pytest.mark.requirement("recovery.recipes")
 def test_what_is_exhausted_asks_and_is_never_complete(quick: Bench) -> None:

@@ -33,6 +33,7 @@ def began_before_its_step(bench: Bench, look: Event) -> bool:
     return msgpack_decoder(Measured).decode(data).after < begun.seq
 
 
+@pytest.mark.thorough
 @pytest.mark.parametrize("jobs", [1, 2])
 def test_what_is_proved_and_what_holds_is_the_same_beside_and_one_after_the_other(
     bench: Bench, jobs: int

@@ -37,6 +37,7 @@ def prompts(bench: Bench, number: str) -> list[str]:
 # -- agents that cheat, or do nothing ----------------------------------------------------------
 
 
+@pytest.mark.thorough
 @pytest.mark.requirement("run.put-back")
 def test_an_edited_judge_is_put_back_and_the_agent_warned_once(bench: Bench) -> None:
     need("make", "its files are judges")
@@ -69,6 +70,7 @@ def test_an_agent_that_was_warned_may_still_do_it_right(bench: Bench) -> None:
     assert not (bench.workspace / "GNUmakefile").exists()
 
 
+@pytest.mark.thorough
 @pytest.mark.requirement("cell.agent")
 def test_a_judge_that_is_there_cannot_be_edited_in_the_first_place(bench: Bench) -> None:
     bench.write("check.sh", TEST)
@@ -79,6 +81,7 @@ def test_a_judge_that_is_there_cannot_be_edited_in_the_first_place(bench: Bench)
     assert "Read-only" in bench.log().of("ATTEMPT_ENDED")[0]["output_tail"]
 
 
+@pytest.mark.thorough
 @pytest.mark.requirement("run.put-back")
 def test_files_out_of_scope_are_put_back_and_named(bench: Bench) -> None:
     bench.write("src/readme", "some sources\n")
@@ -95,6 +98,7 @@ def test_files_out_of_scope_are_put_back_and_named(bench: Bench) -> None:
     assert "- src/readme" in prompts(bench, "1")[1]
 
 
+@pytest.mark.thorough
 @pytest.mark.requirement("invariant.only-the-harness-proves")
 def test_done_is_not_done_when_nothing_was(bench: Bench) -> None:
     says = "echo 'All done! The step is complete, every test passes.'"
@@ -156,6 +160,7 @@ def test_another_failure_each_time_is_progress(bench: Bench) -> None:
 # -- contracts that are wrong ------------------------------------------------------------------
 
 
+@pytest.mark.thorough
 def test_a_contract_that_checks_nothing_goes_to_a_person(bench: Bench) -> None:
     bench.prepare(Step("Make a", contract="test -d src", fields="**baseline:** red"), B, C)
     bench.goes("run", "PLAN", code=4)
@@ -175,6 +180,7 @@ def test_tests_that_were_not_collected_are_no_pass(bench: Bench) -> None:
     assert starts(bench, "1") == 1
 
 
+@pytest.mark.thorough
 @pytest.mark.requirement("invariant.inconclusive")
 def test_a_contract_that_cannot_run_is_not_the_agents_fault(bench: Bench) -> None:
     step = Step("Make a", contract="test -s src/a && no-such-checker src/a")
@@ -188,6 +194,7 @@ def test_a_contract_that_cannot_run_is_not_the_agents_fault(bench: Bench) -> Non
     assert "no-such-checker" in bench.question()["output_tail"]
 
 
+@pytest.mark.thorough
 def test_a_contract_of_two_minds_is_never_a_pass(bench: Bench) -> None:
     # Red, then green, with nothing changed between: a person broke it in the meantime.
     flag = bench.folder / "home" / "flag"
@@ -383,6 +390,7 @@ def test_an_agent_that_is_not_installed_is_named(bench: Bench) -> None:
     assert starts(bench, "1") == 1
 
 
+@pytest.mark.thorough
 def test_a_step_without_an_agent_is_refused_before_the_first_step(bench: Bench) -> None:
     nobody = '[agents.reviewer]\nkind = "command"\n'
     bench.prepare(A, B, Step("Make c", target="reviewer"), settings=nobody)
@@ -408,6 +416,7 @@ def test_an_agent_that_floods_its_output_hurts_nobody(bench: Bench) -> None:
     assert len(ended["output_tail"]) <= 5000
 
 
+@pytest.mark.thorough
 @pytest.mark.requirement("run.regressed")
 def test_a_later_step_that_breaks_an_earlier_one_is_caught_at_the_end(bench: Bench) -> None:
     breaks = Step("Make b", work="echo right > src/b; echo broken > src/a", touches="src/a src/b")
@@ -433,6 +442,7 @@ def test_a_later_step_that_breaks_an_earlier_one_is_caught_at_the_end(bench: Ben
 # -- conditions --------------------------------------------------------------------------------
 
 
+@pytest.mark.thorough
 def test_a_precondition_that_does_not_hold_stops_the_run_and_changes_nothing(bench: Bench) -> None:
     bench.prepare(A, B, C, before=("echo 'the database is away'; test -e src/database",))
     failed = bench.goes("run", "PLAN", code=1)
@@ -446,6 +456,7 @@ def test_a_precondition_that_does_not_hold_stops_the_run_and_changes_nothing(ben
     assert bench.log().last["status"] == "done"
 
 
+@pytest.mark.thorough
 def test_a_postcondition_that_does_not_hold_asks(bench: Bench) -> None:
     bench.prepare(A, B, C, after=("test -s src/a", "test -s src/never"))
     asked = bench.goes("run", "PLAN", code=4)
@@ -465,6 +476,7 @@ def test_a_postcondition_that_does_not_hold_asks(bench: Bench) -> None:
 # -- what people decide ------------------------------------------------------------------------
 
 
+@pytest.mark.thorough
 def test_a_step_that_a_person_attests_waits_for_that(bench: Bench) -> None:
     step = Step("Make b", work="true", attest="the new colours look right", touches="src/b")
     bench.prepare(A, step, C)
@@ -481,6 +493,7 @@ def test_a_step_that_a_person_attests_waits_for_that(bench: Bench) -> None:
     assert bench.status()["steps"][1]["verdict"] == "attested"
 
 
+@pytest.mark.thorough
 def test_of_a_step_that_only_a_person_does_no_attempt_is_lost_or_of_unknown_cost(
     bench: Bench,
 ) -> None:
@@ -565,6 +578,7 @@ def test_a_run_with_a_skipped_step_is_not_simply_done(quick: Bench) -> None:
     assert quick.phases() == ["done", "done", "skipped"]
 
 
+@pytest.mark.thorough
 def test_an_abort_ends_the_run_as_failed(quick: Bench) -> None:
     quick.prepare(A, Step("Make b", work=NOTHING, fields="**on_fail:** escalate"), C)
     quick.goes("run", "PLAN", code=4)

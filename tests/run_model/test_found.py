@@ -50,6 +50,7 @@ def test_a_run_stops_when_its_approval_is_taken_back(
     assert not scene.events(STARTED)
 
 
+@pytest.mark.thorough
 def test_a_plan_that_is_changed_in_the_middle_of_a_turn_stops_the_run(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:

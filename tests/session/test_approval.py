@@ -26,6 +26,7 @@ def write(scratch: Scratch, *steps: Step) -> Path:
     return scratch.write(".harness/PLAN-mine.md", plan_text(*steps))
 
 
+@pytest.mark.thorough
 @pytest.mark.requirement("loop.approval.people")
 def test_what_a_person_wrote_waits_for_a_yes_on_every_surface(
     bench: Scratch, monkeypatch: pytest.MonkeyPatch
@@ -91,6 +92,7 @@ def test_any_other_setting_is_refused_with_what_to_write(value: object) -> None:
     assert refused.value.hint == 'write `"people"`, `true` (every plan) or `false` (no plan)'
 
 
+@pytest.mark.thorough
 def test_a_plan_of_people_does_not_become_an_agents_own(bench: Scratch) -> None:
     file = write(bench, MAKE_A)
     loop = bench.loop(name="mine")
@@ -122,6 +124,7 @@ def test_what_lay_there_when_a_session_opened_stays_peoples_whatever_its_mark(
     assert HOW in session.call("step_update", step=1, status="in_progress").text
 
 
+@pytest.mark.thorough
 def test_the_same_text_by_the_tools_does_not_make_a_plan_of_people_an_agents_own(
     bench: Scratch,
 ) -> None:
@@ -153,6 +156,7 @@ def test_an_agents_plan_is_on_record_before_its_file_is_there(
     assert known == ["tools"]
 
 
+@pytest.mark.thorough
 @pytest.mark.parametrize("look", first_always([("list",), ("status", "mine"), ("verify", "mine")]))
 def test_a_hand_on_an_agents_plan_that_anybody_saw_is_not_undone(
     bench: Scratch, look: tuple[str, ...]
@@ -171,6 +175,7 @@ def test_a_hand_on_an_agents_plan_that_anybody_saw_is_not_undone(
     assert loop.step_update(1, "done", SHOWN).ok
 
 
+@pytest.mark.thorough
 def test_who_looks_between_the_record_of_a_rewrite_and_its_file_is_no_other_hand(
     bench: Scratch,
 ) -> None:
@@ -210,6 +215,7 @@ def test_a_no_and_a_question_hold_for_an_agents_own_plan_too(tmp_path: Path, set
     assert loop.step_update(1, "done", SHOWN).ok
 
 
+@pytest.mark.thorough
 def test_a_hook_refuses_work_on_what_says_another_thing_than_was_approved(bench: Scratch) -> None:
     file = write(bench, MAKE_A)
     bench.approve("mine")
@@ -246,6 +252,7 @@ def test_the_judges_of_an_approved_plan_stay_as_they_were_approved(bench: Scratc
     assert loop.check("done") == Accept(LoopOutcome.DONE)
 
 
+@pytest.mark.thorough
 def test_an_approved_plan_changes_the_judges_that_its_touches_name(bench: Scratch) -> None:
     bench.write("tests/check.sh", "grep -qx good src/a\n")
     step = Step("Make a", contract="sh tests/check.sh", touches="tests/** src/a")
@@ -271,6 +278,7 @@ def test_what_was_never_approved_was_not_changed_since_its_approval(tmp_path: Pa
     assert loop.step_update(2, "in_progress").ok
 
 
+@pytest.mark.thorough
 def test_a_policy_may_say_the_yes(tmp_path: Path) -> None:
     scratch = Scratch(tmp_path, '[gate.policies.small]\ntouches = ["src/**"]\nsteps = 3\n')
     write(scratch, MAKE_A, Step("Make b"), Step("Make c"))

@@ -493,6 +493,7 @@ def test_a_verifier_passes_and_fails_as_a_contract(bench: Scratch) -> None:
     assert not (bench.workspace / "pwned").exists()
 
 
+@pytest.mark.thorough
 @pytest.mark.requirement("loop.holes")
 @pytest.mark.parametrize("contract", ["git ls-files --error-unmatch src/a", "bash check.sh"])
 def test_what_asks_git_is_judged_again_on_the_same_files(bench: Scratch, contract: str) -> None:
@@ -525,6 +526,7 @@ def test_what_asks_git_in_a_script_is_judged_once_where_git_knows_nothing_else(
     assert len(bench.log().of("CONTRACT_EVALUATED")) == 1
 
 
+@pytest.mark.thorough
 def test_git_committed_is_about_the_files_as_they_are(bench: Scratch) -> None:
     check = {"git_committed": {"paths": ["src/readme", f"src/{ODD}"]}}
     bench.write(f"src/{ODD}", "x")
@@ -537,6 +539,7 @@ def test_git_committed_is_about_the_files_as_they_are(bench: Scratch) -> None:
     assert not judged(bench, check)
 
 
+@pytest.mark.thorough
 def test_tests_pass_demands_that_tests_ran(tmp_path: Path) -> None:
     bench = Scratch(tmp_path, f'[contracts]\npath = ["{active_environment()}/bin"]\n')
     check = {"tests_pass": {"selector": "tests"}}
@@ -603,6 +606,7 @@ def server() -> Iterator[str]:
         thread.join()
 
 
+@pytest.mark.thorough
 def test_http_ok_asks_this_machine_only(bench: Scratch, server: str) -> None:
     assert judged(bench, {"http_ok": f"{server}/fine"})
     assert not judged(bench, {"http_ok": f"{server}/broken"})

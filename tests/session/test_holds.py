@@ -14,6 +14,7 @@ LINT: Given = {"title": "Check the lint", "contract": "test -f src/readme"}
 C: Given = {"title": "Make c", "contract": "grep -qx right src/c", "touches": ["src/c"]}
 
 
+@pytest.mark.thorough
 @pytest.mark.requirement("loop.holds")
 def test_what_was_green_when_the_plan_was_written_holds(bench: Scratch) -> None:
     scratch = bench
@@ -105,6 +106,7 @@ def test_where_red_is_demanded_a_green_step_is_not_settled(tmp_path: Path) -> No
     assert loop.step_update(3, "done", evidence=SHOWN).ok
 
 
+@pytest.mark.thorough
 @pytest.mark.requirement("loop.holds")
 def test_a_plan_that_a_person_approved_is_looked_at_by_the_approval(tmp_path: Path) -> None:
     scratch = Scratch(tmp_path, "[gate]\napproval = true\n")

@@ -120,6 +120,7 @@ def test_a_blocked_postcondition_is_finished_with_blocked_items_not_done(bench: 
     assert "mergeable (0)" in bench.run("standup").out
 
 
+@pytest.mark.thorough
 def test_require_proved_refuses_what_is_only_claimed(tmp_path: Path) -> None:
     bench = Scratch(tmp_path, '[gate]\nrequire = "proved"\n')
     loop = bench.loop()
@@ -257,6 +258,7 @@ def test_an_empty_final_answer_does_not_slip_past_the_gate(bench: Scratch, text:
     assert loop.check(text) == Accept(LoopOutcome.DONE)
 
 
+@pytest.mark.thorough
 @pytest.mark.requirement("loop.holes")
 def test_the_false_done_scenario_two_refusals_one_acceptance(bench: Scratch) -> None:
     loop = bench.loop()
@@ -282,6 +284,7 @@ def test_the_gate_does_not_refuse_for_ever(bench: Scratch) -> None:
     assert (waiting["kind"], waiting["plan"]) == ("incomplete", "do-it")
 
 
+@pytest.mark.thorough
 def test_progress_and_another_tree_begin_the_count_anew(bench: Scratch) -> None:
     loop = bench.loop()
     loop.plan_create("Do it", [A, "Say it"])
@@ -320,6 +323,7 @@ def test_toggling_statuses_and_rewriting_to_and_fro_is_no_progress(bench: Scratc
     assert found[5] is Capped
 
 
+@pytest.mark.thorough
 def test_a_tree_that_changes_every_time_ends_at_the_absolute_bound(bench: Scratch) -> None:
     loop = bench.loop()
     loop.plan_create("Do it", ["Say it"])
@@ -388,6 +392,7 @@ def test_a_relayed_verdict_counts_for_nothing_beside_the_contract(bench: Scratch
     assert "step 1" in refused(parent).missing[0]
 
 
+@pytest.mark.thorough
 def test_a_later_edit_that_breaks_a_proved_step_is_noticed_and_said(bench: Scratch) -> None:
     loop = bench.loop()
     loop.plan_create("Do it", [A, B], [{"statement": "a is there", "contract": "test -s src/a"}])
@@ -482,6 +487,7 @@ def test_nothing_starts_before_a_person_approves(gated: Scratch) -> None:
     assert loop.check("done") == Accept(LoopOutcome.DONE)
 
 
+@pytest.mark.thorough
 def test_a_plan_that_changed_after_its_approval_waits_again(gated: Scratch) -> None:
     loop = gated.loop()
     loop.plan_create("Do it", [A])
@@ -539,6 +545,7 @@ def test_a_plan_that_was_edited_by_hand_is_noticed_before_anything_else(bench: S
     assert len(bench.log().of("PLAN_REWRITTEN")) == 1
 
 
+@pytest.mark.thorough
 def test_what_a_person_wrote_is_not_written_over_by_the_tools(bench: Scratch) -> None:
     bench.prepare(Step("Make a", contract="grep -qx right src/a"))
     loop = bench.loop()
@@ -556,6 +563,7 @@ def test_what_a_person_wrote_is_not_written_over_by_the_tools(bench: Scratch) ->
     assert loop.check("done") == Accept(LoopOutcome.DONE)
 
 
+@pytest.mark.thorough
 def test_an_attestation_that_a_person_adds_cannot_be_amended_away(bench: Scratch) -> None:
     loop = bench.loop()
     loop.plan_create("Do it", ["Say it", A])
@@ -573,6 +581,7 @@ def test_an_attestation_that_a_person_adds_cannot_be_amended_away(bench: Scratch
     assert "what people wrote" in loop.plan_amend(add=["Sing it"], reason="more").text
 
 
+@pytest.mark.thorough
 def test_an_approved_plan_that_an_agent_edits_still_binds_it(bench: Scratch) -> None:
     bench.prepare(Step("Make a", contract="grep -qx right src/a"))
     loop = bench.loop()
@@ -605,6 +614,7 @@ def test_taking_the_file_away_ends_nothing(bench: Scratch) -> None:
     assert loop.check("done") == Silent("there is no plan")
 
 
+@pytest.mark.thorough
 def test_taking_an_approved_plan_away_ends_nothing(bench: Scratch) -> None:
     bench.prepare(Step("Make a", contract="grep -qx right src/a"))
     loop = bench.loop()
@@ -726,6 +736,7 @@ ODD: list[object] = [
 ]
 
 
+@pytest.mark.thorough
 def test_every_tool_answers_whatever_it_is_given(bench: Scratch) -> None:
     loop = bench.loop()
     assert loop.plan_create("Do it", [A, "Say it"], ["It was heard"]).ok
@@ -783,6 +794,7 @@ def test_two_agents_on_one_plan_come_one_after_the_other(bench: Scratch) -> None
     assert bench.verifies()
 
 
+@pytest.mark.thorough
 def test_threads_of_one_session_come_one_after_the_other(bench: Scratch) -> None:
     loop = bench.loop()
     loop.plan_create("Do it", [{"title": f"Say {word}"} for word in "abcdefgh"])
@@ -985,6 +997,7 @@ def test_a_plan_that_no_agent_works_on_is_not_released(bench: Scratch) -> None:
     assert not bench.log().of("SESSION_RELEASED")
 
 
+@pytest.mark.thorough
 def test_a_loop_that_never_calls_the_gate_is_not_done(bench: Scratch) -> None:
     loop = bench.loop()
     loop.plan_create("Do it", [A, B])

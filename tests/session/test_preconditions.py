@@ -24,6 +24,7 @@ def refused(decision: object) -> Reject:
     return decision
 
 
+@pytest.mark.thorough
 @pytest.mark.requirement("loop.preconditions")
 def test_nothing_begins_and_nothing_ends_while_a_precondition_is_false(bench: Scratch) -> None:
     loop = bench.loop()
@@ -74,6 +75,7 @@ def test_what_was_seen_to_hold_only_after_the_work_began_says_so(tmp_path: Path)
     assert LATE in loop.check("done").preconditions[0]  # type: ignore[union-attr]
 
 
+@pytest.mark.thorough
 @pytest.mark.requirement("loop.preconditions")
 def test_a_plan_of_people_has_its_preconditions_judged_too(bench: Scratch) -> None:
     bench.prepare(Step("Make a", contract="grep -qx right src/a"), before=["test -e ready"])
@@ -88,6 +90,7 @@ def test_a_plan_of_people_has_its_preconditions_judged_too(bench: Scratch) -> No
     assert isinstance(loop.check("done"), Accept)
 
 
+@pytest.mark.thorough
 @pytest.mark.requirement("loop.preconditions")
 def test_a_precondition_that_a_person_attests_waits_for_the_person(bench: Scratch) -> None:
     text = plan_text(Step("Make a", contract="grep -qx right src/a"), before=["test -e ready"])
@@ -122,6 +125,7 @@ def test_a_precondition_without_a_contract_is_claimed_with_evidence(bench: Scrat
     assert loop.check("done") == Accept(LoopOutcome.DONE, ("precondition 1 “The customer agreed”",))
 
 
+@pytest.mark.thorough
 @pytest.mark.requirement("loop.preconditions")
 def test_a_precondition_that_a_rewrite_drops_stays_visible(bench: Scratch) -> None:
     loop = bench.loop()

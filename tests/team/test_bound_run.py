@@ -81,6 +81,7 @@ def test_it_runs_from_inside_the_worktree_too_by_the_marker(team: Team) -> None:
     assert judged.code == 0, judged.out
 
 
+@pytest.mark.thorough
 @pytest.mark.requirement("run.workspace-mismatch")
 def test_no_plan_is_run_or_judged_in_the_worktree_of_another(team: Team) -> None:
     for name in ("one", "two", "three"):
@@ -175,6 +176,7 @@ def test_edits_in_another_worktree_are_a_workspace_mismatch(team: Team, where: s
     assert not team.log().of("TASK_COMPLETED")
 
 
+@pytest.mark.thorough
 def test_in_a_cell_an_agent_cannot_write_to_another_worktree_or_to_git(team: Team) -> None:
     work = (
         f"echo x > '{team.workspace}/src/stray'; git log --oneline > src/log 2>&1;"
@@ -232,6 +234,7 @@ def test_an_agent_that_is_content_and_changed_nothing_is_named(team: Team) -> No
     assert "phantom completion" in prompt
 
 
+@pytest.mark.thorough
 def test_configuration_and_topics_are_those_of_the_main_side(team: Team) -> None:
     team.write(".harness/topics/money.md", "Round half to even.\n")
     team.named("rounding", Step("make rounding", fields="**subscriptions:**\n- topic:money\n"))

@@ -136,6 +136,7 @@ def test_plans_in_two_worktrees_that_touch_nothing_in_common_run_at_once(yard: Y
         assert ended(first)[0] == 0
 
 
+@pytest.mark.thorough
 @pytest.mark.requirement("lease.touches")
 def test_who_does_not_want_to_wait_is_refused(yard: Yard) -> None:
     yard.lay(one="src/shared", two="src/shared")
@@ -148,6 +149,7 @@ def test_who_does_not_want_to_wait_is_refused(yard: Yard) -> None:
     assert not yard.main.log("two").of("EXECUTION_STARTED")
 
 
+@pytest.mark.thorough
 @pytest.mark.parametrize("options", first_always([(), ("--wait",)]))
 def test_who_waits_for_another_plan_can_be_interrupted(
     yard: Yard, options: tuple[str, ...]
@@ -164,6 +166,7 @@ def test_who_waits_for_another_plan_can_be_interrupted(
     assert not yard.main.log("two").of("EXECUTION_STARTED")
 
 
+@pytest.mark.thorough
 def test_nobody_waits_for_a_dead_process(yard: Yard) -> None:
     yard.lay(one="src/shared", two="src/shared")
     yard.gate("two").touch()

@@ -151,6 +151,7 @@ def test_plans_that_touch_nothing_in_common_run_at_once(harbour: Harbour) -> Non
     assert harbour.bench.verifies()
 
 
+@pytest.mark.thorough
 @pytest.mark.requirement("fleet.overlap")
 def test_plans_whose_touches_meet_run_one_after_the_other(harbour: Harbour) -> None:
     for name in ("one", "two"):
@@ -275,6 +276,7 @@ def test_a_plan_of_which_nobody_knows_what_it_touches_runs_alone(harbour: Harbou
 # -- what is not run ---------------------------------------------------------------------------
 
 
+@pytest.mark.thorough
 @pytest.mark.requirement("fleet.held-back")
 def test_what_nobody_approved_is_held_back_and_the_others_run(harbour: Harbour) -> None:
     harbour.lay("good")
@@ -351,6 +353,7 @@ def test_a_plan_whose_place_is_taken_is_held_back_and_the_others_run(harbour: Ha
     assert (harbour.worktrees / "one" / "mine").read_text() == "mine"
 
 
+@pytest.mark.thorough
 def test_a_run_that_is_refused_says_why(harbour: Harbour) -> None:
     harbour.lay("one")
     harbour.approve("one")

@@ -203,6 +203,7 @@ def test_plans_are_merged_in_order_and_what_is_red_or_in_conflict_stays_where_it
     assert [(turn["slug"], turn["size"]) for turn in order] == [("zap", 1), ("zulu", 1)]
 
 
+@pytest.mark.thorough
 def test_names_that_cannot_be_merged_are_refused_and_the_others_go_on(repo: Merging) -> None:
     (repo.worktree("mid") / "src" / "mid").write_text("right\nand more\n")
     done = repo.integrate("nosuch", "draft", "mid", "alpha", code=1)

@@ -369,6 +369,7 @@ def test_a_branch_that_only_stands_for_another_takes_nothing_with_it(yard: Yard)
     assert yard.branches() == ["main"]
 
 
+@pytest.mark.thorough
 def test_a_worktree_in_which_somebody_works_stays(yard: Yard) -> None:
     yard.lay(WAITING, name="one")
     tree = Path(yard.goes("spawn", "one").out.strip())
@@ -442,6 +443,7 @@ def test_whatever_step_a_prune_was_cut_off_at_the_next_one_goes_on(yard: Yard, l
     yard.log("one").one("WORKTREE_REMOVED")
 
 
+@pytest.mark.thorough
 def test_two_prunes_at_once_remove_everything_once(yard: Yard) -> None:
     trees = {name: yard.merged(name) for name in ("one", "two", "three")}
     with yard.start("prune", "--json") as first, yard.start("prune", "--json") as second:

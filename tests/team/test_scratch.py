@@ -46,6 +46,7 @@ def assert_plain(repo: Merging) -> None:
     assert str(there) in repo.worktrees(kept=True)
 
 
+@pytest.mark.thorough
 def test_the_next_merge_takes_the_checkout_over_and_gc_removes_it(repo: Merging) -> None:
     lines = checkout(repo) / "src" / "lines"
     assert_plain(repo)
@@ -119,6 +120,7 @@ SPOILED = (
 )
 
 
+@pytest.mark.thorough
 @pytest.mark.parametrize("spoil", first_always(SPOILED))
 def test_a_checkout_that_holds_anything_else_is_made_anew(
     repo: Merging, spoil: Callable[[Merging], None]

@@ -71,6 +71,7 @@ def test_a_branch_that_is_there_is_left_alone_and_another_name_recorded(team: Te
     assert team.tip("planbound/rounding") == before
 
 
+@pytest.mark.thorough
 def test_there_is_a_cap(team: Team) -> None:
     team.settings = "[worktrees]\nlimit = 1\n"
     for name in ("one", "two"):
@@ -135,6 +136,7 @@ def test_what_somebody_put_into_a_half_made_worktree_is_not_lost(team: Team) -> 
     assert (path / "mine").read_text() == "work\n"
 
 
+@pytest.mark.thorough
 def test_a_worktree_whose_folder_is_gone_comes_back_on_its_branch(team: Team) -> None:
     team.named("rounding")
     team.goes("spawn", "rounding")
@@ -203,6 +205,7 @@ def test_a_shallow_clone_and_a_detached_head_are_as_good(tmp_path: Path) -> None
     assert made["base"] == team.git("rev-parse", "HEAD", cwd=clone)
 
 
+@pytest.mark.thorough
 def test_a_submodule_is_left_empty_and_nothing_is_lost(tmp_path: Path) -> None:
     team = Team(tmp_path)
     inner = tmp_path / "inner"

@@ -153,6 +153,7 @@ def test_nothing_is_put_back_by_removing_what_is_there(tree: Path, outside: Path
     assert os.listdir(tree) == ["a"]
 
 
+@pytest.mark.thorough
 def test_what_is_removed_may_be_deeper_than_any_path(tree: Path) -> None:
     current = os.open(tree, os.O_RDONLY)
     # Longer than a path, deeper than Python calls itself, more than can be open.

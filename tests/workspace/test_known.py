@@ -589,6 +589,7 @@ print("done")
 """
 
 
+@pytest.mark.thorough
 def test_what_is_mounted_over_a_file_or_folder_is_seen(bench: Bench, tmp_path: Path) -> None:
     shutil.copytree(bench.root, tmp_path / "beside")
     mount = ["unshare", "--map-root-user", "--mount"]
@@ -626,6 +627,7 @@ EDITS = st.lists(
 )
 
 
+@pytest.mark.thorough
 @given(EDITS)
 def test_whatever_is_edited_what_is_known_is_what_is_there(
     edits: list[tuple[str, str, object]],

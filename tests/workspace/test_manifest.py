@@ -484,6 +484,7 @@ def test_a_sparse_terabyte_costs_little_and_each_byte_of_it_counts(tree: Path) -
     assert time.monotonic() - start < 20
 
 
+@pytest.mark.thorough
 def test_directories_may_be_deeper_than_any_path(tmp_path: Path) -> None:
     """With a file and a second directory on each level: the way back is found, too."""
     levels = 1100  # longer than a path, deeper than Python calls itself, more than can be open

@@ -207,6 +207,7 @@ def test_the_inline_motor_does_not_even_import_dbos(tmp_path: Path) -> None:
     assert not {name for name in imported if name.partition(".")[0] in {"dbos", "sqlalchemy"}}
 
 
+@pytest.mark.thorough
 def test_a_missing_package_is_named_before_anything_begins(tmp_path: Path) -> None:
     bench = Bench(tmp_path)
     bench.prepare(Step("Make a"), settings=DBOS)

@@ -94,6 +94,7 @@ def test_an_agent_that_says_done_twice_is_refused_twice_and_then_accepted(
     assert session.ask("stop", host) == {}
 
 
+@pytest.mark.thorough
 def test_a_judged_tree_is_not_enough_where_a_judge_that_is_demanded_is_gone(
     session: Session, tmp_path: Path
 ) -> None:
@@ -122,6 +123,7 @@ def test_an_agent_that_never_does_it_is_given_up_and_not_called_done(session: Se
     assert "decision" not in answers[6]
 
 
+@pytest.mark.thorough
 @one_fact("moment", MOMENTS)
 def test_what_codex_is_answered_fits_its_schemas(planned: Session, moment: str) -> None:
     answer = planned.ask(moment, "codex", **PROTECTED)
@@ -138,6 +140,7 @@ def test_a_session_that_begins_is_told_its_plan(planned: Session, host: str) -> 
         assert "Make one" in answer["additionalContext"]
 
 
+@pytest.mark.thorough
 @pytest.mark.requirement("hook.unbound")
 def test_a_session_without_a_plan_is_told_which_there_are(session: Session) -> None:
     for name in ("one", "two"):
@@ -193,6 +196,7 @@ def test_more_plans_than_can_be_read_are_counted() -> None:
     assert "more" not in offer(plans[:40], 0)
 
 
+@pytest.mark.thorough
 @pytest.mark.requirement("hook.unbound")
 def test_a_session_without_a_plan_is_the_first_to_see_one_changed(session: Session) -> None:
     path = session.workspace / ".harness/PLAN-one.md"
@@ -274,6 +278,7 @@ def test_nothing_is_said_in_a_child_that_we_started(planned: Session, moment: st
     assert answer_of(done) == {}
 
 
+@pytest.mark.thorough
 @pytest.mark.requirement("hook.silent")
 def test_nothing_is_demanded_while_background_tasks_run(session: Session) -> None:
     session.create()
@@ -325,6 +330,7 @@ def test_an_agent_that_goes_elsewhere_takes_its_plan_along(session: Session) -> 
     assert answer_of(done)["decision"] == "block"
 
 
+@pytest.mark.thorough
 @one_fact(
     ("fields", "extra", "host"),
     [
@@ -361,6 +367,7 @@ def test_garbage_is_answered_with_json(planned: Session, moment: str) -> None:
         answer_of(planned.hook(moment, stdin=garbage))
 
 
+@pytest.mark.thorough
 @pytest.mark.requirement("hook.broken-gate")
 def test_an_event_that_cannot_be_read_holds_the_agent_up_a_bounded_number_of_times(
     session: Session,
@@ -414,6 +421,7 @@ def test_a_broken_journal_holds_the_agent_up_a_bounded_number_of_times(session: 
     assert denied["hookSpecificOutput"]["permissionDecision"] == "deny"
 
 
+@pytest.mark.thorough
 def test_a_journal_without_permission_and_no_place_to_count_says_not_done_at_once(
     session: Session,
 ) -> None:
@@ -451,6 +459,7 @@ def begun(session: Session) -> subprocess.Popen[str]:
     return process
 
 
+@pytest.mark.thorough
 @pytest.mark.parametrize("number", [signal.SIGTERM, signal.SIGINT])
 def test_a_hook_that_is_told_to_end_answers_first(session: Session, number: int) -> None:
     session.create([SLOW])
@@ -501,6 +510,7 @@ def test_a_hook_that_takes_too_long_answers_before_the_host_gives_up(session: Se
     assert event["details"]["broken"] is True
 
 
+@pytest.mark.thorough
 def test_a_hook_that_is_told_to_end_where_python_drops_exceptions_is_told_again() -> None:
     dropped = """
 import os, signal, sys, time
@@ -536,6 +546,7 @@ def open_files(pid: int) -> set[str]:
     return found
 
 
+@pytest.mark.thorough
 def test_a_host_that_leaves_its_end_open_still_gets_an_answer(session: Session) -> None:
     session.create()
     process = subprocess.Popen(
@@ -556,6 +567,7 @@ def test_a_host_that_leaves_its_end_open_still_gets_an_answer(session: Session) 
     assert answer["decision"] == "block"
 
 
+@pytest.mark.thorough
 @one_fact("closed", ["<&-", "2>&-", "<&- 2>&-"])
 def test_a_hook_with_closed_streams_still_answers(planned: Session, closed: str) -> None:
     done = subprocess.run(

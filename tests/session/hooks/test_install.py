@@ -108,6 +108,7 @@ def test_hooks_are_merged_beside_those_of_others(session: Session, host: str) ->
     assert gate["timeout"] == (1_800_000 if host in {"gemini", "qwen"} else 1800)
 
 
+@pytest.mark.thorough
 def test_every_host_gets_the_server_and_keeps_its_own(session: Session) -> None:
     lay(session, "claude")
     lay(session, "goose")
@@ -133,6 +134,7 @@ def test_every_host_gets_the_server_and_keeps_its_own(session: Session) -> None:
     assert goose["X"] == 1
 
 
+@pytest.mark.thorough
 def test_a_skill_that_two_hosts_share_stays_until_both_are_taken_away(session: Session) -> None:
     skill = session.workspace / ".agents/skills/planbound/SKILL.md"
     for host in ("codex", "gemini"):
@@ -194,6 +196,7 @@ def test_print_shows_what_to_put_in_and_writes_nothing(session: Session, host: s
     assert everything(session.home) == {}
 
 
+@pytest.mark.thorough
 def test_the_settings_of_the_user_are_apart_from_those_of_the_project(session: Session) -> None:
     for host in HOSTS:
         done(session.run("install", host, "--user"))
@@ -275,6 +278,7 @@ def test_doctor_tells_of_a_command_that_is_not_there(session: Session) -> None:
     assert any("cannot be started" in check["message"] for check in hooks(session))
 
 
+@pytest.mark.thorough
 def test_doctor_tells_of_hooks_that_codex_does_not_trust(session: Session) -> None:
     done(session.run("install", "codex"))
     messages = [check["message"] for check in hooks(session)]

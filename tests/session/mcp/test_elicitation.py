@@ -101,6 +101,7 @@ async def test_a_person_who_types_the_digest_approves_what_was_shown(
     assert approval["judges"].keys() == {"check.sh"}
 
 
+@pytest.mark.thorough
 @pytest.mark.requirement("gate.elicitation")
 @pytest.mark.parametrize("answer", first_always([no, thoughtless]))
 @pytest.mark.parametrize("mode", first_always(["legacy", NEWEST]))
@@ -158,6 +159,7 @@ async def test_a_plan_that_changes_while_it_is_shown_is_not_approved(program: Pr
     assert approvals(program) == []
 
 
+@pytest.mark.thorough
 @pytest.mark.requirement("gate.missing-tool")
 async def test_nobody_is_asked_to_approve_over_a_program_that_is_not_there(
     program: Program,

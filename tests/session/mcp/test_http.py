@@ -106,6 +106,7 @@ async def test_a_token_is_made_and_shown_where_none_is_given(program: Program) -
         assert status(url, Authorization=f"Bearer {found[1]}") != 401
 
 
+@pytest.mark.thorough
 def test_a_token_that_others_can_read_or_guess_is_refused(
     program: Program, token_file: Path
 ) -> None:
@@ -130,6 +131,7 @@ def test_options_of_http_are_refused_without_it(program: Program) -> None:
     assert program.run("mcp", "--http", "--port", "70000").code == 2
 
 
+@pytest.mark.thorough
 def test_a_missing_extra_is_told_with_its_cure(program: Program) -> None:
     program.write("away/mcp/__init__.py", "raise ModuleNotFoundError(name='mcp')\n")
     path = os.pathsep.join([str(program.workspace / "away"), os.environ.get("PYTHONPATH", "")])

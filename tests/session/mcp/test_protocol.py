@@ -66,6 +66,7 @@ def raw(tmp_path: Path) -> Iterator[RawClient]:
         yield server
 
 
+@pytest.mark.thorough
 @pytest.mark.parametrize("mode", first_always(list(ERAS)))
 async def test_every_tool_is_there_and_answers_by_its_schema(tmp_path: Path, mode: str) -> None:
     async with client(tmp_path, mode) as connected:
@@ -152,6 +153,7 @@ async def test_a_wrong_call_is_a_clear_error_and_the_server_goes_on(tmp_path: Pa
             assert not (await connected.call_tool("plan_status", {})).is_error, case
 
 
+@pytest.mark.thorough
 @pytest.mark.requirement("loop.mcp.progress")
 @pytest.mark.parametrize("mode", first_always(["legacy", NEWEST]))
 async def test_progress_arrives_while_a_step_is_judged(tmp_path: Path, mode: str) -> None:
@@ -190,6 +192,7 @@ async def test_progress_says_which_contract_is_judged_as_the_command_line_does(
     assert re.fullmatch(r"judging 3/4: npm test, [0-9.]+ s, canary red", told[0])
 
 
+@pytest.mark.thorough
 @pytest.mark.parametrize("mode", first_always(list(ERAS)))
 async def test_plans_can_be_read(tmp_path: Path, mode: str) -> None:
     async with client(tmp_path, mode) as connected:

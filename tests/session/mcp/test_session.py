@@ -104,6 +104,7 @@ async def test_a_wrong_call_says_what_is_wrong_and_changes_nothing(program: Prog
         assert len(events(program)) == before
 
 
+@pytest.mark.thorough
 async def test_a_process_lets_the_plan_and_its_journal_be_read(program: Program) -> None:
     process = StdioServerParameters(
         command=sys.executable,
