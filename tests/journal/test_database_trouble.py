@@ -112,6 +112,7 @@ def test_tables_that_went_are_not_made_anew_behind_somebodys_back(postgres_place
         assert journal.head().seq == 2
 
 
+@pytest.mark.requirement("fleet.database-gone")
 @one_fact(
     "state, text, part",
     [

@@ -14,6 +14,7 @@ from planbound.journal import postgres_database
 from planbound.journal.chain import link, verify
 from planbound.journal.event import EventKind
 from planbound.journal.postgres import PostgresJournal
+from planbound.journal.postgres_grants import Grants
 from planbound.journal.record import GENESIS, Draft, Head, Query, Record
 from planbound.journal.repository import RepositoryName, approved_in, schema_name
 from planbound.journal.sql import Migration, migrations, pending, to_row
@@ -144,6 +145,14 @@ def test_a_journal_without_approvals_is_that_of_the_first_who_comes(database: st
     assert ids(database, TWO) == []
 
 
+@pytest.mark.requirement("fleet.repositories-forward")
+def test_older_versions_know_no_step_of_a_database_of_many() -> None:
+    numbers = [step.number for step in migrations("catalogue")]
+    for known in range(1, len(POSTGRES) + 1):
+        with pytest.raises(JournalProblem, match=f"knows schema {known}, not 100"):
+            pending(numbers, POSTGRES[:known], where="it")
+
+
 def test_details_that_cannot_be_read_say_nothing_of_whose_a_journal_is() -> None:
     texts = [
         "",
@@ -235,6 +244,21 @@ def test_a_catalogue_goes_forward_to_the_next_step(
         ids(database, ONE)
 
 
+@pytest.mark.requirement("fleet.grants")
+def test_grants_give_no_right_to_change_or_remove_an_event() -> None:
+    lines = list(
+        Grants('wo"rker', database="plans", schema="planbound_one", has_queue=True).lines()
+    )
+    on_events = [line for line in lines if "planbound_one.journal" in line]
+    assert on_events == ['GRANT SELECT, INSERT ON planbound_one.journal TO "wo""rker";']
+    everywhere = [line for line in lines if "ON ALL TABLES" in line and line.startswith("GRANT")]
+    assert [line.partition(" IN SCHEMA ")[2] for line in everywhere] == [
+        'planbound_dbos TO "wo""rker";'
+    ]
+    assert [line for line in lines if "CREATE" in line and "ROLE" not in line] == []
+    assert (lines[2], lines[-1]) == ("BEGIN;", "COMMIT;")
+
+
 # -- names ---------------------------------------------------------------------------------------
 
 
@@ -262,6 +286,7 @@ def test_an_empty_journal_under_the_old_name_is_in_nobodys_way(database: str) ->
     assert ids(database, RepositoryName("acme", ONE.project)) == ["b"]
 
 
+@pytest.mark.requirement("fleet.repositories")
 @pytest.mark.parametrize("name", ["", "Ünïcode/näme", "a" * 300, "1", 'a"; DROP', "\udcff", "A-b"])
 def test_a_schema_is_named_readably_and_fits(name: str) -> None:
     assert schema_name(name).isascii()

@@ -14,9 +14,10 @@ _MOST_BYTES = 63
 
 def check_role(role: str) -> None:
     """Raise UsageError for what is no name of a role."""
-    if not role.strip() or not role.isprintable() or len(role.encode()) > _MOST_BYTES:
+    is_plain = role.strip() and role.isprintable() and "$" not in role
+    if not is_plain or len(role.encode()) > _MOST_BYTES:
         raise UsageError(
-            f"`--role` is {role!r}, expected a name of 1 to {_MOST_BYTES} bytes",
+            f"`--role` is {role!r}, expected a name of 1 to {_MOST_BYTES} bytes without `$`",
             hint=f"`planbound fleet grants --role {WORKER_ROLE}`",
         )
 
@@ -32,9 +33,9 @@ class Grants(NamedTuple):
 
     def lines(self) -> Iterator[str]:
         """Yield the SQL; to run it twice does no harm."""
-        role, schema = quoted(self.role), quoted(self.schema)
+        role, schema = quoted(self.role), self.schema
         text = self.role.replace("'", "''")
-        yield f"-- Rights of workers in `{schema}` of {quoted(self.database)}."
+        yield f"-- Rights of workers in the schema `{schema}`."
         yield "-- What is left to do by hand is how the role proves who it is, such as a password."
         yield "BEGIN;"
         yield f"DO $make$ BEGIN IF NOT EXISTS (SELECT FROM pg_roles WHERE rolname = '{text}')"

@@ -250,6 +250,7 @@ def test_a_run_whose_database_goes_and_comes_back_pays_nobody_twice(
         (("grants", "--role", ""), "`--role` is ''"),
         (("grants", "--role", "a" * 64), "expected a name of 1 to 63 bytes"),
         (("grants", "--role", "a\nb"), "`--role` is 'a\\nb'"),
+        (("grants", "--role", "a$make$b"), "without `$`"),
         (("grants", "--json"), "prints SQL"),
         (("--role", "me"), "`--role` is for `planbound fleet grants`"),
         (("grants",), "`PLANBOUND_DATABASE_URL`"),
