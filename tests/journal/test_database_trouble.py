@@ -120,7 +120,11 @@ def test_tables_that_went_are_not_made_anew_behind_somebodys_back(postgres_place
         (None, "connection failed: FATAL: sorry, too many clients already", "max_connections"),
         ("53100", "could not extend file", "make room on that machine"),
         (None, "connection failed: root certificate file does not exist", "`sslrootcert`"),
-        (None, "connection to server at 10.0.0.1 failed: Connection refused", "whether the server"),
+        (
+            None,
+            "connection to server at 192.0.2.1 failed: Connection refused",
+            "whether the server",
+        ),
         ("57P01", "terminating connection due to administrator command", "whether the server"),
         (None, "connection failed: FATAL: password authentication failed", "look at user"),
     ],

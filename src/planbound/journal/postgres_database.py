@@ -126,7 +126,9 @@ class PostgresDatabase:
         try:
             yield
         except psycopg.Error as error:
-            text = self._without_secrets(" ".join(str(error).split()))
+            # Without the statement and its values: the first sentence says what it is.
+            said = error.diag.message_primary or str(error)
+            text = self._without_secrets(" ".join(said.split()))
             # Not chained: a report would print the driver's own message.
             raise JournalProblem(
                 f"the journal at `{self._without_secrets(self._shown)}` cannot be used: "
