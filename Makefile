@@ -10,7 +10,7 @@ READY := .venv/.ready
 # What Python has compiled is kept, whatever the shell says: collecting the tests takes a third.
 unexport PYTHONDONTWRITEBYTECODE
 
-.PHONY: setup demo demo-language demo-judging test test-every test-agents test-bare test-all coverage check fmt lock docs fuzz model attacks crashes storm real evals bench clean
+.PHONY: setup demo demo-language demo-judging test test-every test-agents test-bare test-all coverage check fmt lock docs fuzz model attacks crashes storm real evals bench screenshots clean
 
 setup: $(READY)
 
@@ -115,6 +115,11 @@ evals: $(READY)
 # Takes about 25 minutes, on a quiet machine. `make bench ARGS="judge suite"` measures only these.
 bench: $(READY)
 	$(BIN)/python -m benchmarks $(ARGS)
+
+# Looks at every page with Chromium, in light and dark, on a phone and in forced colours: into
+# build/screenshots, and with `ARGS=--docs` into docs/images, too.
+screenshots: $(READY)
+	$(BIN)/python -m tests.page.screenshots $(ARGS)
 
 # The lock holds versions and hashes and no address; see docs/decisions/002.
 lock: $(UV)

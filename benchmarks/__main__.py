@@ -25,6 +25,7 @@ BENCHMARKS = (
     "database",
     "fold",
     "receipt",
+    "page",
     "manifest",
     "judge",
     "step",

@@ -8,7 +8,7 @@ from __future__ import annotations
 import math
 from collections.abc import Mapping
 
-from benchmarks import hook, life, manifest, receipt, run, start, step, suite
+from benchmarks import hook, life, manifest, page, receipt, run, start, step, suite
 from benchmarks.row import FLOOR, Goal, Measured, Row, adds, in_ms, joined, of_floor, ratio
 
 
@@ -25,6 +25,7 @@ def sections(results: Mapping[str, Mapping[str, float]]) -> dict[str, list[Row]]
         "The journal": _journal_rows(of("journal"), of("fold")),
         "The journal in PostgreSQL": _database_rows(of("database")),
         "Receipts": _receipt_rows(of("receipt")),
+        "The page": _page_rows(of("page")),
         "Looking at the tree": _manifest_rows(of("manifest")),
         "Judging": _judge_rows(of("judge")),
         "Judging a suite of 15 seconds": _suite_rows(of("suite")),
@@ -199,6 +200,39 @@ def _receipt_rows(found: Measured) -> list[Row]:
             ratio(found["check, one file"], floor, f"`{FLOOR}`"),
         ),
         Row("how large it is", found["bytes"] / 1024, unit="kB"),
+    ]
+
+
+def _page_rows(found: Measured) -> list[Row]:
+    bare = found[page.BARE]
+    busy = "a page is Python's work, and whatever else runs takes its turns"
+    limit = in_ms(page.FIRST_BYTE_SECONDS, busy)
+    follows = "an event to its part of a page"
+    alone, crowd = found["an append, followed by nobody"], f"an append, {page.FOLLOWERS} follow"
+    start, bare_start = found["start"], found[f"start of {page.BARE}"]
+    rows = [
+        Row("start, until it listens", start, ratio(start, bare_start, page.BARE)),
+        Row(
+            "the first page after that, which folds 100,000 events",
+            found["first page after the start"],
+        ),
+        Row(f"first byte of {page.BARE}, 95th of 100", bare),
+    ]
+    for name in (*page.ADDRESSES, "/journal, 1,000,000 events"):
+        note = ratio(found[name], bare, "that")
+        rows.append(Row(f"first byte of `{name}`, 95th of 100", found[name], note, limit))
+    return [
+        *rows,
+        Row(
+            "an event, until a browser has the part that shows it, 95th of 100",
+            found[follows],
+            goal=in_ms(page.FOLLOWS_SECONDS, busy),
+        ),
+        Row(
+            f"an append to the journal while {page.FOLLOWERS} browsers follow",
+            found[crowd],
+            ratio(found[crowd], alone, "one that nobody follows", 2),
+        ),
     ]
 
 

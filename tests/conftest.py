@@ -14,6 +14,7 @@ import pytest
 from _pytest.assertion import rewrite
 from hypothesis import HealthCheck, settings
 
+from tests.browser import chromium  # noqa: F401 - a fixture
 from tests.examples import QUICK, look_quickly
 from tests.program import Program
 from tests.project_environment import active_environment

@@ -54,6 +54,10 @@ REQUIREMENTS = {
     "command.control": "control names the defects that contracts do not notice and changes nothing",
     "command.costs": "costs says what was spent on what, how sure that is, and no unknown as 0",
     "command.report": "report writes one page with all of a plan's evidence, which runs nothing",
+    "command.page": "page serves plans, runs and questions to a browser on this machine",
+    "page.security": "the page answers only who entered by its link, and obeys no other site",
+    "page.shows": "the page shows what the journal tells: plans, runs, evidence, costs, the chain",
+    "page.live": "whoever follows a run gets every event once, also after a break",
     "gate.cost-before": "the sheet says what steps of the same role and kind of agent cost before",
     "receipts.escaped": "no text of a plan, an agent or an output is ever more than text in a page",
     "command.selftest": "selftest tries to break out of the cells of this machine",
@@ -70,6 +74,13 @@ REQUIREMENTS = {
     "gate.signature": "a signature holds for one statement, one key and one purpose",
     "gate.grammar": "only what is surely an approval is one",
     "gate.reorder": "reorder task 2 and 3 swaps them, unless one declares to need the other",
+    "page.readable": "each page can be read: on a phone, in the dark, without scripts or eyes",
+    "page.decides": "what is decided on the page is what was shown there, and on record as such",
+    "page.inbox": "every question is answered on the page once, with the record of who and how",
+    "page.links": "a link decides one question once, for one person, within ten minutes",
+    "page.signed": "where only signatures approve, the page shows what to sign and takes it",
+    "notify.desktop": "the desktop is a receiver, and the inbox says who was told",
+    "gate.comments": "comments on lines of a plan wait with their lines, each with its own answer",
     "gate.bare-no": "a bare no is a refusal; its reason is asked for, not demanded",
     "gate.warnings-seen": "warnings about the plan as such come first, are put on record as"
     " seen, and stop every policy",
@@ -87,6 +98,13 @@ REQUIREMENTS = {
     "command.status": "status says where a plan is, to people and programs",
     "command.attach": "attach follows a run that goes on elsewhere, and leaving it ends nothing",
     "command.cancel": "cancel ends a run, whoever drives it",
+    "command.watch": "watch shows on a terminal what runs, what waits and what was found, and"
+    " leaves the terminal as it was however it ends",
+    "page.team": "the page of the team has every plan in its lane, what waits for what, and makes,"
+    " merges and removes worktrees exactly as they were shown",
+    "inbox.next": "inbox --next asks one question after the other with its evidence, and whoever"
+    " leaves loses nothing",
+    "log.not-passed": "log --not-passed shows what failed, was refused or is asked, and no more",
     "command.inbox": "inbox lists what waits for a person until it is answered",
     "command.answer": "answer takes one of the choices, from a named person, once",
     "command.waive": "waive goes on without a pass, with a name and a reason",

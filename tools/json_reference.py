@@ -35,6 +35,7 @@ WITHOUT = {
     "gate": "it is a dialogue",
     "mcp": "it speaks the Model Context Protocol",
     "hook": "it answers hosts, always with one JSON object in the shape that the host takes",
+    "watch": "it draws a screen; `list`, `status`, `inbox` and `standup` have what it shows",
     "report": "it writes a page, which people read",
     "help": "people read it",
     "completion": "shells read it",

@@ -314,15 +314,15 @@ def excerpt(source: Source, diagnostic: Diagnostic) -> list[str]:
     left, right = ("…" if first else ""), ("…" if after < len(line) else "")
     gutter = str(diagnostic.line)
     quoted = f"{gutter} | {left}{before}{marked}{rest}{right}"
-    carets = "^" * max(1, _width(marked))
-    return [quoted, f"{' ' * len(gutter)} | {' ' * (len(left) + _width(before))}{carets}"]
+    carets = "^" * max(1, columns_of(marked))
+    return [quoted, f"{' ' * len(gutter)} | {' ' * (len(left) + columns_of(before))}{carets}"]
 
 
 def _plain(text: str) -> str:
     return visible(text.replace("\t", "    "))
 
 
-def _width(text: str) -> int:
+def columns_of(text: str) -> int:
     """Return how many terminal cells a text takes."""
     return sum(
         0 if unicodedata.combining(character) else 1 + (_is_wide(character)) for character in text
@@ -331,7 +331,7 @@ def _width(text: str) -> int:
 
 def fitting(text: str, columns: int) -> str:
     """Return as much of a text as a line of a terminal has room for."""
-    while text and _width(text) > columns:
+    while text and columns_of(text) > columns:
         text = text[: min(len(text) - 1, columns)]
     return text
 

@@ -76,6 +76,7 @@ def test_every_method_says_what_it_is_worth() -> None:
         "signature": "proof",
         "policy": "rule",
         "elicitation": "word",
+        "page": "word",
     }
     assert all(method.caution for method in Method)
 

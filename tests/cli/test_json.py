@@ -19,6 +19,7 @@ from planbound.cli.shape import ErrorPrinted
 from planbound.errors import PlanboundError
 from planbound.session.tools import open_tools
 from tests.needs import need
+from tests.page.browser import serving
 from tests.program import Outcome
 from tests.run.bench import Bench, Step
 from tools.json_reference import WITHOUT, shapes_of
@@ -116,6 +117,11 @@ def _checked(bench: Bench) -> Outcome:
     bench.goes("run")
     bench.goes("receipt", "PLAN", "--unsigned", "-o", "it.jsonl")
     return bench.run("check-receipt", "it.jsonl", "--json")
+
+
+def _with_a_page(bench: Bench) -> Outcome:
+    with serving(bench):
+        return bench.run("page", "--url", "--json")
 
 
 def _in_the_loop(*words: str) -> Callable[[Bench], Outcome]:
@@ -351,6 +357,7 @@ SCENES: dict[tuple[str, str], Callable[[Bench], Outcome]] = {
         ("run", "one"),
         ("publish", "one", "--github", "--repository", "octo/lending", "--dry-run"),
     ),
+    ("page", "--url"): _with_a_page,
     ("receipt", "--kept"): _of_a_receipt("receipt", "--kept"),
     ("replay", ""): _of_a_receipt("replay", "one.jsonl", "--tree", "HEAD"),
     ("selftest", ""): _words("selftest"),

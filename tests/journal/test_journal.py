@@ -69,6 +69,17 @@ def test_records_are_numbered_over_the_project_and_within_their_plan(journal: Op
     assert list(verify(records)) == []
 
 
+def test_what_was_before_an_event_is_read_page_by_page(journal: OpenJournal) -> None:
+    for number, plan in enumerate("abcabcabc"):
+        journal.append([draft(str(number), plan=plan)])
+    assert found(journal, before=4) == [1, 2, 3]
+    assert found(journal, before=100, last=2) == [8, 9]
+    assert found(journal, before=8, last=3) == [5, 6, 7]
+    assert found(journal, before=7, last=2, plan="a") == [1, 4]
+    assert found(journal, before=8, after=5) == [6, 7]
+    assert found(journal, before=1) == found(journal, before=0) == found(journal, before=-5) == []
+
+
 def test_appending_again_changes_nothing(journal: OpenJournal) -> None:
     (first,) = journal.append([draft("a")])
     (again,) = journal.append([draft("a", at=60)])

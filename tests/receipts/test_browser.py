@@ -2,82 +2,69 @@
 
 from __future__ import annotations
 
-import json
-import os
-import shutil
-import subprocess
 from pathlib import Path
-from typing import Any
 
 import pytest
 
-from tests.agents.install import NO_SCRIPTS, Npm, installed
-from tests.needs import need
+from tests.browser import LIGHT, VIEWS, Chromium
 from tests.receipts.hostile_plan import play
 from tests.run.bench import Step
 
-TOOLS = Npm(
-    ("axe-core@4.14.1", "playwright-core@1.65.1"), "node_modules/axe-core/axe.min.js", NO_SCRIPTS
-)
-PICTURES = "PLANBOUND_PICTURES"
-"""A folder for what the pages look like, for whoever wants to see them."""
+_SHOWN = """() => [...document.querySelectorAll("details:not([open]) > :not(summary)")].filter(
+    (each) => each.checkVisibility() && each.getBoundingClientRect().height > 0).length"""
 
 
 @pytest.fixture(scope="module")
-def seen(tmp_path_factory: pytest.TempPathFactory) -> dict[str, Any]:
-    need("chromium", "pages are looked at in it")
-    need("npm", "it installs axe, and what steers the browser")
+def pages(chromium: Chromium, tmp_path_factory: pytest.TempPathFactory) -> dict[str, Path]:
     folder = tmp_path_factory.mktemp("browser")
     bench = play(folder)
-    one = _look(folder, bench.goes("report", "PLAN").out, "report")
-    bench.lay(Step("make two"), name="two")  # of the same title
-    return {
-        "report": one,
-        "all": _look(folder, bench.goes("report").out, "all"),
-        "receipt": _look(folder, bench.goes("receipt", "--html", "PLAN").out, "receipt"),
+    texts = {
+        "report": bench.goes("report", "PLAN").out,
+        "receipt": bench.goes("receipt", "--html", "PLAN").out,
     }
-
-
-def _look(folder: Path, text: str, name: str) -> Any:
-    axe = installed("browser", TOOLS)
-    page = folder / f"{name}.html"
-    page.write_text(text)
-    pictures = os.environ.get(PICTURES)
-    if pictures:
-        pictures = os.path.join(pictures, name)
-        os.makedirs(pictures, exist_ok=True)
-    modules = axe.parents[1]
-    done = subprocess.run(
-        ["node", str(Path(__file__).parent / "look.cjs"), str(page), str(axe), pictures or ""],
-        env={**os.environ, "NODE_PATH": str(modules), "CHROMIUM": shutil.which("chromium") or ""},
-        capture_output=True,
-        text=True,
-        timeout=300,
-        check=False,
-    )
-    assert done.returncode == 0, done.stderr
-    return json.loads(done.stdout)
+    bench.lay(Step("make two"), name="two")  # of the same title
+    texts["all"] = bench.goes("report").out
+    for name, text in texts.items():
+        (folder / f"{name}.html").write_text(text)
+    return {name: folder / f"{name}.html" for name in texts}
 
 
 @pytest.mark.thorough
 @pytest.mark.requirement("command.report")
 @pytest.mark.requirement("receipts.escaped")
-@pytest.mark.parametrize("page", ["report", "receipt", "all"])
-def test_a_page_runs_nothing_and_everybody_can_read_it(seen: dict[str, Any], page: str) -> None:
-    for view in seen[page]["views"]:
-        assert view["violations"] == [], view["name"]
-        assert view["messages"] == [], view["name"]
-        assert view["overflow"] <= 0, view["name"]
-    assert [view["name"] for view in seen[page]["views"]] == ["light", "dark", "phone", "forced"]
+@pytest.mark.parametrize("name", ["report", "receipt", "all"])
+def test_a_page_runs_nothing_and_everybody_can_read_it(
+    chromium: Chromium, pages: dict[str, Path], name: str
+) -> None:
+    address = pages[name].as_uri()
+    for view in VIEWS:
+        with chromium.window(view) as window:
+            window.page.goto(address)
+            window.picture(f"{name}-{view.name}")
+            assert window.faults() == [], view.name
+            window.unfold()
+            assert window.faults() == [], view.name
+            assert window.messages == [], view.name
+            assert window.asked == [address], view.name
+            assert window.overflow() <= 0, view.name
 
 
 @pytest.mark.thorough
 @pytest.mark.requirement("command.report")
-def test_with_its_own_policy_a_page_says_nothing_and_prints_all(seen: dict[str, Any]) -> None:
-    own = seen["report"]["own"]
-    assert own["messages"] == []
-    assert own["first"] == "A"  # the first thing that the keyboard reaches
-    assert own["closed"] > 5
-    assert own["onScreen"] == 0
-    assert own["onPaper"] >= own["closed"]
-    assert own["paper"] > 20_000
+def test_with_its_own_policy_a_page_says_nothing_and_prints_all(
+    chromium: Chromium, pages: dict[str, Path]
+) -> None:
+    with chromium.window(LIGHT) as window:
+        page = window.page
+        page.goto(pages["report"].as_uri())
+        page.keyboard.press("Tab")
+        assert page.evaluate("document.activeElement.tagName") == "A"  # what the keyboard reaches
+        closed = page.evaluate("document.querySelectorAll('details:not([open])').length")
+        assert closed > 5
+        assert page.evaluate(_SHOWN) == 0
+        page.emulate_media(media="print")
+        assert page.evaluate(_SHOWN) >= closed
+        page.emulate_media(media="null")
+        assert len(page.pdf(format="A4")) > 20_000
+        assert window.messages == []
+        assert window.asked == [pages["report"].as_uri()]

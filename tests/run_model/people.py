@@ -149,7 +149,7 @@ class People:
         except (NothingToDo, Refused):
             return
         amending.record_amendment(
-            self.recorder, SLUG, (approved, plan), amendment, by=WHO.name, reason=""
+            self.recorder, SLUG, (approved, plan), amendment, gate.Rewriting(WHO.name, "")
         )
 
     def amend(self) -> None:
@@ -161,13 +161,15 @@ class People:
         with self._hold():
             amendment = amending.examine(self.recorder, SLUG, *plans)
             amending.record_amendment(
-                self.recorder, SLUG, plans, amendment, by=WHO.name, reason="better"
+                self.recorder, SLUG, plans, amendment, gate.Rewriting(WHO.name, "better")
             )
         self._show(PlanStatus.DRAFT)
 
     def reject(self) -> None:
         """Refuse the plan."""
-        gate.record_rejection(self.recorder, SLUG, self.plan(), by=WHO.name, reason="no")
+        gate.record_rejection(
+            self.recorder, SLUG, self.plan(), by=WHO.name, reason="no", method=None
+        )
         self._show(PlanStatus.DRAFT)
 
     def _show(self, status: PlanStatus) -> None:

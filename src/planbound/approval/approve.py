@@ -22,6 +22,7 @@ from planbound.approval.record import (
     KeptSignature,
     Rewriting,
     changes_since_approval,
+    differences,
     keep_signature,
     keep_text,
     last_text,
@@ -50,7 +51,7 @@ from planbound.journal.event import EventKind, ExecutionComplete
 from planbound.journal.fields import ControlResult
 from planbound.journal.leases import while_nobody_runs
 from planbound.journal.record import Journal, Query
-from planbound.journal.words import Method
+from planbound.journal.words import Method, PersonMethod
 from planbound.judging.case import cases
 from planbound.judging.context import JudgingContext, judging_context
 from planbound.judging.control import observe_controls
@@ -58,6 +59,7 @@ from planbound.judging.judge import Taken, note_baseline
 from planbound.judging.reference import FrozenTree, freeze_for
 from planbound.judging.tools import contract_tools, said_tools
 from planbound.plan.digest import digest
+from planbound.plan.edit import set_plan_status
 from planbound.plan.model import Plan, PlanStatus
 from planbound.plan.parse import parse, write
 from planbound.source import Diagnostic, visible
@@ -98,6 +100,8 @@ class Consent(NamedTuple):
     """What is part of this yes and of no text: steps that are skipped."""
     missing_tools: bool = False
     """Whether it is a yes in spite of programs that are not there."""
+    through: PersonMethod | None = None
+    """Where a signature was handed in: the key says who it was, wherever that is."""
 
 
 def choose_method(consent: Consent, rules: GateRules) -> Method:
@@ -167,7 +171,7 @@ def refuse_consent(
                 signer=consent.by,
                 namespace=NAMESPACE,
             )
-        case Method.DIGEST | Method.TERMINAL | Method.ELICITATION:
+        case Method.DIGEST | Method.TERMINAL | Method.ELICITATION | Method.PAGE:
             if wrong := wrong_digest(consent.digest, sheet.digest):
                 raise Refused(f"that {wrong}: nothing was approved")
     if not consent.missing_tools and consent.method is not Method.POLICY:
@@ -411,7 +415,8 @@ def approve(shown: Shown, consent: Consent) -> Approved:
         # Only now: a look, or a refusal, must not put a new tree in the place of the frozen one.
         taken = Taken(shown.tree, sheet.digest, sheet.configuration)
         note_baseline(recorder, sheet.slug, taken, sheet.baseline)
-        record_approval(recorder, sheet, approval, text=kept, signed=_keep_signed(shown, consent))
+        signed = _keep_signed(shown, consent)
+        record_approval(recorder, sheet, approval, text=kept, signed=signed)
     return Approved(approval, sheet, (*kept_proofs, *_mark(shown)))
 
 
@@ -420,7 +425,8 @@ def _keep_signed(shown: Shown, consent: Consent) -> KeptSignature | None:
         return None
     project = shown.candidate.context.state.project
     said = statement(shown.sheet, project, missing=consent.missing_tools)
-    return keep_signature(shown.judging.vault, said, consent.signature)
+    kept = keep_signature(shown.judging.vault, said, consent.signature)
+    return kept._replace(through=consent.through)
 
 
 def _mark(shown: Shown) -> tuple[str, ...]:
@@ -447,17 +453,20 @@ def _keep_proofs(recorder: Recorder, shown: Shown, by: str) -> tuple[str, ...]:
     except Refused as refusal:
         return (f"nothing that was proved is kept: {refusal.message}",)
     plans = (approved, wanted)
-    record_amendment(recorder, slug, plans, amendment, by=by, reason="approved as changed")
+    said = Rewriting(by, "approved as changed")
+    record_amendment(recorder, slug, plans, amendment, said)
     if not amendment.kept:
         return ()
     return (f"revision {amendment.revision}, {len(amendment.kept)} steps stay settled",)
 
 
-def reject(candidate: Candidate, *, by: str, reason: str) -> None:
+def reject(
+    candidate: Candidate, *, by: str, reason: str, method: PersonMethod | None = None
+) -> None:
     """Refuse a plan: it is a draft again."""
     context, file, data, plan = candidate
     context.real_files.refuse_unwritable(file.path)
-    record_rejection(context.recorder(), file.slug, plan, by=by, reason=reason)
+    record_rejection(context.recorder(), file.slug, plan, by=by, reason=reason, method=method)
     show_status(context.files, file, data, plan, PlanStatus.DRAFT)
 
 
@@ -477,24 +486,55 @@ def change(
 
     A change that cannot be made, or that brings errors (`FaultyText`), leaves the file alone.
     """
-    context, file, data, plan = candidate
-    after = modify(plan, changes, step_text)
+    after = modify(candidate.plan, changes, step_text)
     changed = candidate._replace(data=write(after), plan=after)
+    said = [say_change(each) for each in changes]
+    return _changed(candidate, changed, Rewriting(by, ", ".join(said), tuple(said)))
+
+
+def change_text(
+    candidate: Candidate, data: bytes, *, by: str, method: PersonMethod | None = None
+) -> Candidate:
+    """Give a plan another text as a whole; return the plan as it is then.
+
+    As with `change`, a text that brings errors leaves the file alone.
+    """
+    changed = candidate.with_text(data)
+    if digest(changed.plan) == digest(candidate.plan):
+        if data == candidate.data:
+            raise NothingToDo("the text is as it was: nothing was changed")
+        # Words around the steps: nobody has to decide about them again.
+        candidate.context.files.replace(candidate.file.path, data, expected=candidate.data)
+        return changed
+    if changed.plan.status is not PlanStatus.DRAFT:
+        drafted = set_plan_status(changed.plan, PlanStatus.DRAFT)
+        changed = changed.with_text(write(drafted))
+    said = tuple(differences(candidate.plan, changed.plan)) or ("edit the text",)
+    return _changed(candidate, changed, Rewriting(by, ", ".join(said), said, method=method))
+
+
+def _changed(candidate: Candidate, changed: Candidate, said: Rewriting) -> Candidate:
+    context, file, data, plan = candidate
     found = changed.verified()
     wrong = new_errors(candidate.verified(), found)
     if wrong:
         message = "the plan cannot be changed like that: it would have errors"
         raise FaultyText(message, found, wrong)
     context.files.replace(file.path, changed.data, expected=data)
-    said = [say_change(each) for each in changes]
-    texts = [keep_text(open_vault(context), each) for each in (data, changed.data)]
-    rewriting = Rewriting(by, ", ".join(said), tuple(said), *texts)
-    record_change(context.recorder(), file.slug, digest(plan), digest(after), rewriting)
+    vault = open_vault(context)
+    said = said._replace(text_before=keep_text(vault, data), text=keep_text(vault, changed.data))
+    record_change(context.recorder(), file.slug, digest(plan), digest(changed.plan), said)
     return changed
 
 
 def amend(
-    context: Context, file: PlanFile, texts: tuple[bytes, bytes], *, by: str, reason: str
+    context: Context,
+    file: PlanFile,
+    texts: tuple[bytes, bytes],
+    *,
+    by: str,
+    reason: str,
+    method: PersonMethod | None = None,
 ) -> Amendment:
     """Take another text of a plan as the next revision of the run that is under way.
 
@@ -518,6 +558,7 @@ def amend(
         amendment = examine(recorder, file.slug, *plans)
         if wanted != data:
             context.files.replace(file.path, wanted, expected=data)
-        record_amendment(recorder, file.slug, plans, amendment, by=by, reason=reason)
+        said = Rewriting(by, reason, method=method)
+        record_amendment(recorder, file.slug, plans, amendment, said)
     show_status(context.files, file, wanted, found.plan, PlanStatus.DRAFT)
     return amendment

@@ -8,6 +8,7 @@ from collections.abc import Sequence
 from typing import NamedTuple, assert_never
 
 from planbound.approval.decision import Add, EditStep, Move, Remove, Reorder, Skip, Swap
+from planbound.approval.record import Rewriting
 from planbound.errors import Refused, UsageError
 from planbound.journal.event import EventKind, PlanAmended, RunOutcome
 from planbound.journal.record import Query
@@ -207,9 +208,7 @@ def record_amendment(
     slug: str,
     plans: tuple[Plan, Plan],
     amendment: Amendment,
-    *,
-    by: str,
-    reason: str,
+    said: Rewriting,
 ) -> None:
     """Record the new revision: a draft, in which what was settled stays settled."""
     approved, wanted = plans
@@ -219,7 +218,8 @@ def record_amendment(
         digest=digest(wanted),
         revision=amendment.revision,
         kept=tuple(amendment.kept),
-        by=by,
-        reason=reason or None,
+        by=said.by,
+        reason=said.how or None,
+        method=said.method,
     )
     recorder.record(event, slug)

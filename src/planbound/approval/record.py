@@ -19,6 +19,7 @@ from planbound.journal.event import (
     PlanRewritten,
 )
 from planbound.journal.record import Journal, Provenance, Query, Record
+from planbound.journal.words import PersonMethod
 from planbound.plan.digest import digest, step_digest
 from planbound.plan.edit import set_plan_status
 from planbound.plan.model import Plan, PlanStatus
@@ -84,6 +85,8 @@ class KeptSignature(NamedTuple):
 
     statement: str
     signature: str
+    through: PersonMethod | None = None
+    """Where it was handed in."""
 
 
 def keep_signature(vault: Vault, statement: bytes, path: str) -> KeptSignature:
@@ -128,6 +131,7 @@ def record_approval(
         text=text,
         statement=signed.statement if signed else None,
         signature=signed.signature if signed else None,
+        through=signed.through if signed else None,
     )
     recorder.record(event, sheet.slug, key=approval.nonce)
 
@@ -142,6 +146,7 @@ class Rewriting(NamedTuple):
     text_before: str | None = None
     text: str | None = None
     """Where the texts are kept."""
+    method: PersonMethod | None = None
 
 
 def record_change(recorder: Recorder, slug: str, before: str, after: str, said: Rewriting) -> None:
@@ -154,12 +159,16 @@ def record_change(recorder: Recorder, slug: str, before: str, after: str, said: 
         changes=said.changes or None,
         text_before=said.text_before,
         text=said.text,
+        method=said.method,
     )
     recorder.record(event, slug)
 
 
-def record_rejection(recorder: Recorder, slug: str, plan: Plan, *, by: str, reason: str) -> None:
-    recorder.record(GateRejected(reason=reason, by=by, digest=digest(plan)), slug)
+def record_rejection(
+    recorder: Recorder, slug: str, plan: Plan, *, by: str, reason: str, method: PersonMethod | None
+) -> None:
+    event = GateRejected(reason=reason, by=by, digest=digest(plan), method=method)
+    recorder.record(event, slug)
 
 
 def record_question(recorder: Recorder, slug: str, plan: Plan, *, by: str, question: str) -> None:
@@ -233,7 +242,7 @@ class _TextHistory:
         """Note what is different in a text that nothing else led to."""
         if self._digest is not None and there is not None and there != self._digest:
             before = self._read(self._text)
-            known = () if before is None or plan is None else _differences(before, plan)
+            known = () if before is None or plan is None else differences(before, plan)
             self.changes += tuple(known) or (_HAND,)
 
     def _rewritten(self, event: PlanRewritten) -> None:
@@ -262,8 +271,8 @@ def _described(event: PlanRewritten, *, by_tools: bool) -> list[str]:
     return [event.reason or _HAND]
 
 
-def _differences(before: Plan, after: Plan) -> Iterator[str]:
-    """Yield in words what somebody changed in the file."""
+def differences(before: Plan, after: Plan) -> Iterator[str]:
+    """Yield in words what somebody changed in a text as a whole."""
     old = {step.id: step for step in before.steps}
     new = {step.id: step for step in after.steps}
     found = [f"remove {step.label} in the file" for name, step in old.items() if name not in new]

@@ -138,10 +138,11 @@ if __name__ == "__main__":
     begin(sys.argv[1:])
 
 
-# -- the editor of whoever sits at the terminal --------------------------------------------------
+# -- the editor and the pager of whoever sits at the terminal ------------------------------------
 
 
 _USUAL = ("editor", "nano", "vi")
+_PAGERS = ("pager", "less", "more")
 _MOST_BYTES = 1 << 20
 
 
@@ -166,18 +167,37 @@ def edit_text(text: str, *, name: str = "step.md") -> str:
         return _read(path)
 
 
+def page_text(text: str) -> None:
+    """Show a text in the pager of whoever sits at the terminal, until they leave it."""
+    command = _configured("PAGER") or _found(_PAGERS)
+    if command is None:
+        raise Refused("there is no pager", hint="set PAGER")
+    data = text.encode("utf-8", "backslashreplace")
+    try:
+        # Who leaves the pager has seen enough: what it did not read is not missed.
+        subprocess.run(command, input=data, check=False)  # noqa: S603 - the user's own
+    except OSError as error:
+        raise Refused(
+            f"the pager `{command[0]}` cannot be started: {error.strerror}", hint="set PAGER"
+        ) from error
+
+
 def _command() -> list[str]:
-    for variable in ("VISUAL", "EDITOR"):
-        try:
-            words = shlex.split(os.environ.get(variable, ""))
-        except ValueError as error:
-            raise Refused(f"`{variable}` cannot be read: {error}") from error
-        if words:
-            return words
-    for name in _USUAL:
-        if found := shutil.which(name):
-            return [found]
-    raise Refused("there is no editor", hint="set VISUAL or EDITOR")
+    found = _configured("VISUAL") or _configured("EDITOR") or _found(_USUAL)
+    if found is None:
+        raise Refused("there is no editor", hint="set VISUAL or EDITOR")
+    return found
+
+
+def _configured(variable: str) -> list[str]:
+    try:
+        return shlex.split(os.environ.get(variable, ""))
+    except ValueError as error:
+        raise Refused(f"`{variable}` cannot be read: {error}") from error
+
+
+def _found(names: Sequence[str]) -> list[str] | None:
+    return next(([found] for name in names if (found := shutil.which(name))), None)
 
 
 def _write(path: str, text: str) -> None:

@@ -108,6 +108,9 @@ COMMANDS = {
     ),
     "attach": CommandRow("run", "cli.workers", "follow a run that goes on elsewhere"),
     "cancel": CommandRow("run", "cli.workers", "end a run"),
+    "page": CommandRow(
+        "run", "cli.page", "watch, understand and decide in a browser on this machine"
+    ),
     "log": CommandRow("run", "cli.log", "read, follow and check the journal"),
     "inbox": CommandRow("people", "cli.inbox", "list what waits for a person"),
     "answer": CommandRow(
@@ -149,6 +152,9 @@ COMMANDS = {
     ),
     "standup": CommandRow(
         "team", "cli.team", "show what is being built, mergeable, idle or waiting for a person"
+    ),
+    "watch": CommandRow(
+        "team", "cli.watch", "watch what runs, what waits for whom, and what was found"
     ),
     "agents": CommandRow(
         "agents", "cli.agents", "show which agents are configured and installed, and try them"
@@ -204,6 +210,9 @@ COMMANDS = {
         "help", "cli.completion", "print a script that lets your shell complete commands and plans"
     ),
 }
+
+ALIASES = {"serve": "page"}
+"""Other words for a command, which no list shows."""
 
 
 def commands_in(group: str) -> list[str]:

@@ -27,6 +27,7 @@ from planbound.approval.decision import (
 )
 from planbound.approval.modify import TextChange, refuse_needed, say_change
 from planbound.approval.remind import remind_waiting, still_waits
+from planbound.approval.review import LineComment, send_review
 from planbound.cells.processes import edit_text
 from planbound.cli import gate_sheet
 from planbound.cli.gate import Gate, configure_approval, configure_plan, configure_terms
@@ -115,17 +116,23 @@ def configure_ask(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("plan", metavar="PLAN", help="a name or a file")
     configure_person(parser)
     parser.add_argument("question", metavar="QUESTION", help="what is not clear")
+    parser.add_argument(
+        "--line", type=int, metavar="N", help="the line of the plan that it is about"
+    )
     parser.add_argument("--json", action="store_true", help="for programs")
 
 
 def run_ask(arguments: argparse.Namespace, terminal: Terminal) -> ExitCode:
     """Ask the owner of a plan before deciding."""
-    return question(Gate(arguments, terminal), arguments.question, terminal)
+    return question(Gate(arguments, terminal), arguments.question, terminal, arguments.line)
 
 
-def question(before: Gate, text: str, terminal: Terminal) -> ExitCode:
-    """Record a question; the plan waits."""
-    ask(before.candidate, by=before.by, question=text.strip())
+def question(before: Gate, text: str, terminal: Terminal, line: int | None = None) -> ExitCode:
+    """Record a question, perhaps about one line; the plan waits."""
+    if line is None:
+        ask(before.candidate, by=before.by, question=text.strip())
+    else:
+        send_review(before.candidate, [LineComment(line, text)], by=before.by)
     owner = before.plan.frontmatter.owner
     if before.given.json:
         whom = owner.value if owner else None

@@ -349,8 +349,8 @@ class Gate:
                 return self.types_digest(sheet)
             case Method.SIGNATURE:
                 return bool(self.given.signature)
-            case Method.ELICITATION:
-                raise AssertionError("only a client's form consents like that")
+            case Method.ELICITATION | Method.PAGE:
+                raise AssertionError("only a form consents like that")
 
     def types_digest(self, sheet: Sheet) -> bool:
         """Say whether whoever sits at the terminal types the beginning of the digest."""

@@ -9,10 +9,16 @@ from typing import TYPE_CHECKING
 
 from planbound.approval.remind import remind_waiting, still_waits
 from planbound.cells.isolation import refuse_in_cell
-from planbound.cli.person import QuestionAsked, question_asked, question_lines
+from planbound.cli.person import (
+    QuestionAsked,
+    configure_person,
+    question_asked,
+    question_lines,
+    tail_lines,
+)
 from planbound.cli.shape import JsonObject, Shapes
 from planbound.cli.terminal import Terminal
-from planbound.errors import ExitCode, NothingToDo
+from planbound.errors import ExitCode, NothingToDo, UsageError
 from planbound.journal.record import Journal
 from planbound.plan.model import StepStatus
 from planbound.run.people import find_question, questions
@@ -21,6 +27,7 @@ from planbound.state.plan import plan_state
 from planbound.state.question import Question
 from planbound.state.step import held
 from planbound.workspace.context import Context
+from planbound.workspace.told import Arrival, QuestionDelivery, deliveries
 
 if TYPE_CHECKING:
     from planbound.workspace.notify import DeliveryAttempt
@@ -29,9 +36,22 @@ if TYPE_CHECKING:
 # -- what waits for a person: `planbound inbox` --------------------------------------------------
 
 
+class ReceiverTold(JsonObject, frozen=True):
+    """Whether one receiver was told of a question."""
+
+    question: str
+    """Its id."""
+    target: str
+    arrival: Arrival
+    reason: str | None
+    """Why the last try failed."""
+
+
 class Inbox(JsonObject, frozen=True):
     waiting: list[QuestionAsked]
     """The oldest question first."""
+    deliveries: list[ReceiverTold]
+    """For each question the receivers of `[[notify]]` that are to be told of it."""
 
 
 def configure_inbox(parser: argparse.ArgumentParser) -> None:
@@ -42,6 +62,10 @@ def configure_inbox(parser: argparse.ArgumentParser) -> None:
         help="show this question in full; its plan, if that has only one",
     )
     parser.add_argument("--plan", metavar="PLAN", help="only what concerns this plan")
+    parser.add_argument(
+        "--next", action="store_true", help="ask one question after the other, and take the answers"
+    )
+    configure_person(parser)
     parser.add_argument("--json", action="store_true", help="for programs")
 
 
@@ -50,17 +74,32 @@ def run_inbox(arguments: argparse.Namespace, terminal: Terminal) -> ExitCode:
     context = Context(workspace=arguments.workspace, state=arguments.state)
     journal = context.existing_journal()
     remind_waiting(context)
+    if arguments.next:
+        return _next(context, journal, arguments, terminal)
     if arguments.id is not None:
         if journal is None:
             raise NothingToDo("nothing waits for a person")
         return _show(journal, find_question(journal, arguments.id), arguments, terminal)
     waiting = questions(journal, arguments.plan) if journal is not None else []
     if arguments.json:
-        terminal.json(Inbox(waiting=[question_asked(question) for question in waiting]))
+        arrived = [
+            ReceiverTold(
+                question=each.question,
+                target=each.target,
+                arrival=each.arrival,
+                reason=each.reason or None,
+            )
+            for each in deliveries(context, waiting)
+        ]
+        asked = [question_asked(question) for question in waiting]
+        terminal.json(Inbox(waiting=asked, deliveries=arrived))
         return ExitCode.DONE
     if not waiting:
         terminal.out("nothing waits for a person")
         return ExitCode.DONE
+    arrivals: dict[str, list[QuestionDelivery]] = {}
+    for each in deliveries(context, waiting):
+        arrivals.setdefault(each.question, []).append(each)
     for question in waiting:
         for line in question_lines(question):
             terminal.out(line)
@@ -68,7 +107,22 @@ def run_inbox(arguments: argparse.Namespace, terminal: Terminal) -> ExitCode:
             terminal.out(line)
         if question.reminders:
             terminal.out(f"    asked again {question.reminders} times")
+        for told in arrivals.get(question.id, ()):
+            terminal.out(f"    {visible(told.words)}")
     return ExitCode.DONE
+
+
+def _next(
+    context: Context, journal: Journal | None, arguments: argparse.Namespace, terminal: Terminal
+) -> ExitCode:
+    if arguments.json:
+        raise UsageError("`--next` is a dialogue: `--json` has nothing to print")
+    refuse_in_cell()
+    if journal is None:
+        raise NothingToDo("nothing waits for a person")
+    from planbound.cli.inbox_dialogue import InboxDialogue  # noqa: PLC0415 - it loads what decides
+
+    return InboxDialogue(context, journal, arguments, terminal).hold()
 
 
 def _held(journal: Journal | None, slug: str) -> Iterator[str]:
@@ -90,15 +144,8 @@ def _show(
     terminal.out(f"    since {question.since}, {question.kind.value}")
     for line in _held(journal, question.plan):
         terminal.out(line)
-    for title, tail in (
-        ("last output", question.output_tail),
-        ("the agent printed", question.agent_tail),
-        ("changed so far", question.diff),
-    ):
-        if tail.strip():
-            terminal.out(f"  {title}:")
-            for line in tail.strip().splitlines():
-                terminal.out(f"    {visible(line)}")
+    for line in tail_lines(question):
+        terminal.out(line)
     return ExitCode.DONE
 
 

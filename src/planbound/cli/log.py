@@ -5,7 +5,11 @@ from __future__ import annotations
 import argparse
 import re
 import sys
+from collections import deque
+from collections.abc import Iterator
 from datetime import UTC, datetime, timedelta
+
+from msgspec.structs import replace
 
 from planbound.cli.shape import JsonObject, Shapes
 from planbound.cli.terminal import Terminal
@@ -106,6 +110,9 @@ def configure_log(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("--since", metavar="T", help="a time, or how long ago: `2h`")
     parser.add_argument("--until", metavar="T", help="a time, or how long ago")
     parser.add_argument("--last", type=int, metavar="N", help="only the last N")
+    parser.add_argument(
+        "--not-passed", action="store_true", help="only what failed, was refused or is asked"
+    )
     parser.add_argument("--follow", action="store_true", help="go on, and print what happens")
     parser.add_argument("--json", action="store_true", help="one event a line, for programs")
     parser.add_argument(
@@ -126,17 +133,41 @@ def run_log(arguments: argparse.Namespace, terminal: Terminal) -> ExitCode:
         terminal.note(f"nothing has happened yet: there is no journal in {context.state.folder}")
         return ExitCode.DONE
     query = _query(arguments, context.now())
-    if arguments.follow:
-        from planbound.journal.log import follow  # noqa: PLC0415 - only to follow
-
-        records = follow(journal, query)
-    else:
-        records = journal.read(query)
-    for record in records:
+    for record in _records(journal, query, arguments):
         terminal.out(_json(record) if arguments.json else _text(record, terminal))
         if arguments.follow:
             sys.stdout.flush()
     return ExitCode.DONE
+
+
+def _records(journal: Journal, query: Query, arguments: argparse.Namespace) -> Iterator[Record]:
+    """Yield what was asked for; with `--follow` for ever."""
+    if arguments.not_passed:
+        yield from _short(journal, query, arguments)
+    elif arguments.follow:
+        from planbound.journal.log import follow  # noqa: PLC0415 - only to follow
+
+        yield from follow(journal, query)
+    else:
+        yield from journal.read(query)
+
+
+def _short(journal: Journal, query: Query, arguments: argparse.Namespace) -> Iterator[Record]:
+    """Yield what is no pass; the last of it are counted after everything else is left out."""
+    from planbound.journal.log import follow  # noqa: PLC0415 - only to follow
+    from planbound.journal.shortfall import KINDS, falls_short  # noqa: PLC0415 - seldom
+
+    kinds = tuple(kind for kind in KINDS if kind in query.events or not query.events)
+    if not kinds:
+        asked = ", ".join(f"`{kind.value}`" for kind in query.events)
+        raise UsageError(f"{asked} never tells of anything that did not pass")
+    head = journal.head().seq
+    found = (each for each in journal.read(replace(query, events=kinds, last=None)))
+    short = (each for each in found if each.seq <= head and falls_short(each))
+    yield from short if query.last is None else deque(short, maxlen=query.last)
+    if arguments.follow:
+        further = follow(journal, replace(query, events=kinds, last=None, after=head))
+        yield from (each for each in further if falls_short(each))
 
 
 def _query(arguments: argparse.Namespace, now: str) -> Query:
@@ -203,12 +234,12 @@ def _text(record: Record, terminal: Terminal) -> str:
         found["result"] = held(found.pop("reason", None))
     if "reused" in found:
         found["reused"] = f"from #{found['reused']}"
-    shown = ", ".join(f"{name} {_short(value)}" for name, value in found.items())
+    shown = ", ".join(f"{name} {_brief(value)}" for name, value in found.items())
     line = f"{record.seq:>6}  {when}  {terminal.style(draft.kind.value, 'bold')}  {where}"
     return f"{line}  {terminal.style(visible(shown), 'dim')}" if shown else line
 
 
-def _short(value: object) -> str:
+def _brief(value: object) -> str:
     if isinstance(value, (list, dict)):
         return f"({len(value)})"
     text = " ".join(str(value).split())

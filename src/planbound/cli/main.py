@@ -9,7 +9,7 @@ import sys
 from typing import NoReturn
 
 from planbound import __version__
-from planbound.cli.commands import COMMANDS, module_of, run_of
+from planbound.cli.commands import ALIASES, COMMANDS, module_of, run_of
 from planbound.cli.terminal import Terminal
 from planbound.errors import ExitCode, NothingToDo, PlanboundError
 
@@ -70,8 +70,9 @@ def main(argv: list[str]) -> int:
 
 def _run(argv: list[str], terminal: Terminal) -> int:
     # Only the module of the command at hand is imported: start-up is paid by every call.
-    name = _command_in(argv)
-    if name is None:
+    word = _command_in(argv)
+    name = None if word is None else ALIASES.get(word, word)
+    if word is None or name is None:
         from planbound.cli.help import program_parser  # noqa: PLC0415 - seldom
 
         program = program_parser()
@@ -96,7 +97,7 @@ def _run(argv: list[str], terminal: Terminal) -> int:
     from planbound.cli.parser import parser_of  # noqa: PLC0415 - hooks do without
 
     parser = parser_of(name)
-    place = argv.index(name)
+    place = argv.index(word)
     arguments = parser.parse_args(argv[:place] + argv[place + 1 :])
     try:
         return run_of(name)(arguments, terminal)

@@ -15,12 +15,11 @@ from planbound.cli.person import configure_person, the_person
 from planbound.cli.shape import JsonObject, Shapes
 from planbound.cli.status import note_next
 from planbound.cli.terminal import Terminal
-from planbound.errors import ExitCode, FaultyPlan, Refused, UsageError
+from planbound.errors import ExitCode, FaultyPlan, UsageError
 from planbound.journal.words import Choice, QuestionKind
-from planbound.plan.limits import LimitError, parse_budget
 from planbound.run import people as answers
 from planbound.run.people import decided_state
-from planbound.run.start import end_run
+from planbound.run.reply import ENDS, PersonsAnswer, reply
 from planbound.session.people import Released, release_plan
 from planbound.source import visible
 from planbound.state.question import Question
@@ -31,7 +30,6 @@ from planbound.workspace.overview import show
 
 
 _CHOICES = [choice.value for choice in Choice]
-_ENDS = frozenset({Choice.ABORT.value, Choice.REVISE.value})
 
 
 class AnswerGiven(JsonObject, frozen=True):
@@ -65,59 +63,27 @@ def run_answer(arguments: argparse.Namespace, terminal: Terminal) -> ExitCode:
         raise UsageError("nothing waits for a person")
     question = answers.find_question(journal, arguments.id)
     who = the_person(arguments.by, context.root, arguments.state)
-    said = _answer(context, question, who, arguments)
-    if said in _ENDS:
-        end_run(context, *read_plan(question.plan, context))
+    given = PersonsAnswer(
+        arguments.choice, arguments.guidance, arguments.budget or "", arguments.text or ""
+    )
+    said = reply(context, question, given, who)
     if arguments.json:
         terminal.json(AnswerGiven(id=question.id, plan=question.plan, answer=said, by=who.name))
         return ExitCode.DONE
     terminal.out(f"{question.id}: {said}, by {who.name}")
-    if question.kind is not QuestionKind.CLARIFICATION and said not in _ENDS:
+    note_after(context, question, said, terminal)
+    return ExitCode.DONE
+
+
+def note_after(context: Context, question: Question, said: str, terminal: Terminal) -> None:
+    """Say how it goes on after an answer."""
+    if question.kind is not QuestionKind.CLARIFICATION and said not in ENDS:
         note_next(context, question.plan, terminal)
     elif said == Choice.REVISE.value:
         terminal.note(
             f"change the plan, then `planbound amend {shlex.quote(question.plan)}`;"
             f" or let a model do both: `planbound redraft {shlex.quote(question.plan)}`"
         )
-    return ExitCode.DONE
-
-
-def _answer(
-    context: Context, question: Question, who: answers.Person, arguments: argparse.Namespace
-) -> str:
-    recorder = context.recorder()
-    if question.kind is QuestionKind.CLARIFICATION:
-        if not (arguments.text or "").strip():
-            raise UsageError("the answer is empty", hint="say it with `--text '...'`")
-        answers.clarify(recorder, question, who, arguments.text)
-        return "answered"
-    if question.kind is QuestionKind.APPROVAL:
-        raise Refused(
-            "a request for an approval is not answered here",
-            hint=f"`planbound approve {shlex.quote(question.plan)}`",
-        )
-    if question.kind is QuestionKind.INTEGRATION:
-        raise Refused(
-            "a merge that stopped is not answered here: its cause has to be removed",
-            hint=f"then try it again: `planbound integrate {shlex.quote(question.plan)}`",
-        )
-    if arguments.choice is None:
-        raise UsageError("no answer", hint=f"one of: {', '.join(map(str, question.choices))}")
-    choice = Choice(arguments.choice)
-    if choice is Choice.RAISE and choice in question.choices:
-        if not arguments.budget:
-            raise UsageError("how much more?", hint="`--budget '100k tokens, $2, 1h'`")
-        try:
-            more = parse_budget(arguments.budget)
-        except LimitError as error:
-            raise UsageError(f"`--budget`: {error.reason}", hint=error.hint) from error
-        answers.raise_budget(recorder, question, who, more)
-        return "raise"
-    state = None
-    if choice is Choice.SKIP and choice in question.choices:
-        state = decided_state(context, *read_plan(question.plan, context))
-    answers.answer(recorder, question, choice, who, arguments.guidance, state)
-    return choice.value
 
 
 # -- `planbound waive` ---------------------------------------------------------------------------

@@ -111,12 +111,16 @@ class QuestionAsked(JsonObject, frozen=True):
     """What a recipe asks in words of its own."""
     digest: str | None
     """Of a question of the gate: the text that it is about."""
+    line: int | None
+    """Of a comment on a plan: the line that it is about."""
+    quoted: str
+    """What stood in that line."""
 
 
 def question_asked(question: Question) -> QuestionAsked:
     """Return a question for programs."""
     asked = asdict(question)
-    del asked["request"]  # for whoever reminds people, not for programs
+    del asked["request"], asked["seq"]  # for whoever reminds people, not for programs
     asked |= {"choices": list(question.choices), "leaves_out": list(question.leaves_out)}
     return QuestionAsked(**asked)
 
@@ -131,11 +135,14 @@ def question_lines(question: Question) -> Iterator[str]:
     if question.task_id is None:
         place = f"`{question.plan}`"
     title = f" ({visible(question.title)})" if question.title else ""
+    if question.line is not None:
+        place += f", line {question.line}"
     yield f"{question.id}  {place}{title}: {visible(question.reason)}"
+    if question.quoted.strip():
+        yield f"    > {visible(question.quoted.strip())}"
     choices = [_words(choice) for choice in question.choices]
     if question.kind is QuestionKind.ATTESTATION:
-        about = question.number if question.task_id else f"{question.subject}:{question.number}"
-        yield f"    planbound attest {shlex.quote(question.plan)} {about}"
+        yield f"    planbound attest {shlex.quote(question.plan)} {subject_asked(question)}"
     if choices:
         yield f"    planbound answer {question.id} {'|'.join(choices)}"
         if question.kind in _WAIVABLE:
@@ -154,6 +161,18 @@ def question_lines(question: Question) -> Iterator[str]:
         yield f"    planbound answer {question.id} --text '...'"
 
 
+def tail_lines(question: Question) -> Iterator[str]:
+    """Yield the ends of what was printed, and what was changed so far; only what there is."""
+    for title, tail in (
+        ("last output", question.output_tail),
+        ("the agent printed", question.agent_tail),
+        ("changed so far", question.diff),
+    ):
+        if tail.strip():
+            yield f"  {title}:"
+            yield from (f"    {visible(line)}" for line in tail.strip().splitlines())
+
+
 def _left_out(question: Question) -> str:
     """Return what `skip` takes with it, and what does not."""
     several = len(question.leaves_out) > 1
@@ -167,8 +186,15 @@ def _left_out(question: Question) -> str:
 
 def _waive(question: Question) -> str:
     """Return the command that goes on without a pass."""
-    about = question.number if question.task_id else f"{question.subject}:{question.number}"
-    return f"planbound waive {shlex.quote(question.plan)} {about} --reason '...'"
+    subject = subject_asked(question)
+    return f"planbound waive {shlex.quote(question.plan)} {subject} --reason '...'"
+
+
+def subject_asked(question: Question) -> str:
+    """Return the step or condition that is asked about, as commands take it."""
+    if question.task_id is not None:
+        return str(question.number)
+    return f"{question.subject}:{question.number}"
 
 
 def _words(choice: Choice) -> str:

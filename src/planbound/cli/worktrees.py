@@ -16,7 +16,7 @@ from planbound.cli.progress import live_line
 from planbound.cli.run import signals
 from planbound.cli.shape import JsonObject, Shapes
 from planbound.cli.terminal import Terminal
-from planbound.errors import ExitCode, NothingToDo, PlanboundError
+from planbound.errors import ExitCode, NothingToDo
 from planbound.journal.event import StopKind, VerdictKind
 from planbound.source import visible
 from planbound.state.place import Binding
@@ -220,27 +220,14 @@ def run_integrate(arguments: argparse.Namespace, terminal: Terminal) -> ExitCode
 
 def _keep_receipts(context: Context, done: Integrated, terminal: Terminal, *, quiet: bool) -> None:
     """Keep the receipts of merged plans, where the configuration asks for it."""
-    rules = context.configuration.receipts
-    landed = [each for each in done.results if isinstance(each, Landed) and each.commit is not None]
-    if not rules.are_kept or not landed:
+    if not context.configuration.receipts.are_kept:
         return
-    from planbound.receipts.keep import keep_merged, send_kept  # noqa: PLC0415 - seldom
+    from planbound.receipts.keep import keep_landed  # noqa: PLC0415 - seldom
 
-    said: list[str] = []
-    refs: list[str] = []
-    for each in landed:
-        assert each.commit is not None
-        try:
-            kept = keep_merged(context, each.plan, each.commit)
-        except PlanboundError as problem:
-            said.append(f"no receipt of `{each.plan}` is kept: {problem.message}")
-            continue
-        refs += kept.refs
-        said += kept.lines
-    if refs and rules.push:
-        said.append(send_kept(context, refs))
-    for line in said if not quiet else ():
-        terminal.note(f"note: {visible(line)}")
+    landed = [(each.plan, each.commit) for each in done.landed if each.commit is not None]
+    for line in keep_landed(context, landed):
+        if not quiet:
+            terminal.note(f"note: {visible(line)}")
 
 
 def _hand_over(context: Context, done: Integrated) -> list[Resolution]:

@@ -22,7 +22,12 @@ from planbound.drafting.answer import Remark, Weight
 from planbound.drafting.draft import Proposal, Trial, Wanted
 from planbound.drafting.prompt import Settled
 from planbound.errors import CellProblem, Refused, UsageError
-from planbound.journal.event import EventKind, GateRejected, RecoveryEscalation
+from planbound.journal.event import (
+    EventKind,
+    GateClarificationAsked,
+    GateRejected,
+    RecoveryEscalation,
+)
 from planbound.journal.leases import Leases, while_nobody_runs
 from planbound.journal.record import Journal, Query
 from planbound.journal.words import Choice
@@ -35,6 +40,7 @@ from planbound.plan.model import Plan, StepStatus
 from planbound.plan.parse import parse, write
 from planbound.state.append import Recorder
 from planbound.state.approval import is_noticed
+from planbound.state.question import ID_LENGTH
 from planbound.state.run import RunState, Slot
 from planbound.workspace.configuration import Configuration
 from planbound.workspace.context import Context
@@ -49,6 +55,7 @@ if TYPE_CHECKING:
 
 _REASONS = (
     EventKind.GATE_REJECTED,
+    EventKind.GATE_CLARIFICATION_ASKED,
     EventKind.RECOVERY_ESCALATION,
     EventKind.GATE_APPROVED,
     EventKind.PLAN_REWRITTEN,
@@ -81,19 +88,40 @@ class Origin(NamedTuple):
 
 
 def last_reason(journal: Journal, slug: str) -> str | None:
-    """Return why a plan was sent back, where nothing has been made of that yet; perhaps empty."""
+    """Return why a plan was sent back, where nothing has been made of that yet; perhaps empty.
+
+    Comments on its lines that nobody answered are a reason, too.
+    """
     reason: str | None = None
+    comments: dict[str, str] = {}
     for record in journal.read(Query(plan=slug, events=_REASONS)):
         event = record.event
-        if isinstance(event, GateRejected):
-            reason = event.reason
-        elif not isinstance(event, RecoveryEscalation):
-            reason = reason if is_noticed(event) else None
-        elif event.user_decision is Choice.REVISE:
-            about = f"step {event.number}: " if event.number is not None else ""
-            said = f"\nThe person says: {event.guidance}" if event.guidance else ""
-            reason = f"{about}{event.reason}{said}"
+        match event:
+            case GateRejected():
+                reason = event.reason
+            case GateClarificationAsked():
+                _hear_comment(comments, record.draft.id[:ID_LENGTH], event)
+            case RecoveryEscalation(user_decision=Choice.REVISE):
+                about = f"step {event.number}: " if event.number is not None else ""
+                said = f"\nThe person says: {event.guidance}" if event.guidance else ""
+                reason = f"{about}{event.reason}{said}"
+            case RecoveryEscalation():
+                pass
+            case _ if not is_noticed(event):
+                reason, comments = None, {}
+    if comments:
+        return "\n".join(filter(None, (reason, *comments.values())))
     return reason
+
+
+def _hear_comment(comments: dict[str, str], name: str, event: GateClarificationAsked) -> None:
+    if event.answer is not None:
+        for asked in [event.answers] if event.answers is not None else list(comments):
+            comments.pop(asked, None)
+    elif event.line is not None:
+        line = (event.quoted or "").strip()
+        quoted = f" (`{line}`)" if line else ""
+        comments[name] = f"line {event.line}{quoted}: {event.question}"
 
 
 def reason_for(journal: Journal | None, slug: str, given: str | None) -> str:
@@ -198,7 +226,8 @@ def put_in_place(
         else:
             assert present.approved is not None
             plans = (present.approved, wanted)
-            record_amendment(recorder, slug, plans, amendment, by=origin.by, reason=origin.reason)
+            said = gate.Rewriting(origin.by, origin.reason)
+            record_amendment(recorder, slug, plans, amendment, said)
     return amendment
 
 

@@ -29,6 +29,7 @@ from planbound.journal.fields import (
 )
 from planbound.journal.words import (
     Method,
+    PersonMethod,
     SessionOutcome,
     StatusThen,
     Strength,
@@ -130,6 +131,7 @@ class PlanRewritten(Event, frozen=True, kw_only=True, tag="PLAN_REWRITTEN"):
         dict[str, str] | None, FreeValues("for each step or precondition that is gone its title")
     ] = None
     probes: Probes = None
+    method: HowGiven = None
 
 
 class PlanAmended(Event, frozen=True, kw_only=True, tag="PLAN_AMENDED"):
@@ -142,6 +144,7 @@ class PlanAmended(Event, frozen=True, kw_only=True, tag="PLAN_AMENDED"):
     from_: Annotated[str | None, Exact("the digest before")] = field(name="from", default=None)
     to: Annotated[str | None, Exact("the digest after")] = None
     kept: Annotated[tuple[str, ...] | None, Exact("the ids of the steps that stay settled")] = None
+    method: HowGiven = None
 
 
 class PlanStaged(Event, frozen=True, kw_only=True, tag="PLAN_STAGED"):
@@ -199,7 +202,7 @@ class GateApproved(Event, frozen=True, kw_only=True, tag="GATE_APPROVED"):
     tree: Tree = None
     nonce: Annotated[str | None, Exact("what makes this approval unlike any other")] = None
     method: Annotated[
-        Method | None, Exact("how it was given: `terminal`, `digest`, `signature` or `policy`")
+        Method | None, Exact("how it was given, such as `terminal`, `signature` or `page`")
     ] = None
     strength: Annotated[
         Strength | None, Exact("how well it is known who it was: `proof`, `word` or `rule`")
@@ -225,6 +228,9 @@ class GateApproved(Event, frozen=True, kw_only=True, tag="GATE_APPROVED"):
     signature: Annotated[
         str | None, Exact("where the signature is kept: its SHA-256 in the vault")
     ] = None
+    through: Annotated[
+        PersonMethod | None, Exact("where a signature was handed in, such as `page`")
+    ] = None
 
 
 class GateRejected(Event, frozen=True, kw_only=True, tag="GATE_REJECTED"):
@@ -234,6 +240,7 @@ class GateRejected(Event, frozen=True, kw_only=True, tag="GATE_REJECTED"):
     digest: Digest = None
     revision: Revision = None
     by: By = None
+    method: HowGiven = None
 
 
 class GateClarificationAsked(Event, frozen=True, kw_only=True, tag="GATE_CLARIFICATION_ASKED"):
@@ -244,6 +251,13 @@ class GateClarificationAsked(Event, frozen=True, kw_only=True, tag="GATE_CLARIFI
     digest: Digest = None
     revision: Revision = None
     by: By = None
+    method: HowGiven = None
+    line: Annotated[int | None, Exact("the line of the plan that it is about, from 1")] = None
+    quoted: Annotated[str | None, Free("what stands in that line")] = None
+    review: Annotated[str | None, Exact("what joins the comments that were sent as one")] = None
+    answers: Annotated[
+        str | None, Exact("the id of the question that is answered; left out: of all of them")
+    ] = None
 
 
 # -- the events of an agent in the loop ----------------------------------------------------------

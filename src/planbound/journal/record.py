@@ -465,6 +465,8 @@ class Query(Struct, frozen=True):
     """Only records with a higher sequence number."""
     last: int | None = None
     """Only so many, from the end; still in ascending order."""
+    before: int | None = None
+    """Only records with a lower sequence number."""
 
 
 class Journal(Protocol):

@@ -153,6 +153,7 @@ class RecoveryEscalation(Event, frozen=True, kw_only=True, tag="RECOVERY_ESCALAT
     attempt: Attempt = None
     verdict: Verdict = None
     by: By = None
+    method: HowGiven = None
 
 
 class PermissionRequired(Event, frozen=True, kw_only=True, tag="PERMISSION_REQUIRED"):
@@ -217,6 +218,7 @@ class BudgetRaised(Event, frozen=True, kw_only=True, tag="BUDGET_RAISED"):
     seconds: Annotated[int | float | None, Exact("how many more seconds")] = None
     run: Run = None
     reason: Reason = None
+    method: HowGiven = None
 
 
 class Waived(Event, frozen=True, kw_only=True, tag="WAIVED"):

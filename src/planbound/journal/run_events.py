@@ -18,6 +18,7 @@ from planbound.journal.fields import (
     Exact,
     Free,
     FreeNames,
+    HowGiven,
     Late,
     MutatedJudges,
     NamedTests,
@@ -346,6 +347,7 @@ class ExecutionCancelled(Event, frozen=True, kw_only=True, tag="EXECUTION_CANCEL
     by: Person
     run: Run = None
     reason: Reason = None
+    method: HowGiven = None
 
 
 class ExecutionComplete(Event, frozen=True, kw_only=True, tag="EXECUTION_COMPLETE"):

@@ -394,6 +394,8 @@ class Reading:
 
     def _range(self, query: Query) -> Range | None:
         head = self.head().seq
+        if query.before is not None:
+            head = min(head, query.before - 1)
         if head <= query.after or (query.last is not None and query.last <= 0):
             return None
         numbers = Range(query.after, head)

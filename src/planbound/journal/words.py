@@ -255,6 +255,8 @@ class Method(EventWord):
     """A rule of the configuration allows plans like this one: nobody looked at it."""
     ELICITATION = "elicitation"
     """Somebody typed it into a form that the client of an agent showed."""
+    PAGE = "page"
+    """Somebody pressed a button of the page of `planbound page`."""
 
     @property
     def strength(self) -> Strength:
@@ -273,6 +275,7 @@ _STRENGTHS = {
     Method.SIGNATURE: Strength.PROOF,
     Method.POLICY: Strength.RULE,
     Method.ELICITATION: Strength.WORD,
+    Method.PAGE: Strength.WORD,
 }
 _CAUTIONS = {
     Method.TERMINAL: "anybody who can type as you could have done this",
@@ -280,6 +283,7 @@ _CAUTIONS = {
     Method.SIGNATURE: "the key proves who it was",
     Method.POLICY: "a rule of the configuration; nobody looked",
     Method.ELICITATION: "a client that answers for people could have done this",
+    Method.PAGE: "whatever reads your browser's cookies could have done this",
 }
 
 
@@ -290,6 +294,8 @@ class PersonMethod(EventWord):
     """Somebody typed it at a terminal."""
     NAME = "name"
     """Somebody named themselves, without a terminal."""
+    PAGE = "page"
+    """Somebody pressed a button of the page of `planbound page`."""
 
 
 class RecoveryResult(EventWord):

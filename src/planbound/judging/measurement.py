@@ -219,6 +219,20 @@ class Measurements:
         return self._journal
 
 
+def measured_outcome(folder: str, digest: str) -> Outcome | None:
+    """Return what a run showed that an event tells of, as long as it is kept in a state home."""
+    try:
+        paths = sorted(each.path for each in os.scandir(os.path.join(folder, FOLDER)))
+    except OSError:
+        return None
+    for path in paths:
+        with contextlib.suppress(OSError, msgspec.MsgspecError), open(path, "rb") as file:
+            data = file.read(_LARGEST + 1)
+            if hashlib.sha256(data).hexdigest() == digest:
+                return msgpack_decoder(Measured).decode(data).outcome(None)
+    return None
+
+
 def outdated(folder: str, now: float) -> list[str]:
     """Return the files that are too old to be taken over; `now` is in seconds since 1970."""
     oldest = now - LASTS.total_seconds()

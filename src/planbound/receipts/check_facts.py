@@ -19,6 +19,7 @@ STRENGTHS = {
     "terminal": "word",
     "digest": "word",
     "elicitation": "word",
+    "page": "word",
     "signature": "proof",
     "policy": "rule",
 }

@@ -71,8 +71,9 @@ def _hear(found: dict[str, QuestionStory], record: Record) -> None:
             found[key] = QuestionStory(when, "clarification", about, event.question)
         case GateClarificationAsked():
             asked = [each for each in found.values() if each.kind == "clarification"]
-            if asked:
-                asked[-1].answers.append((when, event.by or "", event.answer or ""))
+            asked = [found[event.answers]] if event.answers in found else asked
+            for each in asked[-1:]:
+                each.answers.append((when, event.by or "", event.answer or ""))
         case GateApprovalRequested(reminder=None):
             words = f"approval of the text with the digest {event.digest[:12]}"
             found[key] = QuestionStory(when, "approval", about, words)

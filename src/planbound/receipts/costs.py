@@ -82,21 +82,39 @@ def attempts(records: Iterable[Record]) -> list[AttemptCost]:
     One without an end is there, too: it was cut off, is under way, or is that of an agent in the
     loop. What it used nobody knows. What a person attests without an agent costs nothing.
     """
-    found: dict[tuple[str, str, str | None, int], AttemptCost] = {}
+    book = CostBook()
     for record in records:
+        book.add(record)
+    return book.attempts()
+
+
+class CostBook:
+    """The attempts of any plans, gathered one event after the other."""
+
+    def __init__(self) -> None:
+        self._found: dict[tuple[str, str, str | None, int], AttemptCost] = {}
+
+    def attempts(self) -> list[AttemptCost]:
+        """Return every attempt, in the order in which they began."""
+        return list(self._found.values())
+
+    def add(self, record: Record) -> None:
+        """Take in what an event tells; most tell nothing of costs."""
         draft = record.draft
         if draft.provenance is not Provenance.LIVE or draft.task_id is None:
-            continue
-        event = record.event
-        if isinstance(event, TaskStarted):
+            return
+        if draft.kind is EventKind.TASK_STARTED:
+            event = record.event
+            assert isinstance(event, TaskStarted)
             if event.agent is None and event.run is not None:
-                continue  # nobody works on it: a person answers for it
+                return  # nobody works on it: a person answers for it
             key = (draft.plan, draft.task_id, event.run or event.session, event.attempt)
-            found[key] = _begun(record, event)
-        elif isinstance(event, AttemptEnded):
-            key = (draft.plan, draft.task_id, event.run, event.attempt)
-            found[key] = _ended(record, event, found.get(key))
-    return list(found.values())
+            self._found[key] = _begun(record, event)
+        elif draft.kind is EventKind.ATTEMPT_ENDED:
+            ended = record.event
+            assert isinstance(ended, AttemptEnded)
+            key = (draft.plan, draft.task_id, ended.run, ended.attempt)
+            self._found[key] = _ended(record, ended, self._found.get(key))
 
 
 def _begun(record: Record, event: TaskStarted) -> AttemptCost:

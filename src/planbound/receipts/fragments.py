@@ -94,7 +94,8 @@ def contract(item: Step | Condition) -> Html:
             assert_never(item.contract)
 
 
-def _demands(plan: Plan, item: Step | Condition) -> Html | None:
+def demands(plan: Plan, item: Step | Condition) -> Html | None:
+    """Return what a plan demands of an item besides its contract."""
     judges = ", ".join(each.value for each in item.judges)
     level = item.evidence.value.value if item.evidence else None
     limit = format_duration(item.contract_timeout.value) if item.contract_timeout else None
@@ -143,7 +144,7 @@ def verdict(told: TellingEvent, room: Room) -> Html:
             "p",
             f"{when}{' once more at the end' if is_end else ''}: ",
             word(event.verdict.value),
-            f" {' · '.join(_measured(event))} ",
+            f" {' · '.join(measured(event))} ",
             moment(told.when),
             element("span", f" event #{told.seq}", class_="dim"),
         ),
@@ -154,7 +155,7 @@ def verdict(told: TellingEvent, room: Room) -> Html:
     )
 
 
-def _measured(event: BaselineObserved | ContractEvaluated) -> Iterator[str]:
+def measured(event: BaselineObserved | ContractEvaluated) -> Iterator[str]:
     """Yield the short facts of a verdict."""
     code = None if isinstance(event.exit_code, UnsetType) else event.exit_code
     yield "no exit code" if code is None else f"exit {code}"
@@ -284,14 +285,14 @@ def item(story: ItemStory, beside: ItemBeside) -> Html:
     title = identity(beside.place, "title")
     given = found.task if isinstance(found, Step) else None
     task = element("pre", text(cut(given.text, 20_000)[0])) if given else None
-    demands = _demands(beside.plan, found)
+    asked = demands(beside.plan, found)
     return element(
         "article",
         heading(beside.level, word(story.word), f" {kind}", said(name, 500), id=title),
         element("p", _in_short(story)),
         element("p", "Why: ", said(story.reason)) if story.reason else None,
         (decision(each) for each in story.later),
-        fold_away("What the plan says", task, demands, open=True) if task or demands else None,
+        fold_away("What the plan says", task, asked, open=True) if task or asked else None,
         contract(found),
         _evidence(story, beside),
         id=beside.place,

@@ -2,8 +2,9 @@
 
 A `Html` is made here and nowhere else. Whatever is not one is text: it is escaped, and characters
 that hide or turn round what stands beside them are shown as their code points. Names of elements
-and attributes are those of two short lists; there is no element that runs, loads or embeds
-anything, no attribute that does, and no link that leaves the page.
+and attributes are those of short lists; in what `element` makes there is nothing that runs, loads
+or embeds anything, and no link that leaves the page. `served` is for pages that come from our own
+server: it has forms, our own scripts, and links to other places of the same server.
 """
 
 from __future__ import annotations
@@ -12,6 +13,7 @@ import base64
 import hashlib
 import re
 from collections.abc import Iterable, Iterator
+from functools import partial
 from itertools import chain
 from typing import Final
 
@@ -29,6 +31,25 @@ _ATTRIBUTES = frozenset(
     " role scope stroke tabindex transform type viewBox width x x1 x2 y y1 y2 cx cy r points"
     " patternUnits text-anchor".split()
 ) | frozenset(f"aria-{name}" for name in "describedby hidden label labelledby".split())
+_SERVED = frozenset(
+    "button fieldset form input kbd label legend link main mark nav option output progress script"
+    " select textarea".split()
+)
+_SERVED_VOID = frozenset({"input", "link"})
+_SERVED_ATTRIBUTES = frozenset(
+    "accept-charset action autocapitalize autocomplete autofocus checked cols defer disabled for"
+    " form formaction hidden inputmode label max maxlength method min minlength multiple"
+    " placeholder readonly rel required rows selected size spellcheck src step title value wrap"
+    " aria-atomic aria-busy aria-controls aria-current aria-expanded aria-invalid aria-live"
+    " data-key data-verify hx-config hx-get hx-post hx-select hx-swap hx-swap-oob hx-sse:close"
+    " hx-sse:connect hx-target hx-trigger".split()
+)
+_ADDRESSES = frozenset(
+    {"action", "formaction", "href", "src", "hx-get", "hx-post", "hx-sse:connect"}
+)
+_LOCAL = re.compile(
+    r"/(?:[A-Za-z0-9_.~%:@!,;=+-][A-Za-z0-9_.~%:@!,;=+/-]*)?(?:\?[A-Za-z0-9_.~%:@!,;=+&/-]*)?(?:#[A-Za-z][A-Za-z0-9_.-]{0,79})?"
+)
 _ID = re.compile(r"[A-Za-z][A-Za-z0-9_.-]{0,79}")
 _INNER = re.compile(r"url\(#[A-Za-z][A-Za-z0-9_.-]{0,79}\)|none|currentColor")
 
@@ -55,6 +76,7 @@ _KEY: Final = object()
 Content = Html | str | int | None | Iterable["Html | str | int | None"]
 """What stands in an element: what is no `Html` is text, and None is nothing."""
 NOTHING: Final = Html("", _KEY)
+_NEW_LINE: Final = Html("\n", _KEY)
 
 
 def text(value: str) -> Html:
@@ -128,18 +150,48 @@ def element(name: str, /, *content: Content, **attributes: str | int | bool | No
     return _element(name, "".join(map(_piece, _flat(content))), attributes)
 
 
-def _element(name: str, inner: str, attributes: dict[str, str | int | bool | None]) -> Html:
-    given = "".join(chain.from_iterable(_attribute(*each) for each in attributes.items()))
-    if name in _VOID:
+def served(name: str, /, *content: Content, **attributes: str | int | bool | None) -> Html:
+    """Return an element of a page that our own server gives out; attributes as for `element`.
+
+    Addresses are places of that server: they begin with one `/`.
+    """
+    if name not in _HTML and name not in _SVG and name not in _SERVED:
+        raise ValueError(f"there is no element `{name}` in our pages")
+    if name == "style":
+        raise ValueError("a style is made by `style`")
+    if name == "script" and (content or not attributes.get("src")):
+        raise ValueError("a script is a file of our own")
+    if name == "textarea":
+        # The first line end in it is no part of it.
+        content = (_NEW_LINE, *content)
+    inner = "".join(map(_piece, _flat(content)))
+    return _element(name, inner, attributes, is_served=True)
+
+
+def _element(
+    name: str,
+    inner: str,
+    attributes: dict[str, str | int | bool | None],
+    *,
+    is_served: bool = False,
+) -> Html:
+    each_of = partial(_attribute, is_served=is_served)
+    given = "".join(chain.from_iterable(each_of(*each) for each in attributes.items()))
+    if name in _VOID or (is_served and name in _SERVED_VOID):
         if inner:
             raise ValueError(f"nothing stands in `{name}`")
         return Html(f"<{name}{given}>", _KEY)
     return Html(f"<{name}{given}>{inner}</{name}>", _KEY)
 
 
-def _attribute(written: str, value: str | int | bool | None) -> Iterator[str]:  # noqa: FBT001
+def _attribute(
+    written: str,
+    value: str | int | bool | None,  # noqa: FBT001
+    *,
+    is_served: bool,
+) -> Iterator[str]:
     name = written.rstrip("_").replace("_", "-")
-    if name not in _ATTRIBUTES:
+    if name not in _ATTRIBUTES and not (is_served and name in _SERVED_ATTRIBUTES):
         raise ValueError(f"there is no attribute `{name}` in our pages")
     if value is None or value is False:
         return
@@ -147,13 +199,24 @@ def _attribute(written: str, value: str | int | bool | None) -> Iterator[str]:  
         yield f" {name}"
         return
     said = str(value)
-    if name == "href" and not (said.startswith("#") and _ID.fullmatch(said[1:])):
-        raise ValueError("a link leads to a place of the same page")
+    if name in _ADDRESSES:
+        _check_address(said, is_served=is_served)
     if name in {"id", "aria-labelledby", "aria-describedby"} and not _ID.fullmatch(said):
         raise ValueError(f"`{visible(said)}` is no id")
     if name in {"fill", "stroke"} and not _INNER.fullmatch(said):
         raise ValueError("colours stand in the style sheet")
-    yield f' {name}="{_escaped(visible(said))}"'
+    # What a person edits goes back as it was; everything else shows what cannot be seen.
+    shown = said if name == "value" else visible(said)
+    yield f' {name}="{_escaped(shown)}"'
+
+
+def _check_address(said: str, *, is_served: bool) -> None:
+    if said.startswith("#") and _ID.fullmatch(said[1:]):
+        return
+    if not is_served:
+        raise ValueError("a link leads to a place of the same page")
+    if not _LOCAL.fullmatch(said):
+        raise ValueError(f"`{visible(said)}` is no place of our own server")
 
 
 def identity(*parts: object) -> str:
@@ -194,7 +257,11 @@ def policy(style: StyleSheet) -> str:
 
 def document(title: str, style: StyleSheet, *content: Content) -> Html:
     """Return a page of one file, which loads nothing and runs nothing."""
-    head = element(
+    return _whole(_file_head(title, style), element("body", *content))
+
+
+def _file_head(title: str, style: StyleSheet) -> Html:
+    return element(
         "head",
         element("meta", charset="utf-8"),
         element("meta", http_equiv="Content-Security-Policy", content=policy(style)),
@@ -204,5 +271,26 @@ def document(title: str, style: StyleSheet, *content: Content) -> Html:
         element("title", visible(title)),
         _element("style", style.text, {}),
     )
-    page = element("html", head, element("body", *content), lang="en")
+
+
+def _whole(head: Html, body: Html) -> Html:
+    page = element("html", head, body, lang="en")
     return Html(f"<!DOCTYPE html>\n{page}\n", _KEY)
+
+
+def served_document(title: str, files: Iterable[Html], *content: Content) -> Html:
+    """Return a page of our own server; `files` are the links to its styles and scripts."""
+    head = element(
+        "head",
+        element("meta", charset="utf-8"),
+        element("meta", name="viewport", content="width=device-width, initial-scale=1"),
+        element("meta", name="color-scheme", content="light dark"),
+        element("title", visible(title)),
+        *files,
+    )
+    return _whole(head, element("body", *content))
+
+
+def raw_text(value: str) -> Html:
+    """Return a text that somebody edits: escaped, and otherwise as it is."""
+    return Html(_escaped(value), _KEY)

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from contextlib import suppress
 from typing import NamedTuple
 
@@ -71,6 +71,27 @@ def keep_merged(context: Context, slug: str, commit: str) -> KeptNow:
     data = _found(repository, kept.sha256)
     refs = kept.refs if data is None else (*kept.refs, keep_receipt(repository, tree, data))
     return kept._replace(refs=tuple(dict.fromkeys(refs)))
+
+
+def keep_landed(context: Context, merged: Iterable[tuple[str, str]]) -> list[str]:
+    """Keep the receipts of plans by their merges, where the configuration asks for that.
+
+    Return what people are told of it; what goes wrong with a receipt undoes no merge.
+    """
+    rules = context.configuration.receipts
+    said: list[str] = []
+    refs: list[str] = []
+    for slug, commit in merged if rules.are_kept else ():
+        try:
+            kept = keep_merged(context, slug, commit)
+        except PlanboundError as problem:
+            said.append(f"no receipt of `{slug}` is kept: {problem.message}")
+            continue
+        refs += kept.refs
+        said += kept.lines
+    if refs and rules.push:
+        said.append(send_kept(context, refs))
+    return said
 
 
 def send_kept(context: Context, refs: Sequence[str]) -> str:

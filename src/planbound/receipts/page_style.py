@@ -38,6 +38,7 @@ dl.facts dt { color: var(--dim); } dl.facts dd { margin: 0; }
 .dim { color: var(--dim); }
 .word { display: inline-block; border: 1px solid currentColor; border-radius: 1em;
   padding: 0 .6em; font-size: .85rem; font-weight: 600; white-space: nowrap; }
+@media (max-width: 34rem) { .word { white-space: normal; border-radius: .8rem; } }
 .good { color: var(--good); background: var(--good-ground); }
 .soft { color: var(--soft); background: var(--soft-ground); }
 .warn { color: var(--warn); background: var(--warn-ground); }

@@ -25,8 +25,11 @@ _COLOURS = {
     "attested": "warn", "waived": "warn", "skipped": "warn", "waiting": "warn", "vacuous": "warn",
     "finished with blocked items": "warn", "failed": "bad", "fail": "bad", "blocked": "bad",
     "timeout": "bad", "unrunnable": "bad", "killed": "bad", "flaky": "bad", "tampered": "bad",
-    "out-of-scope": "bad", "rejected": "bad", "cancelled": "bad",
+    "out-of-scope": "bad", "weaker": "bad", "rejected": "bad", "cancelled": "bad",
 }  # fmt: skip
+
+_NEARLY = 30
+"""So many characters more than there is room for take no more of it than the word for a gap."""
 
 
 def colour_of(word: str) -> str:
@@ -51,7 +54,8 @@ def moment(when: str) -> Html:
 
 def said(value: str, most: int = SAID) -> Html:
     """Return what somebody says, as part of a line; of very much only both ends."""
-    begin, left_out, end = cut(" ".join(value.split()), most)
+    line = " ".join(value.split())
+    begin, left_out, end = cut(line, most if len(line) > most + _NEARLY else len(line))
     gap = f" [… {left_out:,} characters left out …] " if left_out else ""
     return element("span", text(begin), gap or None, text(end), class_="said")
 

@@ -43,7 +43,7 @@ class RunApproval(_Part, frozen=True, kw_only=True):
 
     by: str
     method: str
-    """`terminal`, `digest`, `signature`, `policy` or `elicitation`."""
+    """`terminal`, `digest`, `signature`, `policy`, `elicitation` or `page`."""
     strength: str
     """`proof`, `word` or `rule`."""
     at: str

@@ -84,8 +84,7 @@ def answer(
         )
 
     def drafts() -> list[Draft]:
-        if question.id not in {each.id for each in questions(recorder.journal, question.plan)}:
-            raise NothingToDo(f"`{question.id}` is answered already")
+        _refuse_answered(recorder, question)
         held: tuple[Slot, ...] = ()
         if choice is Choice.SKIP:
             assert state is not None
@@ -145,6 +144,7 @@ class _About:
             kind=question.kind,
             by=person.name,
             guidance=guidance or None,
+            method=person.method,
         )
         return self.draft(event)
 
@@ -160,9 +160,29 @@ class _About:
 
 
 def clarify(recorder: Recorder, question: Question, person: Person, text: str) -> None:
-    """Answer what somebody asked before deciding about a plan."""
-    event = GateClarificationAsked(question=question.reason, answer=text, by=person.name)
-    recorder.record(event, question.plan)
+    """Answer what somebody asked before deciding about a plan; others wait on."""
+    if not text.strip():
+        raise UsageError("the answer is empty", hint="say it with `--text '...'`")
+    event = GateClarificationAsked(
+        question=question.reason,
+        answer=text.strip(),
+        by=person.name,
+        method=person.method,
+        line=question.line,
+        quoted=question.quoted or None,
+        answers=question.id,
+    )
+
+    def drafts() -> list[Draft]:
+        _refuse_answered(recorder, question)
+        return [recorder.draft(event, question.plan)]
+
+    _append(recorder, drafts)
+
+
+def _refuse_answered(recorder: Recorder, question: Question) -> None:
+    if question.id not in {each.id for each in questions(recorder.journal, question.plan)}:
+        raise NothingToDo(f"`{question.id}` is answered already")
 
 
 def raise_budget(recorder: Recorder, question: Question, person: Person, more: Budget) -> None:
@@ -172,11 +192,11 @@ def raise_budget(recorder: Recorder, question: Question, person: Person, more: B
         tokens=more.tokens,
         dollars=None if more.dollars is None else str(more.dollars),
         seconds=None if more.seconds is None else float(more.seconds),
+        method=person.method,
     )
 
     def drafts() -> list[Draft]:
-        if question.id not in {each.id for each in questions(recorder.journal, question.plan)}:
-            raise NothingToDo(f"`{question.id}` is answered already")
+        _refuse_answered(recorder, question)
         raised = recorder.draft(event, question.plan)
         return [raised, _About(recorder, question).decided(Choice.RAISE, person)]
 
@@ -307,7 +327,9 @@ def cancel(recorder: Recorder, slug: str, state: RunState, person: Person, reaso
     """End a run; whoever drives it stops."""
     if state.run is None or state.ended is not None:
         raise NothingToDo(f"no run of `{slug}` is under way")
-    event = ExecutionCancelled(by=person.name, run=state.run, reason=reason or None)
+    event = ExecutionCancelled(
+        by=person.name, run=state.run, reason=reason or None, method=person.method
+    )
     recorder.record(event, slug)
 
 

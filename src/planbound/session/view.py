@@ -3,11 +3,13 @@
 from __future__ import annotations
 
 import shlex
+from collections.abc import Sequence
 from contextlib import suppress
 
 from planbound.disk.files import PlanFile, Shelf
 from planbound.errors import AlreadyExists
 from planbound.journal.record import Query
+from planbound.journal.words import QuestionKind
 from planbound.plan.digest import digest
 from planbound.plan.model import Plan, PlanStatus
 from planbound.plan.parse import parse
@@ -17,6 +19,7 @@ from planbound.session.decide import Agenda
 from planbound.session.shown import agenda_of, heading_of, orient, show
 from planbound.state.owner import TOOLS
 from planbound.state.plan import PlanState, plan_status
+from planbound.state.question import Question
 from planbound.state.session import LoopState
 from planbound.workspace.configuration import ApprovalDemand
 from planbound.workspace.marks import is_news, look_at, notice
@@ -67,6 +70,13 @@ class SessionPlan:
         return agenda_of(self.plan, self.ids, self.state, tuple(self.state.probes))
 
     @property
+    def comments(self) -> tuple[Question, ...]:
+        """Return what people ask about the plan, and nobody has answered."""
+        self._catch_up()
+        found = self.known.questions.open.values()
+        return tuple(each for each in found if each.kind is QuestionKind.CLARIFICATION)
+
+    @property
     def digest(self) -> str:
         """Return what the plan means."""
         return digest(self.plan)
@@ -115,8 +125,9 @@ def waits_for(view: SessionPlan) -> str | None:
     demanded = _is_demanded(view.session.context.configuration.gate.approval, state)
     if not demanded or state.approved == view.digest:
         return None
+    said = _commented(view.comments)
     if state.asked:
-        return f"waiting for approval: {how}"
+        return f"waiting for approval: {how}{said}"
     if state.rejected is not None:
         return (
             f"a person rejected the plan: {state.rejected}; change it by `plan_amend`, then"
@@ -124,7 +135,19 @@ def waits_for(view: SessionPlan) -> str | None:
         )
     if state.approved is not None:
         return f"the plan is not the one that was approved: `plan_request_approval()`, then {how}"
-    return f"{_why(state)}: `plan_request_approval()`, then {how}"
+    return f"{_why(state)}: `plan_request_approval()`, then {how}{said}"
+
+
+def _commented(comments: Sequence[Question]) -> str:
+    """Return what people ask about lines of the plan, for whoever can write it anew."""
+    if not comments:
+        return ""
+    said = "; ".join(
+        (f"line {each.line} (`{each.quoted.strip()}`): " if each.line is not None else "")
+        + each.reason
+        for each in comments
+    )
+    return f"; before, a person asks: {said}. Another text by `plan_amend` answers it"
 
 
 def _is_demanded(demand: ApprovalDemand, state: LoopState) -> bool:

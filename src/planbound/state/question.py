@@ -74,6 +74,12 @@ class Question(Struct, frozen=True):
     """Of a question of the gate: the text that it is about."""
     request: ApprovalRequest | None = None
     """Of an approval that is asked for."""
+    line: int | None = None
+    """Of a comment on a plan: the line that it is about."""
+    quoted: str = ""
+    """What stood in that line."""
+    seq: int = 0
+    """The number of the event that asked."""
 
 
 def question_of(record: Record, event: RecoveryEscalation) -> Question | None:
@@ -98,6 +104,7 @@ def question_of(record: Record, event: RecoveryEscalation) -> Question | None:
         agent_tail=event.agent_tail or "",
         diff=event.diff or "",
         question=event.question or "",
+        seq=record.seq,
     )
 
 
@@ -246,9 +253,11 @@ def _hear(questions: dict[str, Question], record: Record, event: Event) -> None:
         case GateApprovalRequested():
             _approval(questions, record, event)
         case GateClarificationAsked(answer=None):
-            _add(questions, record, QuestionKind.CLARIFICATION, event.question, event.digest)
+            key = _add(questions, record, QuestionKind.CLARIFICATION, event.question, event.digest)
+            quoted = event.quoted or ""
+            questions[key] = replace(questions[key], line=event.line, quoted=quoted)
         case GateClarificationAsked():
-            _drop(questions, lambda each: each.kind is QuestionKind.CLARIFICATION)
+            _drop(questions, lambda each: _is_answered(each, event))
             _asked_again(questions, record)
         case PlanVerified(digest=str(digest)):
             _another_text(questions, digest)
@@ -265,6 +274,12 @@ def _hear(questions: dict[str, Question], record: Record, event: Event) -> None:
             _drop(questions, lambda each: each.kind is not QuestionKind.INTEGRATION)
         case ExecutionComplete():
             _drop(questions, lambda each: each.kind not in _NOT_OF_A_RUN)
+
+
+def _is_answered(question: Question, event: GateClarificationAsked) -> bool:
+    """Say whether an answer is to this question; older ones are to all of them."""
+    about = question.kind is QuestionKind.CLARIFICATION
+    return about and event.answers in {None, question.id}
 
 
 def _another_text(questions: dict[str, Question], verified: str) -> None:
@@ -340,6 +355,7 @@ def _add(
         since=record.draft.timestamp,
         subject=QuestionSubject.PLAN,
         digest=digest,
+        seq=record.seq,
     )
     return key
 

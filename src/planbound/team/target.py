@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Container, Mapping, Sequence
 from typing import NamedTuple
 
 from planbound.errors import GitProblem, PlanboundError, Refused, UsageError
@@ -45,12 +45,16 @@ def find_target(context: Context, repository: Repository, given: str | None) -> 
     return Branch(name, commit)
 
 
-def plan_sizes(context: Context) -> dict[str, int | None]:
-    """Return how many lines the recorded branch of each plan changes, where that can be told."""
+def plan_sizes(context: Context, plans: Container[str] | None = None) -> dict[str, int | None]:
+    """Return how many lines the recorded branches of plans change, where that can be told."""
     sizes: dict[str, int | None] = {}
     try:
         team = known_team(context.existing_journal())
-        bound = [state.binding for state in team.values() if state.binding is not None]
+        bound = [
+            state.binding
+            for slug, state in team.items()
+            if state.binding is not None and (plans is None or slug in plans)
+        ]
         if not bound or find_git(plans_root(context.root)) is None:
             return {}
         repository = make_repository(context)

@@ -70,7 +70,10 @@ class MemoryJournal:
 
     def read(self, query: Query) -> Iterator[Record]:
         """Yield the records asked for, in ascending order."""
-        records = self._records[max(0, query.after) : self.head().seq]
+        end = self.head().seq
+        if query.before is not None:
+            end = min(end, max(0, query.before - 1))
+        records = self._records[max(0, query.after) : end]
         if query.last is None:
             yield from (record for record in records if _matches(record, query))
             return

@@ -137,6 +137,19 @@ class CommitTrailer(enum.Enum):
     """The kinds of the agents. Some projects ask for it, and some forbid it."""
 
 
+USUAL_PAGE_PORT = 7465
+"""Where the page listens where nothing is said: an address that stays the same from day to day."""
+
+
+class PageRules(Struct, frozen=True):
+    """How the page in a browser is served."""
+
+    port: int | None = None
+    """None: the usual one, or a free one where that is taken."""
+    links: bool = False
+    """Whether a notification brings a link that decides one question, once."""
+
+
 class ReceiptRules(Struct, frozen=True):
     """How receipts are made, and what becomes of them by itself."""
 
@@ -192,6 +205,7 @@ class Configuration(Struct, frozen=True):
     run: RunRules = RunRules()
     budget: BudgetRules = BudgetRules()
     receipts: ReceiptRules = ReceiptRules()
+    page: PageRules = PageRules()
     own_recipes: tuple[Recipe, ...] | None = None
     """None: nothing is said about recovery; see `recipes`."""
     own_worktrees: WorktreeRules | None = None

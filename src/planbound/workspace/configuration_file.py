@@ -16,6 +16,7 @@ from planbound.plan.vocabulary import DEFAULT_ROLES
 from planbound.workspace.configuration import (
     PROFILES,
     STRICT,
+    USUAL_PAGE_PORT,
     ApprovalDemand,
     BudgetRules,
     CommitTrailer,
@@ -24,6 +25,7 @@ from planbound.workspace.configuration import (
     GateRules,
     HeldOut,
     Judging,
+    PageRules,
     ReceiptRules,
     Require,
     RunRules,
@@ -42,7 +44,7 @@ _MAX_BYTES = 1024 * 1024
 _KEYS = (
     *("profile", "verify", "agents", "roles", "redact", "contracts", "judging", "workspace"),
     *("gate", "notify", "run", "recovery", "recipes", "worktrees", "fleet", "budget"),
-    "receipts",
+    *("receipts", "page"),
 )
 
 
@@ -111,6 +113,7 @@ def read_configuration(document: Mapping[str, object], *, path: str) -> Configur
         run=run,
         budget=_budget(top.table("budget")),
         receipts=_receipts(top.table("receipts")),
+        page=_page(top.table("page")),
         own_recipes=_recipes(top),
         own_worktrees=_worktrees(top.table("worktrees")) if "worktrees" in top else None,
         repository=_repository(top.table("fleet")),
@@ -152,6 +155,16 @@ def _budget(table: Table) -> BudgetRules:
     table.allow(*BudgetRules.__struct_fields__)
     what = "what an attempt is likely to use"
     return BudgetRules(table.budget("estimate", what) if "estimate" in table else Budget())
+
+
+def _page(table: Table) -> PageRules:
+    table.allow(*PageRules.__struct_fields__)
+    port = table.count("port", USUAL_PAGE_PORT) if "port" in table else None
+    if port is not None and port > 65535:
+        table.refuse(
+            "port", f"is {port}", f"write a number up to 65535: `port = {USUAL_PAGE_PORT}`"
+        )
+    return PageRules(port=port, links=table.flag("links", default=False))
 
 
 def _receipts(table: Table) -> ReceiptRules:

@@ -19,9 +19,11 @@ from planbound.journal.record import Details, Journal, Provenance, Query, Record
 from planbound.journal.redact import Redactor
 from planbound.plan.vocabulary import nearest
 from planbound.workspace.configuration_table import Table
+from planbound.workspace.progress import ProgressLines
 
 if TYPE_CHECKING:
     from planbound.workspace.receivers import CursorFile, Sender
+    from planbound.workspace.told import QuestionLinks
 
 # -- who is told of which events: `[[notify]]` of the configuration ------------------------------
 
@@ -29,7 +31,8 @@ if TYPE_CHECKING:
 ALL = "*"
 """Stands for every event."""
 MAX_RETRIES = 20
-_KEYS = ("events", "command", "url", "secret_env", "timeout", "retries")
+_KEYS = ("events", "command", "url", "desktop", "secret_env", "person", "timeout", "retries")
+_LONGEST_NAME = 200
 _NAME = re.compile(r"[A-Za-z_][A-Za-z0-9_]*")
 _HOST = re.compile(r"[a-z0-9](?:[a-z0-9.-]*[a-z0-9])?")
 _EXAMPLE = 'write `events = ["RECOVERY_ESCALATION", "EXECUTION_COMPLETE"]`, or `["*"]` for all'
@@ -68,15 +71,26 @@ class Webhook(Struct, frozen=True):
         return f"{'https' if self.secure else 'http'}://{host}{port}"
 
 
+class Desktop(Struct, frozen=True):
+    """The desktop of whoever runs this: `notify-send`, or `osascript` on a Mac."""
+
+    @property
+    def shown(self) -> str:
+        """How people know it."""
+        return "the desktop"
+
+
 class Notify(Struct, frozen=True):
     """Who is told, and of what."""
 
-    target: NotifyCommand | Webhook
+    target: NotifyCommand | Webhook | Desktop
     events: tuple[EventKind, ...] = ()
     """Empty: all."""
     seconds: float = 10.0
     """How long a receiver has for one event."""
     retries: int = 5
+    person: str | None = None
+    """Who reads it: for them a link can be made that decides one question."""
 
 
 def identity(entry: Notify, journal: str) -> str:
@@ -87,6 +101,8 @@ def identity(entry: Notify, journal: str) -> str:
             where = ["Webhook", [hook.secure, hook.host, hook.port, hook.path, ""]]
         case NotifyCommand(words):
             where = ["Command", [words]]
+        case Desktop():
+            where = ["Desktop", []]
     events = sorted(kind.value for kind in entry.events)
     parts = [*where, events, journal]
     return hashlib.sha256(json.dumps(parts).encode("ascii")).hexdigest()
@@ -112,17 +128,38 @@ def read_notify(top: Table) -> tuple[Notify, ...]:
 
 def _entry(table: Table) -> Notify:
     table.allow(*_KEYS)
-    if ("command" in table) == ("url" in table):
+    has_desktop = table.flag("desktop", default=False)
+    if ("command" in table) + ("url" in table) + has_desktop != 1:
+        if has_desktop:
+            table.refuse(
+                "desktop", "stands beside another receiver", "give each a table of its own"
+            )
         table.refuse("command", "and `url` are both there, or neither", "write one of them")
     if "url" not in table and "secret_env" in table:
         table.refuse("secret_env", "is for a `url` only", "take it away")
     usual = Notify(NotifyCommand(()))
     return Notify(
-        target=_webhook(table) if "url" in table else _command(table),
+        target=_target(table),
         events=_events(table),
         seconds=table.seconds("timeout", usual.seconds),
         retries=table.number("retries", usual.retries, MAX_RETRIES),
+        person=_person(table),
     )
+
+
+def _target(table: Table) -> NotifyCommand | Webhook | Desktop:
+    if "url" in table:
+        return _webhook(table)
+    return _command(table) if "command" in table else Desktop()
+
+
+def _person(table: Table) -> str | None:
+    name = table.get("person")
+    if name is None:
+        return None
+    if not isinstance(name, str) or not name.strip() or len(name) > _LONGEST_NAME:
+        table.refuse("person", f"is {name!r}", 'name who reads it: `person = "mara"`')
+    return name.strip()
 
 
 def _events(table: Table) -> tuple[EventKind, ...]:
@@ -205,6 +242,10 @@ class Message(NamedTuple):
     """Empty where it is about no step."""
     body: bytes
     """The event as JSON."""
+    words: str = ""
+    """What happened, in a line."""
+    link: str = ""
+    """Where a question is decided; empty where nothing is asked, or no page runs."""
 
 
 class Reception(enum.Enum):
@@ -252,6 +293,8 @@ class Cursor(NamedTuple):
     """When the last one was taken."""
     given_up: tuple[GivenUp, ...] = ()
     """The last ones, the newest at the end."""
+    start: int = 0
+    """The last record that was there before the entry was: it was told of none of them."""
 
 
 # -- tell receivers what happened: in order, at least once, and never for ever -------------------
@@ -291,8 +334,10 @@ class Messenger(NamedTuple):
     sender: Sender
     redactor: Redactor
     project: str
+    links: QuestionLinks | None = None
+    """What makes links to the page."""
 
-    def message(self, record: Record) -> Message:
+    def message(self, record: Record, entry: Notify) -> Message:
         """Return the event as `planbound log --json` prints it, with the project.
 
         The journal holds no secrets that were known when it was written; this takes out those
@@ -308,13 +353,18 @@ class Messenger(NamedTuple):
                 redactions=draft.redactions + found.redactions + in_title,
             )
             record = record._replace(draft=draft)
-        text = f'{encode(record)[:-1]},"project":{json.dumps(self.project)}}}'
+        # Not in the journal: whoever has the link can decide.
+        link = self.links.address(entry, record) if self.links is not None else None
+        more = f',"link":{json.dumps(link)}' if link else ""
+        text = f'{encode(record)[:-1]},"project":{json.dumps(self.project)}{more}}}'
         return Message(
             id=draft.id,
             event=draft.kind.value,
             plan=draft.plan,
             task=draft.task_id or "",
             body=text.encode("ascii"),
+            words=ProgressLines().line(record) or draft.kind.value,
+            link=link or "",
         )
 
 
@@ -344,7 +394,7 @@ class Deliveries:
         """Let entries that were never seen begin with what happens next; return these."""
         new = []
         for entry in entries:
-            start = Cursor(seq=self._journal.head().seq, target=entry.target.shown)
+            start = self._beginning(entry)
             if self._cursors.enter(self._identity(entry), start):
                 new.append(entry)
         return new
@@ -374,7 +424,7 @@ class Deliveries:
         if not early and self._left(cursor) > 0:
             return None
         messenger = self._messenger
-        answer = messenger.sender.send(entry, messenger.message(record), is_stopped)
+        answer = messenger.sender.send(entry, messenger.message(record, entry), is_stopped)
         tried = cursor.tries + 1
         if answer.reception is Reception.BROKEN_OFF:
             return DeliveryAttempt(entry, record, Fate.BROKEN_OFF, tried, answer.reason)
@@ -421,9 +471,13 @@ class Deliveries:
     def _cursor(self, entry: Notify) -> Cursor:
         found = self._cursors.read(self._identity(entry))
         if found is None:  # somebody removed the file
-            found = Cursor(seq=self._journal.head().seq, target=entry.target.shown)
+            found = self._beginning(entry)
             self._cursors.enter(self._identity(entry), found)
         return found
+
+    def _beginning(self, entry: Notify) -> Cursor:
+        head = self._journal.head().seq
+        return Cursor(seq=head, target=entry.target.shown, start=head)
 
     def _write(self, entry: Notify, cursor: Cursor) -> None:
         self._cursors.write(self._identity(entry), cursor)

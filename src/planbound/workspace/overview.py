@@ -5,6 +5,7 @@ from __future__ import annotations
 import re
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import suppress
+from functools import partial
 from typing import TYPE_CHECKING
 
 from msgspec import Struct
@@ -145,6 +146,16 @@ def overview(workspace: Workspace, files: Files, open_journal: OpenJournal) -> P
     """Return a line for each plan on every shelf; one that cannot be read says why."""
     warnings: list[str] = []
     states = journal_states(open_journal, warnings)
+    return overview_with(workspace, states, partial(read_plan_file, files=files), warnings)
+
+
+def overview_with(
+    workspace: Workspace,
+    states: Mapping[str, PlanState] | None,
+    read: Callable[[PlanFile], tuple[Plan | None, bytes, str | None]],
+    warnings: Sequence[str],
+) -> PlanOverview:
+    """Return the same for who knows the states, and how to read a plan, already."""
     bound, unbound = _bound(workspace)
     conflicts = list(workspace.conflicts())
     lines = []
@@ -153,7 +164,7 @@ def overview(workspace: Workspace, files: Files, open_journal: OpenJournal) -> P
     for shelf, file in _files(workspace, states or {}):
         own = [copy for copy in conflicts if _is_copy_of(copy, file, shelf)]
         conflicts = [copy for copy in conflicts if copy not in own]
-        plan, data, problem = _read(file, files)
+        plan, data, problem = read(file)
         state = (states or {}).get(file.slug) if file.slug not in spoken else None
         status = _status(plan, state, shelf, has_journal=states is not None)
         lines.append(
@@ -185,7 +196,7 @@ def glimpse(
         journal = None
     lines = []
     for file in found[:most]:
-        plan, data, problem = _read(file, files)
+        plan, data, problem = read_plan_file(file, files)
         records = journal.read(Query(plan=file.slug)) if journal is not None else ()
         state = fold(records).get(file.slug)
         status = _status(plan, state, Shelf.ACTIVE, has_journal=journal is not None)
@@ -257,7 +268,7 @@ def open_dependencies(
     pending, seen = list(wanted), set(wanted)
     while pending:
         slug = pending.pop()
-        plan = _read(places[slug], files)[0] if slug in places else None
+        plan = read_plan_file(places[slug], files)[0] if slug in places else None
         if plan is not None and not plan.status.is_finished:
             found[slug] = dependencies_of(plan)
             pending += [other for other in found[slug] if other not in seen]
@@ -386,7 +397,8 @@ def _may_hold(file: PlanFile, workspace: Workspace) -> bool:
         return True
 
 
-def _read(file: PlanFile, files: Files) -> tuple[Plan | None, bytes, str | None]:
+def read_plan_file(file: PlanFile, files: Files) -> tuple[Plan | None, bytes, str | None]:
+    """Return a plan with what it was read from, or why it cannot be read."""
     try:
         data = files.read(file.path)
         return parse(data, path=file.shown), data, None

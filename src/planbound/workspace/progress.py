@@ -165,9 +165,12 @@ def _created(event: PlanCreated) -> str | None:
     return f"draft of {steps} written by `{event.origin or ''}`"
 
 
+_WHERE = {Method.ELICITATION: ", in the client of an agent", Method.PAGE: ", on the page"}
+
+
 def _approved(event: GateApproved) -> str:
     changed = ", ".join(event.modifications)
-    where = ", in the client of an agent" if event.method is Method.ELICITATION else ""
+    where = _WHERE.get(event.method, "") if event.method is not None else ""
     line = f"approved{_by(event.by)}{where}{f', with {changed}' if changed else ''}"
     for found, words in ((event.seen, "seen:"), (event.missing_tools, "not there:")):
         if found:

@@ -3,8 +3,10 @@
 from __future__ import annotations
 
 import contextlib
+import html
 import json
 import os
+import shutil
 import signal
 import subprocess
 import tempfile
@@ -17,10 +19,12 @@ from planbound.disk.files import problem, remove, sync_folder
 from planbound.disk.lock import PATIENCE, kernel_lock
 from planbound.errors import ConfigurationError, FileProblem, PlanboundError, Refused
 from planbound.journal.redact import Redactor
+from planbound.source import visible
 from planbound.workspace.context import Context
 from planbound.workspace.notify import (
     Cursor,
     Deliveries,
+    Desktop,
     GivenUp,
     Message,
     Messenger,
@@ -33,6 +37,7 @@ from planbound.workspace.notify import (
     troubles,
 )
 from planbound.workspace.root import is_below, path_outside
+from planbound.workspace.told import QuestionLinks
 
 if TYPE_CHECKING:
     from planbound.workspace.configuration import Configuration
@@ -42,6 +47,18 @@ if TYPE_CHECKING:
 
 
 _PASSED = ("HOME", "LANG")
+_SHOWING = ("notify-send", "osascript")
+_DESKTOP = (
+    *("DBUS_SESSION_BUS_ADDRESS", "XDG_RUNTIME_DIR", "DISPLAY", "WAYLAND_DISPLAY", "XAUTHORITY"),
+)
+"""What a desktop is found by."""
+_APPLE = (
+    "on run argv",
+    "display notification (item 2 of argv) with title (item 1 of argv)",
+    "end run",
+)
+"""What is shown comes as arguments: nothing of it is taken for a script."""
+_LONGEST_NOTE = 400
 
 
 class Outbox(NamedTuple):
@@ -75,7 +92,7 @@ def make_outbox(context: Context) -> Outbox:
     deliveries = Deliveries(
         context.journal(),
         _cursor_file(context),
-        Messenger(sender, sender.redactor, context.state.project),
+        Messenger(sender, sender.redactor, context.state.project, QuestionLinks(context)),
         now=time.time,
         place=_place(),
     )
@@ -95,6 +112,13 @@ def receiver_troubles(context: Context) -> list[str]:
     known = _cursor_file(context).all()
     names = dict.fromkeys(identity(entry, _place()) for entry in entries)
     return [*obstacles, *troubles(known[name] for name in names if name in known)]
+
+
+def known_cursors(context: Context) -> dict[Notify, Cursor]:
+    """Return how far each receiver of the configuration has been told that was told of anything."""
+    known = _cursor_file(context).all()
+    names = {entry: identity(entry, _place()) for entry in context.configuration.notify}
+    return {entry: known[name] for entry, name in names.items() if name in known}
 
 
 def _place() -> str:
@@ -129,7 +153,13 @@ class Sender:
             return (
                 f"`{target.secret_env}`, which signs what is sent to `{target.shown}`, is not set"
             )
+        if isinstance(target, Desktop) and self._desktop_program() is None:
+            return "nothing shows notifications here: there is no `notify-send` and no `osascript`"
         return None
+
+    def _desktop_program(self) -> str | None:
+        path = self._passed()["PATH"]
+        return next(filter(None, (shutil.which(each, path=path) for each in _SHOWING)), None)
 
     def send(self, entry: Notify, message: Message, is_stopped: Callable[[], bool]) -> Response:
         """Hand one message over."""
@@ -139,14 +169,13 @@ class Sender:
     def _answer(self, entry: Notify, message: Message, is_stopped: Callable[[], bool]) -> Response:
         match entry.target:
             case NotifyCommand():
-                return run_receiver(
-                    entry.target,
-                    message,
-                    folder=self._root,
-                    environment=self._passed(),
-                    seconds=entry.seconds,
-                    is_stopped=is_stopped,
-                )
+                return self._run(entry.target, entry, message, is_stopped)
+            case Desktop():
+                program = self._desktop_program()
+                if program is None:
+                    return Response(Reception.REFUSED, "there is no `notify-send` here any more")
+                command = NotifyCommand(desktop_words(program, message))
+                return self._run(command, entry, message, is_stopped, more=_DESKTOP)
             case Webhook():
                 from planbound.workspace.webhook import post  # noqa: PLC0415 - TLS takes long to load
 
@@ -160,10 +189,40 @@ class Sender:
             case _:
                 assert_never(entry.target)
 
-    def _passed(self) -> dict[str, str]:
-        passed = {name: self._environment[name] for name in _PASSED if name in self._environment}
+    def _run(
+        self,
+        command: NotifyCommand,
+        entry: Notify,
+        message: Message,
+        is_stopped: Callable[[], bool],
+        more: Sequence[str] = (),
+    ) -> Response:
+        return run_receiver(
+            command,
+            message,
+            folder=self._root,
+            environment=self._passed(more),
+            seconds=entry.seconds,
+            is_stopped=is_stopped,
+        )
+
+    def _passed(self, more: Sequence[str] = ()) -> dict[str, str]:
+        named = (*_PASSED, *more)
+        passed = {name: self._environment[name] for name in named if name in self._environment}
         path = self._environment.get("PATH", os.defpath)
         return {**passed, "PATH": path_outside(self._root, path)}
+
+
+def desktop_words(program: str, message: Message) -> tuple[str, ...]:
+    """Return how a program is called that shows a message on the desktop."""
+    title = visible(f"Planbound: {message.plan or message.event}")
+    said = visible(message.words)[:_LONGEST_NOTE]
+    if os.path.basename(program) == "osascript":
+        script = tuple(word for line in _APPLE for word in ("-e", line))
+        return (program, *script, title, "\n".join(filter(None, (said, message.link))))
+    # Its text may hold markup, and what agents say is none.
+    body = "\n".join(filter(None, (html.escape(said), html.escape(message.link))))
+    return (program, "--app-name=Planbound", "--", title, body)
 
 
 def _refuse_inside(root: str, entry: Notify) -> None:
@@ -380,6 +439,7 @@ def _cursor(values: dict[str, Any]) -> Cursor:
     cursor = Cursor(**values, given_up=given_up)
     return cursor._replace(
         seq=int(cursor.seq),
+        start=int(cursor.start),
         tries=int(cursor.tries),
         due=float(cursor.due),
         delivered=float(cursor.delivered),
@@ -408,6 +468,8 @@ def run_receiver(
         "PLANBOUND_PLAN": message.plan,
         "PLANBOUND_TASK": message.task,
     }
+    if message.link:
+        told["PLANBOUND_LINK"] = message.link
     # Files and not pipes: neither a command that does not read nor what it leaves in the
     # background holds us up.
     with tempfile.TemporaryFile() as stdin, tempfile.TemporaryFile() as stderr:

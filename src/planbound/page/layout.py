@@ -1,0 +1,100 @@
+"""The frame of every page: where one can go, what the page is, and what it may do."""
+
+from __future__ import annotations
+
+from planbound.page.parts import live_source
+from planbound.page.visit import PageRights, ShownPage
+from planbound.receipts.html import Html, element, join, served, served_document
+from planbound.receipts.page_style import STYLE
+
+PLACES = (
+    ("/", "Plans"),
+    ("/inbox", "Inbox"),
+    ("/team", "Team"),
+    ("/journal", "Journal"),
+    ("/costs", "Costs"),
+)
+STYLE_ADDRESS = "/static/style.css"
+SCRIPTS = ("/static/htmx.min.js", "/static/hx-sse.min.js", "/static/keys.js")
+_CONFIGURATION = (
+    '{"includeIndicatorCSS":false,"history":false,"mode":"same-origin","extensions":"sse",'
+    # What a person opened or folded away stays so while the page is kept live.
+    '"transitions":false,"morphIgnore":["data-htmx-powered","open"]}'
+)
+
+
+def style_sheet(own: str) -> str:
+    """Return how pages look: as reports do, and what only pages of a server have."""
+    return f"{STYLE.text}\n{own}"
+
+
+def framed(page: ShownPage, rights: PageRights, *, waiting: int | None = None) -> Html:
+    """Return a whole page."""
+    files = (
+        served("link", rel="stylesheet", href=STYLE_ADDRESS),
+        served("link", rel="icon", href="/static/icon.svg"),
+        element("meta", name="htmx-config", content=_CONFIGURATION),
+        *(served("script", src=each, defer=True) for each in SCRIPTS),
+    )
+    return served_document(
+        f"{page.title} · Planbound",
+        files,
+        element("a", "Skip to the content", href="#content", class_="skip"),
+        element("header", _navigation(page.at, waiting), class_="bar"),
+        served("main", page.content, id="content", tabindex=-1),
+        live_source(page.live, tells=page.tells) if page.live is not None else None,
+        element(
+            "footer",
+            element("p", rights.why_not) if rights.why_not is not None else None,
+            element("p", "Keys: ", served("kbd", "j"), " and ", served("kbd", "k"), " go from one"
+                    " thing to the next, ", served("kbd", "Enter"), " opens it, ",
+                    served("kbd", "?"), " shows all keys.", class_="keys-hint"),
+        ),
+        _keys(),
+    )  # fmt: skip
+
+
+def _navigation(at: str, waiting: int | None) -> Html:
+    links = (
+        element(
+            "li",
+            served("a", name, _count(waiting) if href == "/inbox" else None, href=href,
+                   aria_current="page" if href == at else None),
+        )
+        for href, name in PLACES
+    )  # fmt: skip
+    return served("nav", element("ul", links), aria_label="Pages")
+
+
+def _count(waiting: int | None) -> Html | None:
+    if not waiting:
+        return None
+    return join(" ", element("span", waiting, class_="word warn"))
+
+
+KEYS = (
+    ("j", "the next thing in the list"),
+    ("k", "the one before"),
+    ("Enter", "open it"),
+    ("o", "open or fold away what it says"),
+    ("g p", "plans"),
+    ("g i", "inbox"),
+    ("g t", "team"),
+    ("g j", "journal"),
+    ("g c", "costs"),
+    ("/", "search"),
+    ("?", "show or hide these keys"),
+)
+
+
+def _keys() -> Html:
+    rows = (join(element("dt", served("kbd", key)), element("dd", what)) for key, what in KEYS)
+    return element(
+        "section",
+        element("h2", "Keys"),
+        element("dl", rows, class_="facts"),
+        id="keys",
+        tabindex=-1,
+        aria_label="Keys",
+        class_="keys",
+    )

@@ -1,0 +1,142 @@
+"""`planbound page` from outside."""
+
+from __future__ import annotations
+
+import json
+import socket
+from pathlib import Path
+
+import pytest
+
+from tests.page.browser import serving
+from tests.program import WITHOUT_WALLS, Program
+from tests.run.bench import Bench
+
+pytestmark = pytest.mark.requirement("command.page")
+
+
+def test_page_serves_until_it_is_told_to_stop(program: Program) -> None:
+    program.plan("hello")
+    with serving(program) as running:
+        assert running.enter().status == 200
+        assert "hello" in running.get("/").text
+        running.stop()
+        assert running.process.returncode == 0
+    assert "Traceback" not in (program.workspace / ".page-log").read_text()
+
+
+def test_serve_is_another_word_for_it(program: Program) -> None:
+    with serving(program, word="serve") as running:
+        assert running.enter().status == 200
+
+
+def test_an_empty_workspace_has_a_page_too(program: Program) -> None:
+    (program.workspace / ".harness").mkdir()
+    with serving(program) as running:
+        running.enter()
+        for target in ("/", "/journal", "/costs"):
+            answer = running.get(target)
+            assert answer.status == 200
+        assert "There is no plan here yet" in running.get("/").text
+        assert "there is no journal" in running.get("/journal").text
+        program.plan("later")
+        assert "later" in running.get("/").text
+
+
+def test_a_link_is_printed_for_the_page_that_runs(program: Program) -> None:
+    refused = program.run("page", "--url")
+    assert refused.code == 2
+    assert "no page is served for this workspace" in refused.err
+    with serving(program) as running:
+        link = program.run("page", "--url", "--json").json
+        assert link["port"] == running.port
+        assert link["url"].startswith(f"{running.address}/enter?token=")
+        with serving(program) as other:
+            several = program.run("page", "--url")
+            assert several.code == 2
+            assert "name one with `--port`" in several.err
+            named = program.run("page", "--url", "--port", str(other.port))
+            assert named.out.startswith(other.address)
+        running.process.kill()
+        running.process.wait()
+    assert program.run("page", "--url").code == 2
+
+
+def test_a_port_that_is_taken_is_said_and_the_usual_one_gives_way(program: Program) -> None:
+    with socket.create_server(("127.0.0.1", 0)) as taken:
+        port = taken.getsockname()[1]
+        refused = program.run("page", "--port", str(port), process=True)
+        assert refused.code == 2
+        assert f"port {port} of `127.0.0.1` cannot be listened on" in refused.err
+    for wrong in ("-1", "70000", "x"):
+        assert program.run("page", "--port", wrong).code == 2
+    program.write("planbound.toml", "[page]\nport = 70000\n")
+    assert "up to 65535" in program.run("page").err
+
+
+@pytest.mark.parametrize(
+    "words", [["--json"], ["--url", "--decide"], ["--url", "--host", "127.0.0.1"]]
+)
+def test_words_that_do_not_go_together_are_refused(program: Program, words: list[str]) -> None:
+    assert program.run("page", *words).code == 2
+
+
+def test_the_browser_is_opened_by_the_link(program: Program, tmp_path: Path) -> None:
+    told = tmp_path / "told"
+    opener = program.write("opener", f'#!/bin/sh\nprintf %s "$1" > {told}\n')
+    opener.chmod(0o755)
+    with serving(program, "--open", BROWSER=str(opener)) as running:
+        running.enter()
+        # It is opened after the link was printed, and before the first request is answered.
+        assert told.read_text() == running.link
+
+
+def test_a_page_decides_where_agents_cannot_reach_it(tmp_path: Path) -> None:
+    bench = Bench(tmp_path)
+    tried = bench.run("selftest", "--json").json["cells"]
+    apart = any(
+        each["works"] and each["isolation"] >= "I2" for each in tried if each["for"] == "agent"
+    )
+    with serving(bench, "--decide") as running:
+        running.enter()
+        assert ("This page only shows" not in running.get("/").text) is apart
+
+
+def test_where_agents_could_reach_it_a_page_only_shows(program: Program) -> None:
+    bare = Program(program.workspace)
+    bare.program = WITHOUT_WALLS
+    with serving(bare, "--decide") as running:
+        running.enter()
+        assert "agents are kept apart at I" in running.get("/").text
+        answer = running.post("/", {"nonce": "x"})
+        assert answer.status == 403
+        assert "--decide-anyway" in answer.text
+    with serving(bare, "--decide-anyway") as running:
+        running.enter()
+        assert "This page only shows" not in running.get("/").text
+
+
+def test_what_is_missing_to_serve_a_page_is_said(program: Program) -> None:
+    program.write("hidden/starlette/__init__.py", "raise ModuleNotFoundError(name='starlette')\n")
+    refused = program.run("page", process=True, PYTHONPATH=str(program.workspace / "hidden"))
+    assert refused.code == 2
+    assert "the package `starlette` is not here, and `planbound page` needs it" in refused.err
+    assert "planbound[page]" in refused.err
+
+
+def test_a_broken_configuration_is_said_on_the_page(program: Program) -> None:
+    program.plan("hello")
+    with serving(program) as running:
+        running.enter()
+        program.write("planbound.toml", "[contracts]\nnonsense = 1\n")
+        answer = running.get("/plan/hello/sheet")
+        assert answer.status == 500
+        assert "nonsense" in answer.text
+        program.write("planbound.toml", "")
+        assert running.get("/plan/hello/sheet").status == 200
+
+
+def test_what_page_prints_for_programs_is_one_document(program: Program) -> None:
+    with serving(program):
+        found = json.loads(program.run("page", "--url", "--json").out)
+    assert set(found) == {"url", "port"}
