@@ -49,7 +49,7 @@ def statement_at_end(dialect: Dialect, *, is_leased: bool) -> str:
     )
 
 
-class _Place(NamedTuple):
+class _EndOfChain(NamedTuple):
     seq: int
     plan_seq: int
     prev: str
@@ -71,7 +71,7 @@ def values_of(draft: Draft, held_lease: HeldLease | None) -> dict[str, object]:
 
 def placed_record(draft: Draft, row: Row) -> Record:
     """Return the record of a draft that the server put at the end."""
-    place = _Place(*row)
+    place = _EndOfChain(*row)
     head = Head(place.seq - 1, place.prev)
     record = link(draft, head, place.plan_seq, EVENTS[draft.kind].VERSION)
     if record.hash != place.hash:
