@@ -22,6 +22,7 @@ BENCHMARKS = (
     "hook",
     "plan",
     "journal",
+    "database",
     "fold",
     "receipt",
     "page",

@@ -23,6 +23,7 @@ def sections(results: Mapping[str, Mapping[str, float]]) -> dict[str, list[Row]]
         "Hooks": _hook_rows(of("hook")),
         "The plan language": _plan_rows(of("plan")),
         "The journal": _journal_rows(of("journal"), of("fold")),
+        "The journal in PostgreSQL": _database_rows(of("database")),
         "Receipts": _receipt_rows(of("receipt")),
         "The page": _page_rows(of("page")),
         "Looking at the tree": _manifest_rows(of("manifest")),
@@ -138,6 +139,43 @@ def _journal_rows(found: Measured, fold: Measured) -> list[Row]:
         Row("verify the chain of 1,000,000 events", found["verify"], "limit 15 s"),
         Row("fold the events of 5,000 steps", fold["fold 5000"], "limit 500 ms"),
     ]
+
+
+def _database_rows(found: Measured) -> list[Row]:
+    if math.isnan(found["events"]):
+        return []
+    events, cores, unit = int(found["events"]), int(found["cores"]), "events a second"
+    one = found["1 writer"]
+    return [
+        Row("one writer appends", one, _best(found, "1 writer"), unit=unit),
+        Row("the same, 10 events at once", found["1 writer, 10 events at once"], unit=unit),
+        *(
+            Row(f"{writers} write into one chain", found[name], _best(found, name), unit=unit)
+            for writers, name in ((8, "8 writers"), (64, "64 writers"))
+        ),
+        Row(
+            "8 write, each into a repository of its own",
+            found["8 writers, 8 repositories"],
+            unit=unit,
+        ),
+        Row("one writes, 1 ms away from the server", found["1 writer, 1 ms away"], unit=unit),
+        Row("8 write into one chain, 1 ms away", found["8 writers, 1 ms away"], unit=unit),
+        Row(f"one appends to a journal of {events:,} events", found["appends on it"], unit=unit),
+        Row(f"a plan's events of {events:,}", found["query by plan"]),
+        Row("the last 100", found["query the last 100"]),
+        Row("checking its chain", found["verify, events a second"], unit=unit),
+        Row("the checkpoint of a receipt", found["checkpoint, events a second"], unit=unit),
+        Row("memory of that for each event", found["checkpoint, bytes an event"], unit="bytes"),
+        Row("an event in the database, with its indexes", found["bytes an event"], unit="bytes"),
+        Row("a new repository in the database", found["new repository"]),
+        Row("what it takes there", found["its bytes"] / 1024, unit="kB"),
+        Row("the load of the machine meanwhile", found["load"], unit=f"on {cores} cores"),
+    ]
+
+
+def _best(found: Measured, name: str) -> str:
+    best = found[f"{name}, best"]
+    return "" if math.isnan(best) else f"best of all rounds: {best:.0f}"
 
 
 def _receipt_rows(found: Measured) -> list[Row]:

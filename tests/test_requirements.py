@@ -13,7 +13,7 @@ from tests.requirements import REQUIREMENTS
 HERE = Path(__file__).parent
 
 
-DATABASES = {"postgres", "on_postgres", "postgres_place", "shared_team"}
+DATABASES = {"postgres", "on_postgres", "postgres_place", "shared_team", "database", "fleets"}
 """Fixtures without which `make test` has to do."""
 
 

@@ -23,6 +23,7 @@ from planbound.errors import JournalProblem, LeaseLost, Refused, Stale
 from planbound.journal.event import EventKind
 from planbound.journal.leases import Claim, Leases
 from planbound.journal.record import Details, Draft, Journal, Json, Query
+from planbound.journal.repository import RepositoryName, schema_name
 
 ROOT = Path(__file__).parents[2]
 
@@ -46,14 +47,19 @@ class Place:
 
     kind: str
     address: str
-    schema: str = ""
+    name: str = ""
+
+    @property
+    def schema(self) -> str:
+        """Where the journal is in its database."""
+        return schema_name(self.name)
 
     def open(self) -> OpenJournal:
         """Return the journal there."""
         if self.kind == "postgres":
             from planbound.journal.postgres import PostgresJournal  # noqa: PLC0415 - slow
 
-            return PostgresJournal(self.address, schema=self.schema)
+            return PostgresJournal(self.address, RepositoryName(self.name, self.name))
         from planbound.journal.sqlite import SqliteJournal  # noqa: PLC0415 - not for all
 
         return SqliteJournal(self.address)

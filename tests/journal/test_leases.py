@@ -471,7 +471,7 @@ def test_who_waits_for_postgres_while_being_overtaken_is_fenced_off(
     if isolation:
         option = f"options=-cdefault_transaction_isolation%3D{isolation}"
         url += ("&" if "?" in url else "?") + option
-    journal = Place("postgres", url, schema).open()
+    journal = Place("postgres", url, postgres_place.name).open()
     held_lease = journal.leases().acquire(claim(FIRST), seconds=LONG)
     journal.append([draft("a")], held_lease=held_lease)
     with psycopg.connect(postgres_place.address) as raw:

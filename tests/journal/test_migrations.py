@@ -13,8 +13,7 @@ import psycopg
 import pytest
 
 from planbound.errors import JournalProblem
-from planbound.journal import postgres as journal_postgres
-from planbound.journal import sqlite_file
+from planbound.journal import postgres_database, sqlite_file
 from planbound.journal.chain import link, verify
 from planbound.journal.record import GENESIS, Head, Query, Record
 from planbound.journal.sql import COLUMNS, Migration, migrations, pending, to_row
@@ -271,7 +270,8 @@ def test_postgres_goes_forward_to_the_next_schema(
     postgres_place: Place, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     make_postgres(postgres_place, len(POSTGRES))
-    monkeypatch.setattr(journal_postgres, "migrations", lambda _: (*POSTGRES, NEXT_POSTGRES))
+    following = {"postgres": (*POSTGRES, NEXT_POSTGRES), "catalogue": migrations("catalogue")}
+    monkeypatch.setattr(postgres_database, "migrations", following.__getitem__)
     check(postgres_place)
     monkeypatch.undo()
     with pytest.raises(JournalProblem, match="newer version"):

@@ -23,6 +23,7 @@ import psycopg
 from psycopg.conninfo import make_conninfo
 
 from planbound.plan.parse import parse
+from planbound.workspace.state_home import find_state_home
 from tests.journal.child import Place
 from tests.program import Outcome
 from tests.run.bench import Bench, Log, Step, read_log
@@ -150,7 +151,11 @@ class Rig:
     def place(self) -> Place:
         """Return where the journal is."""
         if self._address is not None:
-            return Place("postgres", self._address, "planbound")
+            bench = self._bench()
+            home = find_state_home(
+                str(bench.workspace), given=None, environment=bench.environment()
+            )
+            return Place("postgres", self._address, home.project)
         return Place("sqlite", str(self._live / "state" / "journal.sqlite"))
 
 

@@ -192,12 +192,20 @@ def _cut(text: str, width: int) -> str:
 
 
 _MOST_JOBS = 64
+_GRANTS = "grants"
 _EVERY = 0.2
 
 
 def configure_fleet(parser: argparse.ArgumentParser) -> None:
     parser.add_argument(
-        "plans", nargs="*", metavar="NAME", help="the plans (default: all that are not done)"
+        "plans",
+        nargs="*",
+        metavar="NAME",
+        help="the plans (default: all that are not done); the word `grants` instead prints the SQL"
+        " for a role of workers in the database",
+    )
+    parser.add_argument(
+        "--role", metavar="NAME", help="with `grants`: the role (default: planbound_worker)"
     )
     parser.add_argument(
         "--jobs", type=int, metavar="N", help="how many plans at once (default: `[worktrees] jobs`)"
@@ -213,6 +221,10 @@ def run_fleet(arguments: argparse.Namespace, terminal: Terminal) -> ExitCode:
     refuse_in_cell()
     gc.enable()  # it lives for hours
     context = Context(workspace=arguments.workspace, state=arguments.state)
+    if arguments.plans == [_GRANTS]:
+        return _print_grants(context, arguments, terminal)
+    if arguments.role is not None:
+        raise UsageError("`--role` is for `planbound fleet grants`")
     jobs = arguments.jobs
     if jobs is None:
         jobs = context.configuration.worktrees.jobs
@@ -230,6 +242,22 @@ def run_fleet(arguments: argparse.Namespace, terminal: Terminal) -> ExitCode:
     for line in end_lines(rows, stopped=fleet.is_stopped):
         terminal.note(line)
     return code
+
+
+def _print_grants(context: Context, arguments: argparse.Namespace, terminal: Terminal) -> ExitCode:
+    """Print the SQL that gives a role of workers what it needs, and no more."""
+    from planbound.journal.postgres_grants import WORKER_ROLE, check_role  # noqa: PLC0415 - seldom
+
+    if arguments.json or arguments.jobs is not None:
+        raise UsageError("`planbound fleet grants` prints SQL, and takes `--role` alone")
+    role = WORKER_ROLE if arguments.role is None else arguments.role
+    check_role(role)
+    grants = context.shared_journal().grants(role)
+    for line in grants.lines():
+        terminal.out(line)
+    if not grants.has_queue:
+        terminal.note("note: the queue has no tables yet, so these rights leave it out")
+    return ExitCode.DONE
 
 
 class _FleetScreen:

@@ -8,16 +8,16 @@ from __future__ import annotations
 
 import contextlib
 import os
-import re
 import threading
 import time
 from collections.abc import Iterator, Sequence
-from typing import TYPE_CHECKING, Any
-from urllib.parse import unquote
+from functools import cached_property
+from typing import TYPE_CHECKING
 
-from planbound.disk.extras import install_extra
-from planbound.errors import JournalProblem
 from planbound.journal import sql as questions
+from planbound.journal.postgres_append import placed_record, statement_at_end, values_of
+from planbound.journal.postgres_database import Connection, Cursor, PostgresDatabase
+from planbound.journal.postgres_grants import Grants
 from planbound.journal.record import (
     GENESIS,
     Draft,
@@ -28,58 +28,72 @@ from planbound.journal.record import (
     Record,
     check_lease,
 )
+from planbound.journal.repository import QUEUE, RepositoryName
 from planbound.journal.sql import (
     COLUMNS,
     Ask,
     Dialect,
-    Migration,
     Reading,
     Row,
     Statement,
     from_row,
     insert,
-    migrations,
-    pending,
     place,
     to_row,
 )
 
-try:
-    import psycopg
-    from psycopg import sql
-    from psycopg.conninfo import conninfo_to_dict
-except ImportError as missing:
-    raise JournalProblem(
-        f"a journal in PostgreSQL needs the package `psycopg`: {missing}",
-        hint=install_extra("postgres"),
-    ) from missing
-
 if TYPE_CHECKING:
     from planbound.journal.leases import SqlLeases
 
-Connection = psycopg.Connection[tuple[Any, ...]]
-
-_LOCK = 0x706C616E  # "plan": our half of the key of PostgreSQL's advisory locks
-_CONNECT_SECONDS = 10
 _LONGEST = 30.0
 """How many seconds to trust a silent connection while waiting."""
 
 
 class PostgresJournal:
-    """A journal in one schema of a database, for any number of threads, processes and machines.
+    """A repository's journal in a database, for any number of threads, processes and machines.
 
-    Nothing is opened before it is needed. The schema is made by the first who comes.
+    It has a schema of its own there, and so a chain, leases and a lock of its own. Nothing is
+    opened before it is needed; what is not there yet is made by the first who comes.
     """
 
-    def __init__(self, url: str, *, schema: str = "planbound") -> None:
-        if not re.fullmatch(r"[a-z_][a-z0-9_]{0,47}", schema):
-            raise JournalProblem(
-                f"`{schema}` is not the name of a schema: expected at most 48 of a-z, 0-9 and _"
-            )
-        self._database = _Database(url, schema)
-        self._dialect = Dialect(f"{schema}.journal", "%s", f"{schema}.lease", is_led=False)
-        self._reading = Reading(self._dialect, self._ask)
-        self._handles = _PostgresHandles(self._database)
+    def __init__(
+        self, url: str, repository: RepositoryName, *, beside: PostgresJournal | None = None
+    ) -> None:
+        """`beside`: another one of the same, which may know already where it is."""
+        known = None if beside is None else beside.database
+        self.database: PostgresDatabase = known or PostgresDatabase(url, repository)
+        self._handles = _PostgresHandles(self.database)
+
+    @cached_property
+    def schema(self) -> str:
+        """The schema that holds it; known to who has a connection, and asked for by others."""
+        if not self.database.is_found:
+            with self._here().reader.enter():
+                pass
+        return self.database.schema
+
+    @cached_property
+    def name(self) -> str:
+        """The first name of the repository, by which all its machines know the queue."""
+        with self._here().reader.enter() as connection:
+            return self.database.first_name(connection)
+
+    @cached_property
+    def _dialect(self) -> Dialect:
+        return Dialect(f"{self.schema}.journal", "%s", f"{self.schema}.lease", is_led=False)
+
+    @cached_property
+    def _reading(self) -> Reading:
+        return Reading(self._dialect, self._ask)
+
+    def grants(self, role: str) -> Grants:
+        """Return what a role of workers needs here, and no more."""
+        with self._here().reader.enter() as connection:
+            found = connection.execute(
+                "SELECT current_database(), to_regnamespace(%s) IS NOT NULL", (QUEUE,)
+            ).fetchone()
+            assert found is not None
+            return Grants(role, database=found[0], schema=self.database.schema, has_queue=found[1])
 
     def append(
         self,
@@ -91,20 +105,64 @@ class PostgresJournal:
         """Append all or nothing, durable on return."""
         if not drafts:
             return ()
+        if expected is None:
+            return self._append_wherever_the_end_is(drafts, held_lease)
+        dialect = self._dialect
         with (
             self._here().writer.enter() as connection,
             connection.pipeline(),
             connection.transaction(),
         ):
-            self._database.lock(connection)
-            tail = _PostgresTail(self._dialect, connection, drafts, held_lease)
+            self.database.lock(connection)
+            tail = _PostgresTail(dialect, connection, drafts, held_lease)
             if held_lease is not None:
                 check_lease(held_lease, tail.lease_state)
             placed = place(drafts, expected, tail)
             if placed.new:
-                statement = insert(self._dialect).encode()
+                statement = insert(dialect).encode()
                 connection.cursor().executemany(statement, map(to_row, placed.new))
         return placed.records
+
+    def _append_wherever_the_end_is(
+        self, drafts: Sequence[Draft], held_lease: HeldLease | None
+    ) -> Sequence[Record]:
+        """Let the server put the drafts at the end: nobody waits while answers travel.
+
+        All is sent at once, so the lock is held as long as the server needs, and not the network.
+        """
+        wanted = [values_of(draft, held_lease) for draft in drafts]
+        with self._here().writer.enter() as connection:
+            text = statement_at_end(self._dialect, is_leased=held_lease is not None).encode()
+            # Without a BEGIN: what is sent before one waits for an answer is one transaction, and
+            # ends by itself, so the answers come back in one trip.
+            with connection.pipeline():
+                self.database.lock(connection)
+                cursors = [connection.execute(text, values) for values in wanted]
+            rows = [cursor.fetchone() for cursor in cursors]
+            return self._records_of(connection, drafts, rows, held_lease)
+
+    def _records_of(
+        self,
+        connection: Connection,
+        drafts: Sequence[Draft],
+        rows: Sequence[Row | None],
+        held_lease: HeldLease | None,
+    ) -> Sequence[Record]:
+        """Return the records of drafts of which some were there already; or nobody may write."""
+        if held_lease is not None and not any(rows):
+            asked = questions.lease_state(self._dialect, held_lease.plan)
+            found = connection.execute(asked.text.encode(), asked.values).fetchone()
+            check_lease(held_lease, None if found is None else LeaseState(*found))
+        ids = [draft.id for draft, row in zip(drafts, rows, strict=True) if not row]
+        known: dict[str, Record] = {}
+        if ids:
+            text = f"SELECT {', '.join(COLUMNS)} FROM {self._dialect.table} WHERE id = ANY(%s)"
+            old = map(from_row, connection.execute(text.encode(), (ids,)))
+            known = {record.draft.id: record for record in old}
+        return [
+            placed_record(draft, row) if row else known[draft.id]
+            for draft, row in zip(drafts, rows, strict=True)
+        ]
 
     def head(self) -> Head:
         """Return the end of the chain."""
@@ -155,13 +213,13 @@ class PostgresJournal:
     @contextlib.contextmanager
     def _writing(self) -> Iterator[Ask]:
         with self._here().writer.enter() as connection, connection.transaction():
-            self._database.lock(connection)
+            self.database.lock(connection)
             yield lambda statement: _rows(connection, statement)
 
     def _here(self) -> _PostgresHandles:
         # A forked process leaves its parent's connections alone and gets its own.
         if self._handles.process != os.getpid():
-            self._handles = _PostgresHandles(self._database)
+            self._handles = _PostgresHandles(self.database)
         return self._handles
 
 
@@ -183,7 +241,7 @@ class _PostgresTail:
         drafts: Sequence[Draft],
         held_lease: HeldLease | None,
     ) -> None:
-        def ask(text: str, *values: object) -> psycopg.Cursor[tuple[Any, ...]]:
+        def ask(text: str, *values: object) -> Cursor:
             return connection.execute(text.encode(), values)
 
         table = dialect.table
@@ -226,7 +284,7 @@ class _PostgresHandles:
     Two for asking: who reads does not wait for who waits for its turn to write.
     """
 
-    def __init__(self, database: _Database) -> None:
+    def __init__(self, database: PostgresDatabase) -> None:
         self.process = os.getpid()
         self.writer = _PostgresHandle(database)
         self.reader = _PostgresHandle(database)
@@ -256,7 +314,7 @@ class _PostgresHandles:
 class _PostgresHandle:
     """One connection, through which one thread goes at a time."""
 
-    def __init__(self, database: _Database) -> None:
+    def __init__(self, database: PostgresDatabase) -> None:
         self._database = database
         self._connection: Connection | None = None
         self._lock = threading.Lock()
@@ -274,104 +332,3 @@ class _PostgresHandle:
         with self._lock:
             if self._connection is not None:
                 self._connection.close()
-
-
-class _Database:
-    """How to get to the database, and how to speak about it without telling the password."""
-
-    def __init__(self, url: str, schema: str) -> None:
-        self._url = url
-        self._schema = schema
-        try:
-            parts = conninfo_to_dict(url)
-        except psycopg.Error:
-            # Not chained: the driver's message quotes the address, and so the password.
-            raise JournalProblem(
-                "the address of the database cannot be read",
-                hint="expected `postgresql://user:password@host:5432/database`",
-            ) from None
-        self._secrets = [str(parts[key]) for key in ("password", "sslpassword") if parts.get(key)]
-        host, port = parts.get("host") or "localhost", parts.get("port")
-        self._shown = f"{host}{f':{port}' if port else ''}/{parts.get('dbname') or ''}"
-
-    def connect(self) -> Connection:
-        """Connect, and bring the schema up to date."""
-        connection = psycopg.connect(
-            self._url,
-            autocommit=True,
-            connect_timeout=_CONNECT_SECONDS,
-            fallback_application_name="planbound",
-        )
-        # Whatever the server's default is: who waited for its turn must see what the others wrote.
-        connection.isolation_level = psycopg.IsolationLevel.READ_COMMITTED
-        try:
-            connection.execute(
-                "SELECT set_config('synchronous_commit', 'on', false)"
-                " WHERE current_setting('synchronous_commit') = 'off'"
-            )
-            self._migrate(connection)
-        except BaseException:
-            connection.close()
-            raise
-        return connection
-
-    def listen(self) -> Connection:
-        """Connect, and ask to be told of new events."""
-        connection = self.connect()
-        try:
-            channel = sql.Identifier(f"{self._schema}_journal")
-            connection.execute(sql.SQL("LISTEN {}").format(channel))
-        except BaseException:
-            connection.close()
-            raise
-        return connection
-
-    def lock(self, connection: Connection) -> None:
-        """Be the only one who appends, to the end of the transaction."""
-        connection.execute("SELECT pg_advisory_xact_lock(%s, hashtext(%s))", (_LOCK, self._schema))
-
-    @contextlib.contextmanager
-    def problems(self) -> Iterator[None]:
-        """Say what the driver reports in our words, without the password."""
-        try:
-            yield
-        except psycopg.Error as error:
-            text = " ".join(str(error).split())
-            # Not chained: a report would print the driver's own message.
-            raise JournalProblem(
-                f"the journal at `{self._without_secrets(self._shown)}` cannot be used: "
-                f"{self._without_secrets(text) or type(error).__name__}"
-            ) from None
-        except UnicodeError as error:
-            raise JournalProblem(f"the journal cannot hold this text: {error}") from error
-
-    def _without_secrets(self, text: str) -> str:
-        for secret in self._secrets:
-            text = text.replace(secret, "***").replace(unquote(secret), "***")
-        return text
-
-    def _migrate(self, connection: Connection) -> None:
-        if not self._missing(connection):
-            return
-        with connection.transaction():
-            self.lock(connection)
-            schema = sql.Identifier(self._schema)
-            connection.execute(sql.SQL("CREATE SCHEMA IF NOT EXISTS {}").format(schema))
-            connection.execute(sql.SQL("SET LOCAL search_path TO {}").format(schema))
-            # Asked again under the lock: another process may have done it meanwhile.
-            for migration in self._missing(connection):
-                connection.execute(migration.script.encode())
-                connection.execute(
-                    "INSERT INTO migration (number, name) VALUES (%s, %s)",
-                    (migration.number, migration.name),
-                )
-
-    def _missing(self, connection: Connection) -> Sequence[Migration]:
-        applied: set[object] = set()
-        name = f"{self._schema}.migration"
-        found = connection.execute("SELECT to_regclass(%s)", (name,)).fetchone()
-        if found is not None and found[0] is not None:
-            statement = sql.SQL("SELECT number FROM {}.migration")
-            rows = connection.execute(statement.format(sql.Identifier(self._schema))).fetchall()
-            applied = {number for (number,) in rows}
-        return pending(applied, migrations("postgres"), where=f"the journal at `{self._shown}`")

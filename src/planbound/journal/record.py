@@ -307,6 +307,38 @@ def compose(record: Record) -> str:
     )
 
 
+class CanonicalParts(NamedTuple):
+    """The canonical form of a record whose place in the chain is not known yet, in pieces.
+
+    `details`, then the number within the plan, the hash before it and the number follow these.
+    """
+
+    head: str
+    """Before the details."""
+    plan_seq: str
+    """Before the number within the plan; behind the details."""
+    prev: str
+    """Before the hash of the record before it."""
+    seq: str
+    """Before the number."""
+    end: str
+
+
+def compose_parts(draft: Draft, version: int) -> CanonicalParts:
+    """Return what `compose` returns, but for the details and the place in the chain."""
+    task = "null" if draft.task_id is None else _text(draft.task_id)
+    name = "null" if draft.task_name is None else _text(draft.task_name)
+    return CanonicalParts(
+        head='{"details":',
+        plan_seq=f',"event":"{draft.kind.value}","id":{_text(draft.id)},"plan":{_text(draft.plan)}'
+        ',"plan_seq":',
+        prev=',"prev":"',
+        seq=f'","provenance":"{draft.provenance.value}","redactions":{draft.redactions},"seq":',
+        end=f',"task_id":{task},"task_name":{name},"timestamp":{_text(draft.timestamp)}'
+        f',"version":{version}}}',
+    )
+
+
 _text = encode_basestring_ascii
 _KINDS = {kind.value: kind for kind in EventKind}
 _PROVENANCES = {provenance.value: provenance for provenance in Provenance}

@@ -61,7 +61,8 @@ def credentials(environment: Mapping[str, str]) -> frozenset[str]:
         spelling
         for name, value in environment.items()
         if is_credential(name, value)
-        for spelling in _spellings(value)
+        for secret in (value, *_passwords(value))
+        for spelling in _spellings(secret)
         if len(spelling) >= SHORTEST
     )
 
@@ -76,8 +77,27 @@ def is_credential(name: str, value: str) -> bool:
     if "TOKENS" in name and value.isdecimal():  # a limit
         return False
     if name.endswith(("_URL", "_URI", "_ENDPOINT")) and "WEBHOOK" not in name:
-        return "://" not in value or "@" in value
+        return "://" not in value or "@" in value or "password=" in value
     return _compiled(_PATH).fullmatch(value) is None
+
+
+_IN_ADDRESS = r"""://[^/@\s:]*:([^/@\s]+)@|password\s*=\s*(?:'([^']+)'|([^\s'&]+))"""
+
+
+def _passwords(value: str) -> Iterator[str]:
+    """Yield the passwords within an address of a database: they are secrets without it, too.
+
+    One that is also the user or the database is a word that people write.
+    """
+    if "@" not in value and "password" not in value:
+        return
+    from urllib.parse import unquote  # noqa: PLC0415 - start-up
+
+    for found in _compiled(_IN_ADDRESS).finditer(value):
+        password = next(part for part in found.groups() if part)
+        if value.count(password) == 1:
+            yield password
+            yield unquote(password)
 
 
 def _spellings(value: str) -> Iterator[str]:

@@ -22,6 +22,7 @@ from typing import Any, TypedDict
 from planbound.disk.extras import install_extra
 from planbound.errors import ConfigurationError, JournalProblem, PlanboundError
 from planbound.journal.event import RunOutcome
+from planbound.journal.postgres_problem import cure
 from planbound.plan.model import Priority
 from planbound.run.loop import (
     Again,
@@ -123,12 +124,19 @@ class DbosDatabase:
             yield
         except _PROBLEMS as found:
             shown = "PLANBOUND_DATABASE_URL" if self.url else self.path
+            helps = self._cure(found) if self.url else None
             # Not chained, and only its kind: the driver's own message may quote the address.
             raise JournalProblem(
                 f"the database of the motor `dbos` (`{shown}`) cannot be used:"
                 f" {type(found).__name__}{'' if self.url else f': {found}'}",
-                hint="the motor `inline` needs none",
+                hint=helps or "the motor `inline` needs none",
             ) from None
+
+    def _cure(self, found: BaseException) -> str | None:
+        """Return what helps; the driver's own error is within that of SQLAlchemy."""
+        driver = getattr(found, "orig", None) or found
+        role = psycopg.conninfo.conninfo_to_dict(self.url or "").get("user")
+        return cure(getattr(driver, "sqlstate", None), str(driver), str(role or "NAME"))
 
     def _sqlite(self) -> Engine:
         os.makedirs(os.path.dirname(self.path), mode=0o700, exist_ok=True)

@@ -10,7 +10,7 @@ from collections.abc import Callable
 from contextlib import AbstractContextManager
 from typing import TYPE_CHECKING, NamedTuple, assert_never
 
-from planbound.disk.lock import kernel_lock
+from planbound.disk.lock import kernel_lock, this_process
 from planbound.errors import Refused
 from planbound.journal.event import ExecutionPaused, RunOutcome
 from planbound.plan.model import StepStatus
@@ -116,7 +116,8 @@ class DbosMotor:
     def host(self, executor: str | None = None) -> DbosHost:
         """Return DBOS, launched under the name that was given first."""
         if self._host is None:
-            name = self._executor or executor or f"{self.context.state.project}/{os.getpid()}"
+            own = f"{self.context.queue_name}/{this_process().mark}"
+            name = self._executor or executor or own
             host = self._module.DbosHost(make_dbos_database(self.context), name)
             host.launch()
             self._host = host
@@ -138,7 +139,7 @@ class DbosMotor:
         self.host().forget(f"{self._name(slug)}/")
 
     def _name(self, slug: str) -> str:
-        return f"run/{self.context.state.project}/{slug}"
+        return f"run/{self.context.queue_name}/{slug}"
 
 
 def make_dbos_database(context: Context) -> DbosDatabase:

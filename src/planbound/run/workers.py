@@ -233,7 +233,7 @@ def _tickets(context: Context, dbos: DbosMotor) -> DbosTickets:
     from planbound.run.dbos import DbosTickets  # noqa: PLC0415 - half a second
 
     host = dbos.host()
-    return DbosTickets(host.database, context.state.project)
+    return DbosTickets(host.database, context.queue_name)
 
 
 class _WorkerJob:

@@ -226,6 +226,8 @@ class Configuration(Struct, frozen=True):
     """None: nothing is said about recovery; see `recipes`."""
     own_worktrees: WorktreeRules | None = None
     """None: nothing is said about worktrees; see `worktrees`."""
+    repository: str | None = None
+    """By what all machines of a fleet know this repository; None: by its place on this one."""
     path: str | None = None
     """Where it was read from."""
 

@@ -46,7 +46,7 @@ if TYPE_CHECKING:
 _MAX_BYTES = 1024 * 1024
 _KEYS = (
     *("profile", "verify", "agents", "roles", "redact", "contracts", "judging", "workspace"),
-    *("gate", "notify", "run", "recovery", "recipes", "worktrees", "budget"),
+    *("gate", "notify", "run", "recovery", "recipes", "worktrees", "fleet", "budget"),
     *("receipts", "page", "integrate"),
 )
 _OWN, _PROJECT = "planbound.toml", "pyproject.toml"
@@ -134,6 +134,7 @@ def read_configuration(document: Mapping[str, object], *, path: str) -> Configur
         integrate=_integrate(top.table("integrate")),
         own_recipes=_recipes(top),
         own_worktrees=_worktrees(top.table("worktrees")) if "worktrees" in top else None,
+        repository=_repository(top.table("fleet")),
         path=path,
     )
 
@@ -341,6 +342,21 @@ def _recipes(top: Table) -> tuple[Recipe, ...] | None:
     from planbound.workspace.recipes import read_recipes  # noqa: PLC0415 - start-up
 
     return read_recipes(top.table(named[0]))
+
+
+def _repository(table: Table) -> str | None:
+    table.allow("repository")
+    name = table.get("repository")
+    if name is None:
+        return None
+    if not isinstance(name, str) or not re.fullmatch(r"[A-Za-z0-9][A-Za-z0-9._/-]{0,99}", name):
+        table.refuse(
+            "repository",
+            f"is {name!r}",
+            "write a name of at most 100 of letters, digits, `.`, `_`, `/` and `-`, such as"
+            ' `repository = "acme/billing"`',
+        )
+    return name
 
 
 def _worktrees(table: Table) -> WorktreeRules:

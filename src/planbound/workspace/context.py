@@ -22,6 +22,7 @@ if TYPE_CHECKING:
     from planbound.journal.postgres import PostgresJournal
     from planbound.journal.record import Journal, Record
     from planbound.journal.redact import Redactor
+    from planbound.journal.repository import RepositoryName
     from planbound.journal.sqlite import SqliteJournal
     from planbound.plan.model import Plan
     from planbound.state.append import Recorder
@@ -45,6 +46,7 @@ class Context:
         self.fresh = False
         """Whether every contract is run, also on what it was run on before."""
         self._opened: list[PostgresJournal | SqliteJournal] = []
+        self._first: PostgresJournal | None = None
         try:
             self.current = os.getcwd()
         except OSError as error:
@@ -172,6 +174,26 @@ class Context:
 
         return datetime.now(UTC).strftime("%Y-%m-%dT%H:%M:%S.%fZ")
 
+    @cached_property
+    def repository(self) -> RepositoryName:
+        """By what a database that serves many repositories knows this one."""
+        from planbound.journal.repository import RepositoryName  # noqa: PLC0415 - not on SQLite
+
+        project = self.state.project
+        return RepositoryName(self.configuration.repository or project, project)
+
+    @cached_property
+    def queue_name(self) -> str:
+        """By what the queue knows this repository, on all machines that share its journal."""
+        url = os.environ.get("PLANBOUND_DATABASE_URL")
+        if not url:
+            return self.state.project
+        journal = self._postgres(url)
+        try:
+            return journal.name
+        finally:
+            journal.close()
+
     def anchors(self) -> AnchorFile:
         """Return where the head of the journal is noted."""
         from planbound.journal.anchored import AnchorFile  # noqa: PLC0415 - start-up
@@ -216,13 +238,9 @@ class Context:
 
     def journals(self) -> list[Journal]:
         """Return every journal that this state home belongs to, and that is at hand."""
-        from planbound.journal.sqlite import SqliteJournal  # noqa: PLC0415 - start-up
-
         found: list[Journal] = []
         if os.path.exists(self.state.journal):
-            beside = SqliteJournal(self.state.journal)
-            self._opened.append(beside)
-            found.append(beside)
+            found.append(self._sqlite())
         if os.environ.get("PLANBOUND_DATABASE_URL"):
             found.append(self._bare_journal())
         return found
@@ -243,21 +261,35 @@ class Context:
         while self._opened:
             self._opened.pop().close()
 
+    def shared_journal(self) -> PostgresJournal:
+        """Return the journal in PostgreSQL; raise UsageError where the journal is a file."""
+        url = os.environ.get("PLANBOUND_DATABASE_URL")
+        if not url:
+            raise UsageError(
+                "the journal of this repository is a file: there is no database",
+                hint="say where it is by `PLANBOUND_DATABASE_URL`",
+            )
+        return self._postgres(url)
+
     def _bare_journal(self) -> PostgresJournal | SqliteJournal:
         USED.setdefault(self.state.folder, self)
-        journal = self._new_journal()
+        url = os.environ.get("PLANBOUND_DATABASE_URL")
+        return self._postgres(url) if url else self._sqlite()
+
+    def _postgres(self, url: str) -> PostgresJournal:
+        from planbound.journal.postgres import PostgresJournal  # noqa: PLC0415 - one of two
+
+        journal = PostgresJournal(url, self.repository, beside=self._first)
+        self._first = self._first or journal
         self._opened.append(journal)
         return journal
 
-    def _new_journal(self) -> PostgresJournal | SqliteJournal:
-        url = os.environ.get("PLANBOUND_DATABASE_URL")
-        if url:
-            from planbound.journal.postgres import PostgresJournal  # noqa: PLC0415 - one of two
-
-            return PostgresJournal(url)
+    def _sqlite(self) -> SqliteJournal:
         from planbound.journal.sqlite import SqliteJournal  # noqa: PLC0415 - the other
 
-        return SqliteJournal(self.state.journal)
+        journal = SqliteJournal(self.state.journal)
+        self._opened.append(journal)
+        return journal
 
     def show_progress(self, records: Sequence[Record]) -> None:
         """Add what events tell to what people read about the plans: it follows the journal."""

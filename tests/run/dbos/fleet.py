@@ -15,7 +15,9 @@ from pathlib import Path
 from planbound.journal.event import EventKind
 from planbound.journal.postgres import PostgresJournal
 from planbound.journal.record import Query
+from planbound.journal.repository import RepositoryName
 from planbound.journal.sqlite import SqliteJournal
+from planbound.workspace.state_home import find_state_home
 from tests.forked import Started
 from tests.program import WITHOUT_WALLS
 from tests.run.bench import Bench, Log, Step, plan_text
@@ -38,14 +40,15 @@ SETTINGS = '[run]\nmotor = "dbos"\nlease = "2s"\n'
 class Fleet(Bench):
     """A workspace with many approved plans, whose files have nothing to do with each other."""
 
-    def __init__(self, folder: Path, *, address: str | None) -> None:
-        super().__init__(folder)
+    def __init__(self, folder: Path, *, address: str | None, name: str = "repo") -> None:
+        super().__init__(folder, name=name)
         self.libraries = "models"
         self.program = WITHOUT_WALLS  # agents say outside their cells that they were called
         self.journal: PostgresJournal | SqliteJournal
         if address is not None:
             self.extra["PLANBOUND_DATABASE_URL"] = address
-            self.journal = PostgresJournal(address)
+            home = find_state_home(str(self.workspace), given=None, environment=self.environment())
+            self.journal = PostgresJournal(address, RepositoryName(home.project, home.project))
         else:
             self.journal = SqliteJournal(str(folder / "state" / "journal.sqlite"))
         self.let_agents_take(0.0)
