@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import html
+import json
 import re
 import subprocess
 from collections.abc import Iterator
@@ -77,3 +78,44 @@ def test_another_persons_name_on_a_signature_is_refused(bench: Bench, page: Runn
     refused = page.post("/plan/two/approve", {**form, "signature": signature})
     assert refused.status == 409
     assert bench.log("two").of("GATE_APPROVED") == []
+
+
+# -- what an approval names of the gates of a branch ---------------------------------------------
+
+GATES = '[integrate]\ngates = ["sh tests/check.sh"]\n'
+
+
+@pytest.mark.requirement("page.signed", "integrate.gates")
+def test_a_statement_names_the_files_of_gates_that_were_chosen(
+    bench: Bench, page: RunningServer
+) -> None:
+    bench.write("tests/check.sh", "test -e src\n")
+    step = Step("make three", target="coder-three", touches="src/three tests/**")
+    bench.lay(step, name="three", settings=f"{bench.settings}\n{GATES}")
+    gate = looked_at(page, "three")
+    assert "a gate of the branch judges by `tests/check.sh`" in re.sub("<[^>]*>", "", gate.text)
+    assert "gates" not in json.loads(page.get("/plan/three/statement").body)
+    chosen = page.get("/plan/three/gate?gate-0=tests/check.sh&gate-1=src/other")
+    (file,) = re.findall(r'href="(/plan/three/statement[^"]*)"', chosen.text)
+    statement = page.get(html.unescape(file)).body
+    assert json.loads(json.loads(statement)["gates"]) == ["tests/check.sh"]
+    form = approval(chosen, "three")
+    signature = signed(bench, statement)
+    without = {**approval(gate, "three"), "signature": signature}
+    assert page.post("/plan/three/approve", without).status == 409
+    done = page.post("/plan/three/approve", {**form, "signature": signature})
+    assert done.status == 303, done.text
+    assert bench.log("three").one("GATE_APPROVED").details["gates"] == ["tests/check.sh"]
+
+
+@pytest.mark.requirement("page.decides", "integrate.gates")
+def test_a_yes_names_the_files_of_gates_that_were_chosen(bench: Bench, page: RunningServer) -> None:
+    bench.write("tests/check.sh", "test -e src\n")
+    for name, named in (("four", ["tests/check.sh"]), ("five", None)):
+        step = Step(f"make {name}", target=f"coder-{name}", touches=f"src/{name} tests/**")
+        bench.lay(step, name=name, settings=GATES)
+        form = approval(looked_at(page, name), name)
+        form |= {"gate-0": "tests/check.sh"} if named else {}
+        done = page.post(f"/plan/{name}/approve", {**form, "gate-7": "src/never-shown"})
+        assert done.status == 303, done.text
+        assert bench.log(name).one("GATE_APPROVED").details.get("gates") == named

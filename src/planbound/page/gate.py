@@ -33,6 +33,13 @@ from planbound.page.decide import (
 from planbound.page.forms import button, form, text_area, text_field
 from planbound.page.gate_sheet import sheet_of
 from planbound.page.looks import LookJob
+from planbound.page.named_gates import (
+    gate_boxes,
+    gate_choice,
+    kept_gates,
+    named_gates,
+    statement_query,
+)
 from planbound.page.nonce import ShownState, judge_differences, judges_digest
 from planbound.page.parts import plan_links
 from planbound.page.visit import (
@@ -178,6 +185,7 @@ def _approve_form(visit: Visit, now: PlanAtHand, shown: Shown, bound: ShownState
         _skips(shown),
         text_field("expires", "How long it holds, such as 7d; empty: without an end", most=20),
         _in_spite(shown),
+        gate_boxes(shown.sheet, visit.query),
         element("p", f"{Method.PAGE.value}: {Method.PAGE.caution}.", class_="dim"),
         button(f"Approve {shown.sheet.digest[:12]}", class_="first"),
         label="Approve this plan",
@@ -205,16 +213,18 @@ def _sign_form(visit: Visit, now: PlanAtHand, shown: Shown, bound: ShownState) -
     """Return what has to be signed, how, and the field for the signature."""
     project = now.candidate.context.state.project
     missing = bool(shown.sheet.missing)
-    to_sign = statement(shown.sheet, project, missing=missing).decode("ascii")
+    gates = named_gates(shown.sheet, visit.query)
+    to_sign = statement(shown.sheet, project, missing=missing, gates=gates).decode("ascii")
+    file = address("plan", now.slug, "statement", **statement_query(shown.sheet, visit.query))
     name = f"{now.slug}.json"
     command = f"ssh-keygen -Y sign -f ~/.ssh/id_ed25519 -n {NAMESPACE} {name}"
     return join(
+        gate_choice(now.slug, shown.sheet, visit.query),
         element("p", "Only a signature approves here (", element("code", "gate.signed"),
                 "). Save this statement as ", element("code", text(name)),
                 " outside of the project, with its last line end:"),
         element("pre", text(to_sign), id="statement"),
-        element("p", served("a", "The statement as a file",
-                            href=address("plan", now.slug, "statement"))),
+        element("p", served("a", "The statement as a file", href=file)),
         element("p", "Sign it with your own key:"),
         element("pre", text(command)),
         form(
@@ -225,6 +235,7 @@ def _sign_form(visit: Visit, now: PlanAtHand, shown: Shown, bound: ShownState) -
             text_area("signature", f"The signature: what stands in {name}.sig", required=True,
                       rows=8),
             _in_spite(shown),
+            kept_gates(shown.sheet, visit.query),
             button("Approve with this signature", class_="first"),
             label="Approve with a signature",
         ),
@@ -258,7 +269,9 @@ def show_statement(visit: Visit) -> PageAnswer:
     if shown is None:
         raise NoSuchPage("The contracts of this plan were not looked at yet.")
     project = now.candidate.context.state.project
-    said_all = statement(shown.sheet, project, missing=bool(shown.sheet.missing))
+    gates = named_gates(shown.sheet, visit.query)
+    missing = bool(shown.sheet.missing)
+    said_all = statement(shown.sheet, project, missing=missing, gates=gates)
     return PlainFile(said_all, f"{now.slug}.json")
 
 
@@ -286,6 +299,7 @@ def give_approval(visit: Visit) -> PageAnswer:
         expires=_until(visit.form.get("expires", "")),
         modifications=_modifications(visit, shown),
         missing_tools=missing,
+        gates=named_gates(shown.sheet, visit.form),
     )
     if configuration.gate.signed:
         consent = consent._replace(digest="")

@@ -11,6 +11,7 @@ from planbound.journal.event import VerdictKind
 from planbound.journal.fields import ControlResult
 from planbound.judging.restore import difference
 from planbound.judging.verdict import Verdict
+from planbound.page.named_gates import gate_doubts
 from planbound.plan.limits import format_budget
 from planbound.plan.model import Condition, Step
 from planbound.plan.parse import parse
@@ -70,6 +71,7 @@ def _doubts(sheet: Sheet) -> Html | None:
         *(f"a contract needs `{name}`: it is not there, and no step brings it"
           for name in sheet.missing),
         *unnoticed(sheet),
+        *gate_doubts(sheet),
         *(f"{name}: `{run.name}` shows nothing: {run.reason}"
           for name, run in controls_of(sheet) if run.result is ControlResult.SAME),
         *(f"a contract reads `{path}`, which git ignores: unless the contract makes it itself, name"
