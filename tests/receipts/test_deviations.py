@@ -94,6 +94,20 @@ def test_changes_at_the_gate_are_told(receipts: Receipts) -> None:
 
 
 @pytest.mark.thorough
+def test_gates_that_a_plan_may_change_are_told(receipts: Receipts) -> None:
+    bench = receipts.bench
+    bench.lay(*SIGNED)
+    words = ("--digest", bench.digest()[:16], "--as", "tester", "--gate", "tests/check.*")
+    bench.goes("approve", "PLAN", *words)
+    bench.goes("run", "PLAN")
+    data = receipts.make("PLAN")
+    (told,) = (each for each in run_of(data)["deviations"] if each["deviation"] == "approved-gates")
+    assert told["gates"] == ["tests/check.*"]
+    assert failing(unsigned(data)) == []
+    assert "It may change gates of the branch" in bench.goes("receipt", "PLAN", "--markdown").out
+
+
+@pytest.mark.thorough
 def test_both_ends_of_an_output_are_told_without_secrets(receipts: Receipts) -> None:
     secret = "ghp_" + "a1B2" * 9
     loud = f"cat src/a; echo {secret}; seq 100000 100999; echo last"

@@ -11,6 +11,7 @@ from typing import NamedTuple, assert_never
 from planbound.receipts.conversation import raise_words
 from planbound.receipts.predicate import (
     AmendedPlan,
+    ApprovedGates,
     ApprovedInSpite,
     ApprovedWithChanges,
     AttestedItem,
@@ -129,6 +130,8 @@ def _kind_and_words(deviation: Deviation) -> tuple[Part, Sequence[Part]]:  # noq
             return Strong("A rule approved it, and no person"), (Quoted(policy, NAME),)
         case ApprovedInSpite(warnings=warnings, missing_tools=tools):
             return "Approved in spite of warnings", _list((*warnings, *tools), NAME)
+        case ApprovedGates(gates=gates):
+            return Strong("It may change gates of the branch"), _list(gates, PATH)
         case ApprovedWithChanges(changes=changes):
             return "Approved with changes", _list(changes, PATH)
         case EditableJudge(path=path):

@@ -36,6 +36,7 @@ from planbound.receipts.costs import AttemptCost, attempts
 from planbound.receipts.items import FoundItem, name_of
 from planbound.receipts.predicate import (
     AmendedPlan,
+    ApprovedGates,
     ApprovedInSpite,
     ApprovedWithChanges,
     AttestedItem,
@@ -201,6 +202,8 @@ def _of_approval(event: GateApproved, seq: int, clean: Redact) -> Iterator[Devia
         yield ApprovedInSpite(
             warnings=event.seen or (), missing_tools=event.missing_tools or (), seq=seq
         )
+    if event.gates:
+        yield ApprovedGates(gates=tuple(map(clean, event.gates)), seq=seq)
     if event.modifications:
         yield ApprovedWithChanges(changes=tuple(map(clean, event.modifications)), seq=seq)
 

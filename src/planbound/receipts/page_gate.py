@@ -89,6 +89,7 @@ def _sheet(event: GateApproved, seq: int, *, brief: bool) -> Html:
             ("changed on the way", said(", ".join(event.modifications))
              if event.modifications else None),
             ("in spite of", ", ".join((*(event.seen or ()), *(event.missing_tools or ()))) or None),
+            ("may change of gates", said(", ".join(event.gates)) if event.gates else None),
             ("why", said(event.reason) if event.reason else None),
             ("judged by", f"{len(judges)} file{'' if len(judges) == 1 else 's'}"),
             ("tree", element("code", event.tree[:16]) if event.tree else None),

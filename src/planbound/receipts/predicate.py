@@ -338,6 +338,14 @@ class ApprovedInSpite(_Deviation, frozen=True, kw_only=True, tag="approved-in-sp
     seq: int
 
 
+class ApprovedGates(_Deviation, frozen=True, kw_only=True, tag="approved-gates"):
+    """What gates of the branch judge by, and the plan may change because its approval names it."""
+
+    gates: tuple[str, ...]
+    """Patterns of files."""
+    seq: int
+
+
 class ApprovedWithChanges(_Deviation, frozen=True, kw_only=True, tag="approved-with-changes"):
     """What was approved is the plan with these changes."""
 
@@ -455,6 +463,7 @@ Deviation = (
     | WithoutApproval
     | NobodyLooked
     | ApprovedInSpite
+    | ApprovedGates
     | ApprovedWithChanges
     | EditableJudge
     | TouchedJudge

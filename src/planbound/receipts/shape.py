@@ -82,6 +82,7 @@ DEVIATIONS = {
     "without-approval": "",
     "approved-by-policy": "policy:str seq:int",
     "approved-in-spite": "warnings:[str] missing_tools:[str] seq:int",
+    "approved-gates": "gates:[str] seq:int",
     "approved-with-changes": "changes:[str] seq:int",
     "editable-judge": "item:str? path:str",
     "tampered": "item:str? files:[str] restored:bool seq:int",
