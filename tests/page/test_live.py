@@ -131,6 +131,15 @@ def test_what_an_event_tells_is_text_in_the_stream(
     follower.close()
 
 
+@pytest.mark.thorough
+def test_a_connection_that_asks_for_nothing_is_closed(page: RunningServer) -> None:
+    for said in (b"", b"GET / HTTP/1.1\r\nHost: "):
+        with page.connect() as connection:
+            connection.sendall(said)
+            assert connection.recv(1000) == b""
+    assert page.get("/").status == 200
+
+
 def memory(process: int) -> int:
     """Return how many kilobytes a process has of its own."""
     text = Path(f"/proc/{process}/status").read_text()

@@ -13,7 +13,7 @@ from planbound.page.plans import drivers
 from planbound.page.story_line import event_line
 from planbound.page.visit import PageAnswer, PageRoute, PartOfPage, ShownPage, Visit, address
 from planbound.plan.model import StepStatus
-from planbound.receipts.costs import AttemptCost, total
+from planbound.receipts.costs import AttemptCost, CostSource, total
 from planbound.receipts.html import Content, Html, element, identity, join, served, text
 from planbound.receipts.page import title_of
 from planbound.receipts.page_costs import spent_words
@@ -184,11 +184,15 @@ def _attempt(
             ("ended", ended.ending.value if ended is not None else None),
             ("changed", said(", ".join(ended.changed), 300)
              if ended is not None and ended.changed else None),
-            ("used", spent_words(total([cost])) if cost is not None and cost.ended else None),
+            ("used", _used(cost) if cost is not None and cost.ended else None),
         ),
         printed,
         aria_label=f"Attempt {attempt.number} at {each.name}",
     )  # fmt: skip
+
+
+def _used(cost: AttemptCost) -> str:
+    return "not said" if cost.source is CostSource.UNKNOWN else spent_words(total([cost]))
 
 
 def last_verdict(attempt: AttemptStory) -> ContractEvaluated | None:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import asyncio
 import os
 import secrets
 import socket
@@ -22,6 +23,7 @@ from starlette.requests import ClientDisconnect, Request
 from starlette.responses import Response, StreamingResponse
 from starlette.routing import Route
 from starlette.types import ASGIApp, Message, Receive, Scope, Send
+from uvicorn.protocols.http.h11_impl import H11Protocol
 
 from planbound.errors import PlanboundError, UsageError
 from planbound.page import guard, layout
@@ -51,6 +53,10 @@ from planbound.workspace.page_home import PageFolder, RunningPage
 _LARGEST_BODY = 8 * 1024 * 1024
 _MOST_FIELDS = 2_000
 _MOST_CONNECTIONS = 600
+_FIRST_REQUEST = 10.0
+"""In seconds: so long a connection may say nothing, or only half of a request."""
+_WHOLE_FORM = 60.0
+"""In seconds: so long a form may take to arrive."""
 _STATIC = {
     "icon.svg": "image/svg+xml",
     "style.css": "text/css; charset=utf-8",
@@ -133,7 +139,7 @@ class PageApplication:
                 join("This browser is not known here, or not any more. ",
                      element("code", "planbound page --url"), " prints a link for it."),
             )  # fmt: skip
-            return self._html(ShownPage("Enter", content, 401))
+            return self._html(ShownPage("Enter", content, 401), known=False)
         return Response(f"{refusal.why}\n", refusal.status, media_type="text/plain")
 
     # -- what is not a page ----------------------------------------------------------------------
@@ -156,7 +162,7 @@ class PageApplication:
             return self._refused(Refusal(401, "this link lets nobody in, or not any more"))
         self._used[token.name] = token.until
         content = _refusal_page("You are in", served("a", "Go on to the plans", href="/"))
-        answer = self._html(ShownPage("Entered", content))
+        answer = self._html(ShownPage("Entered", content), known=False)
         # A redirection would still belong to whoever gave the link: its cookie would not be sent.
         answer.headers["refresh"] = "0; url=/"
         cookie = guard.new_session(self._names, self._key, secrets.token_urlsafe(18), now)
@@ -171,9 +177,9 @@ class PageApplication:
                                  headers={"x-accel-buffering": "no"})  # fmt: skip
 
     async def _not_found(self, request: Request, _error: Exception | None) -> Response:
-        del request
         content = _refusal_page("There is nothing here", served("a", "All plans", href="/"))
-        return self._html(ShownPage("Not found", content, 404))
+        known = bool(request.scope["planbound.session"])
+        return self._html(ShownPage("Not found", content, 404), known=known)
 
     # -- pages -----------------------------------------------------------------------------------
 
@@ -210,14 +216,14 @@ class PageApplication:
         try:
             return self._made(route, visit)
         except NoSuchPage as error:
-            return self._told(404, "There is nothing here", error.why)
+            return self._told(visit, 404, "There is nothing here", error.why)
         except PlanboundError as error:
             hint = f" {error.hint}" if error.hint else ""
-            return self._told(409 if route.method == "POST" else 500, "That cannot be done",
+            return self._told(visit, 409 if route.method == "POST" else 500, "That cannot be done",
                               f"{error.message}.{hint}")  # fmt: skip
         except Exception:  # noqa: BLE001 - one request must not end the page of everybody
             traceback.print_exc(file=sys.stderr)
-            return self._told(500, "Something went wrong here",
+            return self._told(visit, 500, "Something went wrong here",
                               "The terminal in which the page was started says what.")  # fmt: skip
         finally:
             context.close()
@@ -228,24 +234,26 @@ class PageApplication:
             shown = read_nonce(self._key, visit.session, visit.address, given)
             if shown is None:
                 return self._told(
+                    visit,
                     409,
                     "This form is not one of this page, or not any more",
                     "Nothing was done. Open the page again and decide there.",
                 )
-            return self._response(route.answer(visit._replace(shown=shown, is_change=True)))
+            return self._response(route.answer(visit._replace(shown=shown, is_change=True)), visit)
         if not route.reads_fold:
-            return self._response(route.answer(visit))
+            return self._response(route.answer(visit), visit)
         with self.board.lock:
             self.board.refresh()
-            return self._response(route.answer(visit))
+            return self._response(route.answer(visit), visit)
 
-    def _told(self, status: int, title: str, why: str) -> Response:
-        return self._html(ShownPage(title, _refusal_page(title, why), status))
+    def _told(self, visit: Visit, status: int, title: str, why: str) -> Response:
+        page = ShownPage(title, _refusal_page(title, why), status)
+        return self._html(page, known=bool(visit.session))
 
-    def _response(self, answer: PageAnswer) -> Response:
+    def _response(self, answer: PageAnswer, visit: Visit) -> Response:
         match answer:
             case ShownPage():
-                return self._html(answer)
+                return self._html(answer, known=bool(visit.session))
             case PartOfPage():
                 return _page_of(str(join(answer.content)), answer.status)
             case GoTo():
@@ -253,8 +261,10 @@ class PageApplication:
             case PlainFile():
                 return Response(answer.data, media_type="text/plain; charset=utf-8")
 
-    def _html(self, page: ShownPage) -> Response:
-        shown = layout.framed(page, self._rights, waiting=self.board.waits)
+    def _html(self, page: ShownPage, *, known: bool) -> Response:
+        """Return a page in its frame; who is not known is not told even how much waits."""
+        waiting = self.board.waits if known else None
+        shown = layout.framed(page, self._rights, waiting=waiting)
         return _page_of(str(shown), page.status)
 
 
@@ -278,14 +288,13 @@ def _static_file(name: str) -> bytes:
 async def _body(request: Request) -> bytes | None:
     """Return what a form sent; None where it is too much."""
     found = bytearray()
-    try:
+    with suppress(ClientDisconnect), anyio.move_on_after(_WHOLE_FORM):
         async for chunk in request.stream():
             found += chunk
             if len(found) > _LARGEST_BODY:
                 return None
-    except ClientDisconnect:
-        return None
-    return bytes(found)
+        return bytes(found)
+    return None
 
 
 async def _send_with_headers(send: Send, message: Message) -> None:
@@ -297,6 +306,32 @@ async def _send_with_headers(send: Send, message: Message) -> None:
 
 
 # -- serving -------------------------------------------------------------------------------------
+
+
+class _Connection(H11Protocol):
+    """A connection that is closed where no request comes from it; later ones have a time, too."""
+
+    _deadline: asyncio.TimerHandle | None = None
+
+    def connection_made(self, transport: asyncio.Transport) -> None:  # type: ignore[override] # as uvicorn's own
+        """Begin to wait for the first request."""
+        super().connection_made(transport)
+        self._deadline = self.loop.call_later(_FIRST_REQUEST, transport.close)
+
+    def connection_lost(self, exc: Exception | None) -> None:
+        """Wait for nothing more."""
+        self._wait_no_more()
+        super().connection_lost(exc)
+
+    def handle_events(self) -> None:
+        """Take in what came."""
+        super().handle_events()
+        if self.cycle is not None:
+            self._wait_no_more()
+
+    def _wait_no_more(self) -> None:
+        if self._deadline is not None:
+            self._deadline.cancel()
 
 
 class _Server(uvicorn.Server):
@@ -329,7 +364,7 @@ def serve(
     application = PageApplication(open_context, running, settings)
     config = uvicorn.Config(
         application, log_level="critical", lifespan="off", ws="none", access_log=False,
-        server_header=False, date_header=False, proxy_headers=False, http="h11",
+        server_header=False, date_header=False, proxy_headers=False, http=_Connection,
         timeout_graceful_shutdown=1, limit_concurrency=_MOST_CONNECTIONS,
     )  # fmt: skip
     try:
@@ -347,7 +382,8 @@ async def _run(server: _Server, application: PageApplication, door: socket.socke
     async with anyio.create_task_group() as tasks:
         tasks.start_soon(application.live.watch)
         # Whoever comes first finds a fold that is made, or under way.
-        tasks.start_soon(anyio.to_thread.run_sync, application.read_all)
+        fold = partial(anyio.to_thread.run_sync, abandon_on_cancel=True)
+        tasks.start_soon(fold, application.read_all)
         await server.serve(sockets=[door])
         tasks.cancel_scope.cancel()
 
