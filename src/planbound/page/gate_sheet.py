@@ -51,13 +51,15 @@ def _weaker(shown: Shown, before: bytes | None) -> Html | None:
     data = shown.candidate.data
     if before is None or before == data:
         return None
+    clean = shown.candidate.context.redactor.redact
     weaker = weakenings(parse(before, path="approved"), shown.sheet.plan)
+    lines = clean(difference(shown.candidate.file.shown, before, data)).text
     return element(
         "section",
         heading(3, "Different from the last approval"),
-        listed(join(word("weaker"), " ", said(each)) for each in weaker)
+        listed(join(word("weaker"), " ", said(clean(each).text)) for each in weaker)
         or element("p", "Nothing became weaker."),
-        fold_away("The difference", diff(difference(shown.candidate.file.shown, before, data)),
+        fold_away("The difference", diff(lines),
                   open=not weaker),
     )  # fmt: skip
 

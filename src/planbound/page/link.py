@@ -17,8 +17,8 @@ from planbound.page.gate_sheet import sheet_of
 from planbound.page.inbox import settle
 from planbound.page.looks import LookJob
 from planbound.page.question import bound_to, place_of
-from planbound.page.visit import NoSuchPage, PageAnswer, PageRoute, ShownPage, Visit, address
-from planbound.receipts.html import Content, Html, element, join, served, text
+from planbound.page.visit import PageAnswer, PageRoute, ShownPage, Visit, address
+from planbound.receipts.html import Content, Html, element, join, text
 from planbound.receipts.pieces import heading, listed, moment, said, word
 from planbound.run.people import Person, questions
 from planbound.state.question import Question
@@ -30,6 +30,7 @@ from planbound.workspace.vault import open_vault
 
 _NOT_BY_LINK = frozenset({QuestionKind.INCOMPLETE, QuestionKind.INTEGRATION})
 _OVER = "This link is over"
+_NONE = "This is no link of ours"
 
 
 # -- whether a link holds ------------------------------------------------------------------------
@@ -40,7 +41,7 @@ def _opened(visit: Visit) -> tuple[DecisionLink, Question]:
     rules = visit.context.configuration
     link = read_link(_key(visit), visit.path["token"])
     if link is None or not rules.page.links:
-        raise NoSuchPage("This is no link of ours.")
+        raise ChangedMeanwhile(_NONE)
     if rules.gate.signed:
         raise ChangedMeanwhile(
             "Links decide nothing here",
@@ -65,7 +66,8 @@ def _opened(visit: Visit) -> tuple[DecisionLink, Question]:
 
 def _gone(changed: ChangedMeanwhile) -> PageAnswer:
     content = join(heading(1, changed.title), *changed.content)
-    return ShownPage(changed.title, content, status=410)
+    status = 404 if changed.title == _NONE else 410
+    return ShownPage(changed.title, content, status=status, is_alone=True)
 
 
 # -- what is shown -------------------------------------------------------------------------------
@@ -77,7 +79,7 @@ def show_link(visit: Visit) -> PageAnswer:
         link, question = _opened(visit)
     except ChangedMeanwhile as changed:
         return _gone(changed)
-    return ShownPage("Decide", _question(visit, link, question))
+    return ShownPage("Decide", _question(visit, link, question), is_alone=True)
 
 
 def _question(visit: Visit, link: DecisionLink, question: Question) -> Html:
@@ -169,9 +171,8 @@ def _done(question: Question, words: str, who: Person) -> PageAnswer:
         heading(1, "It is decided"),
         element("p", word(words), f" {question.plan}, {place_of(question)}, by ", said(who.name),
                 ". The link is used up."),
-        element("p", served("a", "The plan", href=address("plan", question.plan))),
     )  # fmt: skip
-    return ShownPage("Decided", content)
+    return ShownPage("Decided", content, is_alone=True)
 
 
 def _look(visit: Visit, question: Question) -> LookJob:

@@ -75,6 +75,8 @@ class ShownPage(NamedTuple):
     """Which entry of the navigation it belongs to, by its address."""
     live: str | None = None
     """The address of the stream that keeps it as the journal is."""
+    is_alone: bool = False
+    """Whether whoever sees it may not know of anything else: they came with a link, or nothing."""
     tells: bool = False
     """Whether each event gets a line of its own, in what has the id `events`."""
 
