@@ -83,7 +83,11 @@ def run_page(arguments: argparse.Namespace, terminal: Terminal) -> ExitCode:
     if arguments.decide or arguments.decide_anyway:
         refuse_agents(context.root, arguments.state)
     settings = PageSettings(
-        host, _port(arguments, context), _names(host), Rights(_why_read_only(arguments, context))
+        host,
+        _port(arguments, context),
+        _names(host),
+        Rights(_why_read_only(arguments, context)),
+        is_named=bool(arguments.host),
     )
     try:
         with _delivering(context, settings.rights):

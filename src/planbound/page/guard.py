@@ -10,6 +10,7 @@ from __future__ import annotations
 import re
 from collections.abc import Collection, Mapping, Sequence
 from typing import NamedTuple
+from urllib.parse import quote
 
 from planbound.workspace.sealed import opened, seal
 
@@ -34,6 +35,7 @@ HEADERS = (
 FORM = "application/x-www-form-urlencoded"
 SESSION_SECONDS = 7 * 24 * 3600
 TOKEN_SECONDS = 600
+_MOST_COOKIES = 200
 _PATH = re.compile(r"/(?:[^/\\\x00-\x1f\x7f]+(?:/[^/\\\x00-\x1f\x7f]+)*/?)?")
 
 
@@ -130,6 +132,11 @@ def _from_ourselves(asking: Asking, names: Names) -> bool:
     return bool(origins)
 
 
+def written(path: str) -> str:
+    """Return a path as our own pages write it: a form is of one address, however it is spelled."""
+    return quote(path, safe="/", errors="surrogateescape")
+
+
 # -- what nobody can make up: tokens, cookies and what a form was shown with ----------------------
 
 
@@ -142,7 +149,8 @@ def cookies(asking: Asking, name: str) -> list[str]:
 
 def session_of(asking: Asking, names: Names, key: bytes, now: float) -> str | None:
     """Return whose session a request belongs to; None where it belongs to none of ours."""
-    for value in cookies(asking, names.cookie)[:4]:
+    # Other servers on this machine can set cookies of the same name: they do not lock anybody out.
+    for value in cookies(asking, names.cookie)[:_MOST_COOKIES]:
         text = opened(key, f"session {names.port}", value)
         if text is None:
             continue

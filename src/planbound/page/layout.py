@@ -33,6 +33,9 @@ def framed(page: ShownPage, rights: Rights, *, waiting: int | None = None) -> Ht
     files = (
         served("link", rel="stylesheet", href=STYLE_ADDRESS),
         served("link", rel="icon", href="/static/icon.svg"),
+        # Browsers that do not say from which site a form came say where it began only if they may
+        # tell our own server so; every other one is told nothing, as the header says.
+        element("meta", name="referrer", content="same-origin"),
         element("meta", name="htmx-config", content=_CONFIGURATION),
         *(served("script", src=each, defer=True) for each in SCRIPTS),
     )

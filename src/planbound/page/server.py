@@ -17,6 +17,7 @@ from urllib.parse import parse_qsl
 
 import anyio
 import anyio.to_thread
+import h11
 import uvicorn
 from starlette.applications import Starlette
 from starlette.requests import ClientDisconnect, Request
@@ -28,6 +29,7 @@ from uvicorn.protocols.http.h11_impl import H11Protocol
 from planbound.errors import PlanboundError, UsageError
 from planbound.page import guard, layout
 from planbound.page.board import Board
+from planbound.page.far_end import FarEnd, FarEnds
 from planbound.page.forms import NONCE
 from planbound.page.guard import Asking, Names, Refusal
 from planbound.page.live import LiveStream
@@ -48,15 +50,21 @@ from planbound.receipts.html import Html, element, join, served
 from planbound.receipts.pieces import heading
 from planbound.workspace.configuration import USUAL_PAGE_PORT
 from planbound.workspace.context import Context
+from planbound.workspace.links import read_link
 from planbound.workspace.page_home import PageFolder, RunningPage
 
 _LARGEST_BODY = 8 * 1024 * 1024
 _MOST_FIELDS = 2_000
 _MOST_CONNECTIONS = 600
-_FIRST_REQUEST = 10.0
+_MOST_SOCKETS = 700
+"""Of more not even a request is read."""
+_WHOLE_REQUEST = 10.0
 """In seconds: so long a connection may say nothing, or only half of a request."""
 _WHOLE_FORM = 60.0
 """In seconds: so long a form may take to arrive."""
+_SENT_WITHIN: Mapping[object, float] = {h11.IDLE: _WHOLE_REQUEST, h11.SEND_BODY: _WHOLE_FORM + 5}
+_READ_WITHIN = 60.0
+"""In seconds: so long an answer may lie there unread."""
 _STATIC = {
     "icon.svg": "image/svg+xml",
     "style.css": "text/css; charset=utf-8",
@@ -75,6 +83,8 @@ class PageSettings(NamedTuple):
     names: tuple[str, ...]
     """What browsers may call us, without the port."""
     rights: Rights
+    is_named: bool = False
+    """Whether somebody said where to listen: a proxy of another user may stand before it."""
 
 
 # -- the application -----------------------------------------------------------------------------
@@ -96,6 +106,7 @@ class PageApplication:
         self._folder = PageFolder(self._context.state.folder)
         self._key = self._folder.key()
         self._used: dict[str, float] = {}
+        self._far_ends = FarEnds(own_alone=not settings.is_named)
         routes = [Route("/static/{name}", self._static), Route("/enter", self._enter),
                   Route("/live", self._follow)]  # fmt: skip
         routes += [self._route(each) for each in ROUTES]
@@ -119,6 +130,8 @@ class PageApplication:
         session = guard.session_of(asking, self._names, self._key, time.time())
         if refusal is None and session is None and not self._is_free(asking.path):
             refusal = Refusal(401, "this browser is not known here, or not any more")
+        if refusal is None and not asking.path.startswith("/static/"):
+            refusal = self._refuse_far_end(scope)
         if refusal is None and asking.method == "POST":
             refusal = guard.refuse_change(asking, self._names, why_not=self._rights.why_not)
         guarded = partial(_send_with_headers, send)
@@ -126,11 +139,39 @@ class PageApplication:
             await self._refused(refusal)(scope, receive, guarded)
             return
         scope["planbound.session"] = session or ""
+        if self._is_made_up(asking.path):
+            # Nothing is opened, and no form is read, for what nobody of ours wrote.
+            answer = await self._not_found(Request(scope), None)
+            await answer(scope, receive, guarded)
+            return
         await self._inner(scope, receive, guarded)
 
     def _is_free(self, path: str) -> bool:
         """Say whether an address asks for no cookie."""
         return path == "/enter" or path.startswith(("/static/", *self._free))
+
+    def _is_made_up(self, path: str) -> bool:
+        """Say whether an address that is to be a secret by itself is none of ours."""
+        prefix = next((each for each in self._free if path.startswith(each)), None)
+        return prefix is not None and read_link(self._key, path.removeprefix(prefix)) is None
+
+    def _refuse_far_end(self, scope: Scope) -> Refusal | None:
+        """Refuse who may have come by what lets others in: agents, and other users."""
+        if not scope.get("client") or not scope.get("server"):
+            return None
+        match self._far_ends.of(scope["client"], scope["server"]):
+            case FarEnd.OWN:
+                return None
+            case FarEnd.IN_CELL:
+                return Refusal(403, "this page is not for what runs in a cell")
+            case FarEnd.OTHER_USER:
+                return Refusal(
+                    403,
+                    "this page is for programs of the user who started it; where a"
+                    " proxy of another user stands before it, say `--host 127.0.0.1`",
+                )
+            case FarEnd.GONE:
+                return Refusal(403, "whoever asked this is gone")  # fmt: skip
 
     def _refused(self, refusal: Refusal) -> Response:
         if refusal.status == 401:
@@ -202,11 +243,10 @@ class PageApplication:
 
     def _answer(self, route: PageRoute, request: Request, fields: Mapping[str, str]) -> Response:
         """Answer in a thread of its own; a page is read while the fold stands still."""
-        path = request.url.path
         session = request.scope["planbound.session"]
         context = self._open()
         visit = Visit(
-            context=context, board=self.board, address=path,
+            context=context, board=self.board, address=guard.written(request.scope["path"]),
             path={name: str(value) for name, value in request.path_params.items()},
             query=dict(request.query_params), form=fields, rights=self._rights,
             session=session, key=self._key,
@@ -259,7 +299,8 @@ class PageApplication:
             case GoTo():
                 return Response(status_code=303, headers={"location": answer.address})
             case PlainFile():
-                return Response(answer.data, media_type="text/plain; charset=utf-8")
+                return Response(answer.data, media_type="text/plain; charset=utf-8",
+                                headers={"cache-control": "no-store"})  # fmt: skip
 
     def _html(self, page: ShownPage, *, known: bool) -> Response:
         """Return a page in its frame; who is not known is not told even how much waits."""
@@ -309,29 +350,69 @@ async def _send_with_headers(send: Send, message: Message) -> None:
 
 
 class _Connection(H11Protocol):
-    """A connection that is closed where no request comes from it; later ones have a time, too."""
+    """A connection with an end: what is to come has its time, and so has what is to be read."""
 
-    _deadline: asyncio.TimerHandle | None = None
+    _timer: asyncio.TimerHandle | None = None
+    _reading: asyncio.TimerHandle | None = None
+    _waits_for: object = None
+    """What the other side has to send, as the library of the protocol calls it."""
 
     def connection_made(self, transport: asyncio.Transport) -> None:  # type: ignore[override] # as uvicorn's own
         """Begin to wait for the first request."""
         super().connection_made(transport)
-        self._deadline = self.loop.call_later(_FIRST_REQUEST, transport.close)
+        if len(self.connections) > _MOST_SOCKETS:  # the files of plans have to be opened, too
+            transport.abort()
+            return
+        self._wait()
 
     def connection_lost(self, exc: Exception | None) -> None:
         """Wait for nothing more."""
-        self._wait_no_more()
+        for each in (self._timer, self._reading):
+            if each is not None:
+                each.cancel()
         super().connection_lost(exc)
 
     def handle_events(self) -> None:
         """Take in what came."""
         super().handle_events()
-        if self.cycle is not None:
-            self._wait_no_more()
+        self._wait()
 
-    def _wait_no_more(self) -> None:
-        if self._deadline is not None:
-            self._deadline.cancel()
+    def _wait(self) -> None:
+        """Give what has to come next its time, however slowly it trickles in."""
+        if self.conn.their_state is self._waits_for:
+            return
+        self._waits_for = self.conn.their_state
+        if self._timer is not None:
+            self._timer.cancel()
+        seconds = _SENT_WITHIN.get(self._waits_for)
+        self._timer = self.loop.call_later(seconds, self.transport.abort) if seconds else None
+
+    def on_response_complete(self) -> None:
+        """Go on to the next request, or end; what is left has to be read."""
+        super().on_response_complete()
+        self._end_unread()
+
+    def timeout_keep_alive_handler(self) -> None:
+        """End a connection that asks for nothing more."""
+        super().timeout_keep_alive_handler()
+        self._end_unread()
+
+    def _end_unread(self) -> None:
+        if self.transport.is_closing() and self.transport.get_write_buffer_size():
+            self.pause_writing()
+
+    def pause_writing(self) -> None:
+        """Wait for somebody to read: who never does holds no place."""
+        super().pause_writing()
+        if self._reading is None:
+            self._reading = self.loop.call_later(_READ_WITHIN, self.transport.abort)
+
+    def resume_writing(self) -> None:
+        """Go on."""
+        super().resume_writing()
+        if self._reading is not None and not self.transport.is_closing():
+            self._reading.cancel()
+            self._reading = None
 
 
 class _Server(uvicorn.Server):

@@ -52,12 +52,16 @@ class QuestionLinks:
         """Return where a question is decided; None where it waits no more, or no page runs."""
         if record.kind not in ASKING:
             return None
+        from planbound.workspace.notify import Desktop  # noqa: PLC0415 - who has receivers has it
+
         running = self._folder.running()
         question = self._question(record) if running else None
         if question is None:
             return None
         page = next((each for each in running if each.decides), running[0])
-        if page.decides and self._single_use and entry.person:
+        # What the desktop is told stands in a command line, which every user of a machine can read.
+        is_private = not isinstance(entry.target, Desktop)
+        if page.decides and self._single_use and entry.person and is_private:
             link = link_for(question, entry.person, time.time())
             return f"{page.address}/d/{write_link(self._folder.key(), link)}"
         return f"{page.address}/inbox#question-{quote(question.id, safe='')}"
