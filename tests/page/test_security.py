@@ -221,6 +221,8 @@ def test_a_page_that_only_shows_takes_no_form(page: RunningServer) -> None:
         {"Sec-Fetch-Site": "same-site"},
         {"Sec-Fetch-Site": "none"},
         {"Sec-Fetch-Site": "", "Origin": ""},
+        {"Sec-Fetch-Site": "same-origin, cross-site"},
+        {"Sec-Fetch-Site": "Same-Origin"},
         {"Sec-Fetch-Site": "", "Origin": "null"},
         {"Sec-Fetch-Site": "cross-site", "Origin": "null"},
         {"Sec-Fetch-Site": "", "Origin": "http://evil.example"},
@@ -241,6 +243,18 @@ def test_a_form_of_ours_is_taken_as_browsers_send_it(deciding: RunningServer) ->
     for origin in (deciding.address, "null", ""):
         answer = deciding.post("/plan/hello/look", {"nonce": "x"}, Origin=origin)
         assert answer.status == 409, (origin, answer.text)
+    # So does one that does not say which site it is at, on pages that let it say where they are.
+    old = {"Sec-Fetch-Site": "", "Origin": deciding.address}
+    assert deciding.post("/plan/hello/look", {"nonce": "x"}, **old).status == 409
+
+
+def test_only_a_browser_that_says_no_site_is_let_say_where_it_is(deciding: RunningServer) -> None:
+    meta = '<meta name="referrer" content="same-origin">'
+    assert meta in deciding.get("/plan/hello/gate").text
+    told = deciding.get("/plan/hello/gate", **{"Sec-Fetch-Site": "none"})
+    assert meta not in told.text  # a proxy may call us otherwise: it says nothing, as ever
+    for each in (told, deciding.get("/")):
+        assert sent_with(each)["referrer-policy"] == "no-referrer"
 
 
 def test_only_a_form_changes_something(deciding: RunningServer) -> None:

@@ -28,14 +28,16 @@ def style_sheet(own: str) -> str:
     return f"{STYLE.text}\n{own}"
 
 
-def framed(page: ShownPage, rights: Rights, *, waiting: int | None = None) -> Html:
+def framed(
+    page: ShownPage, rights: Rights, *, waiting: int | None = None, tells_origin: bool = False
+) -> Html:
     """Return a whole page."""
     files = (
         served("link", rel="stylesheet", href=STYLE_ADDRESS),
         served("link", rel="icon", href="/static/icon.svg"),
-        # Browsers that do not say from which site a form came say where it began only if they may
-        # tell our own server so; every other one is told nothing, as the header says.
-        element("meta", name="referrer", content="same-origin"),
+        # Whoever does not say from which site a form comes has to say where it began, and does so
+        # only if it may tell our own server; every other one is told nothing, as the header says.
+        *((element("meta", name="referrer", content="same-origin"),) if tells_origin else ()),
         element("meta", name="htmx-config", content=_CONFIGURATION),
         *(served("script", src=each, defer=True) for each in SCRIPTS),
     )

@@ -250,6 +250,7 @@ class PageApplication:
             path={name: str(value) for name, value in request.path_params.items()},
             query=dict(request.query_params), form=fields, rights=self._rights,
             session=session, key=self._key,
+            says_site="sec-fetch-site" in request.headers,
             accepts_part=request.headers.get("hx-request") == "true",
             beside=BESIDE,
         )  # fmt: skip
@@ -293,7 +294,8 @@ class PageApplication:
     def _response(self, answer: PageAnswer, visit: Visit) -> Response:
         match answer:
             case ShownPage():
-                return self._html(answer, known=bool(visit.session))
+                return self._html(answer, known=bool(visit.session),
+                                  tells_origin=not visit.says_site)  # fmt: skip
             case PartOfPage():
                 return _page_of(str(join(answer.content)), answer.status)
             case GoTo():
@@ -302,10 +304,10 @@ class PageApplication:
                 return Response(answer.data, media_type="text/plain; charset=utf-8",
                                 headers={"cache-control": "no-store"})  # fmt: skip
 
-    def _html(self, page: ShownPage, *, known: bool) -> Response:
+    def _html(self, page: ShownPage, *, known: bool, tells_origin: bool = False) -> Response:
         """Return a page in its frame; who is not known is not told even how much waits."""
         waiting = self.board.waits if known and not page.is_alone else None
-        shown = layout.framed(page, self._rights, waiting=waiting)
+        shown = layout.framed(page, self._rights, waiting=waiting, tells_origin=tells_origin)
         return _page_of(str(shown), page.status)
 
 
