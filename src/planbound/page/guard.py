@@ -94,6 +94,9 @@ def refuse_shape(asking: Asking) -> Refusal | None:
     """Refuse what no page of ours asks for."""
     if asking.method not in {"GET", "HEAD", "POST"}:
         return Refusal(405, f"`{asking.method[:20]}` is not done here")
+    if asking.all("transfer-encoding"):
+        # No browser sends a form in pieces, and two words on where it ends are one too many.
+        return Refusal(400, "a form says how long it is")
     if not _PATH.fullmatch(asking.path) or any(
         part in {".", ".."} for part in asking.path.split("/")
     ):
@@ -135,6 +138,11 @@ def _from_ourselves(asking: Asking, names: Names) -> bool:
 def written(path: str) -> str:
     """Return a path as our own pages write it: a form is of one address, however it is spelled."""
     return quote(path, safe="/", errors="surrogateescape")
+
+
+def is_led_here(asking: Asking) -> bool:
+    """Say whether a link on another site leads here: then a browser keeps the cookie back."""
+    return asking.one("sec-fetch-site") in {"cross-site", "same-site"}
 
 
 # -- what nobody can make up: tokens, cookies and what a form was shown with ----------------------

@@ -136,7 +136,7 @@ class PageApplication:
             refusal = guard.refuse_change(asking, self._names, why_not=self._rights.why_not)
         guarded = partial(_send_with_headers, send)
         if refusal is not None:
-            await self._refused(refusal)(scope, receive, guarded)
+            await self._refused(refusal, asking)(scope, receive, guarded)
             return
         scope["planbound.session"] = session or ""
         if self._is_made_up(asking.path):
@@ -173,7 +173,14 @@ class PageApplication:
             case FarEnd.GONE:
                 return Refusal(403, "whoever asked this is gone")  # fmt: skip
 
-    def _refused(self, refusal: Refusal) -> Response:
+    def _refused(self, refusal: Refusal, asking: Asking | None = None) -> Response:
+        if refusal.status == 401 and asking is not None and guard.is_led_here(asking):
+            here = served("a", "Open it from here", href=guard.written(asking.path))
+            content = _refusal_page(
+                "Another site led you here",
+                join("What this browser is known by is not sent along then. ", here, "."),
+            )
+            return self._html(ShownPage("Enter", content, 401), known=False)
         if refusal.status == 401:
             content = _refusal_page(
                 "Enter by a new link",
@@ -181,7 +188,8 @@ class PageApplication:
                      element("code", "planbound page --url"), " prints a link for it."),
             )  # fmt: skip
             return self._html(ShownPage("Enter", content, 401), known=False)
-        return Response(f"{refusal.why}\n", refusal.status, media_type="text/plain")
+        headers = {"connection": "close"} if refusal.status == 400 else None
+        return Response(f"{refusal.why}\n", refusal.status, headers, media_type="text/plain")
 
     # -- what is not a page ----------------------------------------------------------------------
 
