@@ -2,18 +2,26 @@
 
 from __future__ import annotations
 
+import asyncio
 import os
 import socket
 import subprocess
+from collections.abc import Callable
 from contextlib import suppress
 from pathlib import Path
+from unittest.mock import Mock
 
+import h11
 import pytest
+import uvicorn
 
 from planbound.page.far_end import FarEnd, FarEnds, find_rows, is_in_cell
+from planbound.page.server import _Connection
 from tests.cells.cell_bench import Bench, can_be_had
 from tests.page.browser import RunningServer, read_answer, serving
 from tests.program import Program
+from tests.run.bench import Bench as Project
+from tests.run.bench import Step
 
 pytestmark = [
     pytest.mark.requirement("page.security"),
@@ -74,6 +82,28 @@ def test_whoever_hides_in_a_cell_is_found(page: RunningServer, tmp_path: Path) -
     assert read_answer(outcome.stdout.head).status == 403, outcome.stderr.text()
 
 
+def test_an_agent_at_work_has_neither_the_key_nor_a_use_for_a_cookie(tmp_path: Path) -> None:
+    can_be_had("namespaces")
+    project = Project(tmp_path)
+    project.lay(Step("make first"), name="first")
+    with serving(project, "--decide-anyway") as running:
+        running.enter()
+        (key,) = tmp_path.rglob("page/key")
+        asked = request(running, "/").replace("\r", "\\r").replace("\n", "\\n")
+        look = (
+            f"cat {key}; exec 3<>/dev/tcp/{running.host}/{running.port}"
+            f" && echo REACHED && printf '{asked}' >&3 && cat <&3"
+        )
+        project.prepare(Step("make spy", target="coder-spy", work=f"({look}) 2>&1 | tee src/spy"),
+                        name="spy")  # fmt: skip
+        project.run("run", "spy")
+        said = (project.workspace / "src" / "spy").read_text()
+        assert "No such file" in said
+        assert "REACHED" in said, "by default an agent has the network of the machine"
+        assert "403 Forbidden" in said
+        assert "in a cell" in said
+
+
 @pytest.mark.skipif(os.getuid() != 0, reason="only root can be another user")
 def test_another_user_of_this_machine_gets_nothing_by_cookie_or_link(project: Program) -> None:
     with serving(project) as running:
@@ -132,6 +162,90 @@ def test_a_made_up_link_costs_nothing(deciding: RunningServer) -> None:
     with deciding.connect() as connection:
         connection.sendall(head.encode())  # and not a byte of the form
         assert b" 404 " in connection.recv(1000)[:20]
+
+
+class Clock(asyncio.AbstractEventLoop):
+    """A loop in which time is what a test says."""
+
+    def __init__(self) -> None:
+        self.due: list[tuple[float, Callable[..., object], asyncio.TimerHandle]] = []
+
+    def call_later(self, delay, callback, *args, context=None):  # type: ignore[no-untyped-def]
+        handle = asyncio.TimerHandle(delay, callback, args, self, context)
+        self.due.append((delay, callback, handle))
+        return handle
+
+    def get_debug(self) -> bool:
+        return False
+
+    def create_task(self, coroutine, **_: object):  # type: ignore[no-untyped-def]
+        coroutine.close()
+        return Mock()
+
+    def _timer_handle_cancelled(self, handle: asyncio.TimerHandle) -> None:
+        del handle
+
+    def waits(self) -> list[float]:
+        """Return for how long something is waited for now."""
+        return [delay for delay, _, handle in self.due if not handle.cancelled()]
+
+
+@pytest.fixture
+def held() -> tuple[_Connection, Clock, Mock]:
+    """Return a connection of somebody who may be slow."""
+    clock, transport = Clock(), Mock()
+    transport.get_extra_info.return_value = None
+    config = uvicorn.Config(Mock(), http=_Connection, lifespan="off", log_level="critical")
+    connection = _Connection(config, uvicorn.server.ServerState(), {}, _loop=clock)
+    connection.connection_made(transport)
+    return connection, clock, transport
+
+
+HEAD = b"POST / HTTP/1.1\r\nHost: x\r\nContent-Length: 100\r\n\r\n"
+
+
+def test_half_a_request_has_its_time_however_it_trickles_in(
+    held: tuple[_Connection, Clock, Mock],
+) -> None:
+    connection, clock, transport = held
+    assert clock.waits() == [10]
+    (first,) = clock.due
+    for byte in HEAD[:-1]:
+        connection.data_received(bytes([byte]))
+        assert [each for each in clock.due if not each[2].cancelled()] == [first]
+    connection.data_received(HEAD[-1:])
+    assert clock.waits() == [65], "the form has a time of its own"
+    connection.data_received(b"a" * 99)
+    assert clock.waits() == [65]
+    connection.data_received(b"a")
+    assert clock.waits() == []
+    first[1]()
+    assert transport.abort.called
+
+
+def test_half_of_a_later_request_has_its_time_too(held: tuple[_Connection, Clock, Mock]) -> None:
+    connection, clock, transport = held
+    transport.is_closing.return_value = False
+    connection.data_received(b"GET / HTTP/1.1\r\nHost: x\r\n\r\n")
+    assert clock.waits() == []
+    connection.conn.send(h11.Response(status_code=200, headers=[("content-length", "0")]))
+    connection.conn.send(h11.EndOfMessage())
+    connection.on_response_complete()
+    assert 10 in clock.waits()
+    connection.data_received(b"GET / HT")
+    assert clock.waits() == [10], "it does not begin again by a byte"
+
+
+def test_what_nobody_reads_is_thrown_away(held: tuple[_Connection, Clock, Mock]) -> None:
+    connection, clock, transport = held
+    transport.is_closing.return_value = False
+    connection.pause_writing()
+    assert clock.waits() == [10, 60]
+    connection.resume_writing()
+    assert clock.waits() == [10]
+    connection.pause_writing()
+    clock.due[-1][1]()
+    assert transport.abort.called
 
 
 def test_of_very_many_connections_the_last_are_closed(project: Program) -> None:
