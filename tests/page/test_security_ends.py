@@ -2,11 +2,10 @@
 
 from __future__ import annotations
 
-import asyncio
 import os
 import socket
 import subprocess
-from collections.abc import Callable
+from collections.abc import Callable, Coroutine
 from contextlib import suppress
 from pathlib import Path
 from unittest.mock import Mock
@@ -15,6 +14,7 @@ import h11
 import pytest
 import uvicorn
 
+import planbound.page.far_end
 from planbound.page.far_end import FarEnd, FarEnds, find_rows, is_in_cell
 from planbound.page.server import _Connection
 from tests.cells.cell_bench import Bench, can_be_had
@@ -141,6 +141,7 @@ def test_who_closed_before_the_answer_is_not_taken_for_somebody(
             assert row is not None
             assert row.user == os.getuid()
             assert not is_in_cell(row.inode)
+            assert planbound.page.far_end._looked_up([(other, place)]) == [row]
             client.close()
             assert ends.of(other, place) is FarEnd.GONE
 
@@ -164,36 +165,39 @@ def test_a_made_up_link_costs_nothing(deciding: RunningServer) -> None:
         assert b" 404 " in connection.recv(1000)[:20]
 
 
-class Clock(asyncio.AbstractEventLoop):
+class Handle:
+    """Something that a loop was told to do later."""
+
+    def __init__(self, delay: float, callback: Callable[..., object]) -> None:
+        self.delay, self.callback = delay, callback
+        self.is_cancelled = False
+
+    def cancel(self) -> None:
+        self.is_cancelled = True
+
+
+class Clock(Mock):
     """A loop in which time is what a test says."""
 
-    def __init__(self) -> None:
-        self.due: list[tuple[float, Callable[..., object], asyncio.TimerHandle]] = []
+    due: list[Handle]
 
-    def call_later(self, delay, callback, *args, context=None):  # type: ignore[no-untyped-def]
-        handle = asyncio.TimerHandle(delay, callback, args, self, context)
-        self.due.append((delay, callback, handle))
-        return handle
+    def call_later(self, delay: float, callback: Callable[..., object]) -> Handle:
+        self.due.append(Handle(delay, callback))
+        return self.due[-1]
 
-    def get_debug(self) -> bool:
-        return False
-
-    def create_task(self, coroutine, **_: object):  # type: ignore[no-untyped-def]
+    def create_task(self, coroutine: Coroutine[None, None, None], **_: object) -> Mock:
         coroutine.close()
         return Mock()
 
-    def _timer_handle_cancelled(self, handle: asyncio.TimerHandle) -> None:
-        del handle
-
     def waits(self) -> list[float]:
         """Return for how long something is waited for now."""
-        return [delay for delay, _, handle in self.due if not handle.cancelled()]
+        return [each.delay for each in self.due if not each.is_cancelled]
 
 
 @pytest.fixture
 def held() -> tuple[_Connection, Clock, Mock]:
     """Return a connection of somebody who may be slow."""
-    clock, transport = Clock(), Mock()
+    clock, transport = Clock(due=[]), Mock()
     transport.get_extra_info.return_value = None
     config = uvicorn.Config(Mock(), http=_Connection, lifespan="off", log_level="critical")
     connection = _Connection(config, uvicorn.server.ServerState(), {}, _loop=clock)
@@ -212,14 +216,14 @@ def test_half_a_request_has_its_time_however_it_trickles_in(
     (first,) = clock.due
     for byte in HEAD[:-1]:
         connection.data_received(bytes([byte]))
-        assert [each for each in clock.due if not each[2].cancelled()] == [first]
+        assert [each for each in clock.due if not each.is_cancelled] == [first]
     connection.data_received(HEAD[-1:])
     assert clock.waits() == [65], "the form has a time of its own"
     connection.data_received(b"a" * 99)
     assert clock.waits() == [65]
     connection.data_received(b"a")
     assert clock.waits() == []
-    first[1]()
+    first.callback()
     assert transport.abort.called
 
 
@@ -244,7 +248,7 @@ def test_what_nobody_reads_is_thrown_away(held: tuple[_Connection, Clock, Mock])
     connection.resume_writing()
     assert clock.waits() == [10]
     connection.pause_writing()
-    clock.due[-1][1]()
+    clock.due[-1].callback()
     assert transport.abort.called
 
 
