@@ -15,8 +15,8 @@ import pytest
 import uvicorn
 
 import planbound.page.far_end
+from planbound.page.connections import Connection
 from planbound.page.far_end import FarEnd, FarEnds, find_rows, is_in_cell
-from planbound.page.server import _Connection
 from tests.cells.cell_bench import Bench, can_be_had
 from tests.page.browser import RunningServer, read_answer, serving
 from tests.program import Program
@@ -195,12 +195,12 @@ class Clock(Mock):
 
 
 @pytest.fixture
-def held() -> tuple[_Connection, Clock, Mock]:
+def held() -> tuple[Connection, Clock, Mock]:
     """Return a connection of somebody who may be slow."""
     clock, transport = Clock(due=[]), Mock()
     transport.get_extra_info.return_value = None
-    config = uvicorn.Config(Mock(), http=_Connection, lifespan="off", log_level="critical")
-    connection = _Connection(config, uvicorn.server.ServerState(), {}, _loop=clock)
+    config = uvicorn.Config(Mock(), http=Connection, lifespan="off", log_level="critical")
+    connection = Connection(config, uvicorn.server.ServerState(), {}, _loop=clock)
     connection.connection_made(transport)
     return connection, clock, transport
 
@@ -209,7 +209,7 @@ HEAD = b"POST / HTTP/1.1\r\nHost: x\r\nContent-Length: 100\r\n\r\n"
 
 
 def test_half_a_request_has_its_time_however_it_trickles_in(
-    held: tuple[_Connection, Clock, Mock],
+    held: tuple[Connection, Clock, Mock],
 ) -> None:
     connection, clock, transport = held
     assert clock.waits() == [10]
@@ -227,7 +227,7 @@ def test_half_a_request_has_its_time_however_it_trickles_in(
     assert transport.abort.called
 
 
-def test_half_of_a_later_request_has_its_time_too(held: tuple[_Connection, Clock, Mock]) -> None:
+def test_half_of_a_later_request_has_its_time_too(held: tuple[Connection, Clock, Mock]) -> None:
     connection, clock, transport = held
     transport.is_closing.return_value = False
     connection.data_received(b"GET / HTTP/1.1\r\nHost: x\r\n\r\n")
@@ -240,7 +240,7 @@ def test_half_of_a_later_request_has_its_time_too(held: tuple[_Connection, Clock
     assert clock.waits() == [10], "it does not begin again by a byte"
 
 
-def test_what_nobody_reads_is_thrown_away(held: tuple[_Connection, Clock, Mock]) -> None:
+def test_what_nobody_reads_is_thrown_away(held: tuple[Connection, Clock, Mock]) -> None:
     connection, clock, transport = held
     transport.is_closing.return_value = False
     connection.pause_writing()

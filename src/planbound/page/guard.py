@@ -64,7 +64,7 @@ class Names(NamedTuple):
         return f"planbound-{self.port}"
 
 
-class Asking(NamedTuple):
+class PageRequest(NamedTuple):
     """What of a request is decided about."""
 
     method: str
@@ -82,7 +82,7 @@ class Asking(NamedTuple):
         return found[0] if len(found) == 1 else None
 
 
-def refuse_name(asking: Asking, names: Names) -> Refusal | None:
+def refuse_name(asking: PageRequest, names: Names) -> Refusal | None:
     """Refuse who does not call us by our name: it was led here by a name of its own."""
     host = asking.one("host")
     if host is None or host.lower() not in names.allowed:
@@ -90,7 +90,7 @@ def refuse_name(asking: Asking, names: Names) -> Refusal | None:
     return None
 
 
-def refuse_shape(asking: Asking) -> Refusal | None:
+def refuse_shape(asking: PageRequest) -> Refusal | None:
     """Refuse what no page of ours asks for."""
     if asking.method not in {"GET", "HEAD", "POST"}:
         return Refusal(405, f"`{asking.method[:20]}` is not done here")
@@ -104,7 +104,7 @@ def refuse_shape(asking: Asking) -> Refusal | None:
     return None
 
 
-def refuse_change(asking: Asking, names: Names, *, why_not: str | None) -> Refusal | None:
+def refuse_change(asking: PageRequest, names: Names, *, why_not: str | None) -> Refusal | None:
     """Refuse to change anything for who may not, or does not ask from a page of ours."""
     if why_not is not None:
         return Refusal(403, why_not)
@@ -116,7 +116,7 @@ def refuse_change(asking: Asking, names: Names, *, why_not: str | None) -> Refus
     return None
 
 
-def _from_ourselves(asking: Asking, names: Names) -> bool:
+def _from_ourselves(asking: PageRequest, names: Names) -> bool:
     """Say whether a request came from a page of ours: the browser says so, or where it began.
 
     Our pages are sent with `no-referrer`: of their forms browsers say that they began at `null`.
@@ -140,7 +140,7 @@ def written(path: str) -> str:
     return quote(path, safe="/", errors="surrogateescape")
 
 
-def is_led_here(asking: Asking) -> bool:
+def is_led_here(asking: PageRequest) -> bool:
     """Say whether a link on another site leads here: then a browser keeps the cookie back."""
     return asking.one("sec-fetch-site") in {"cross-site", "same-site"}
 
@@ -148,14 +148,14 @@ def is_led_here(asking: Asking) -> bool:
 # -- what nobody can make up: tokens, cookies and what a form was shown with ----------------------
 
 
-def cookies(asking: Asking, name: str) -> list[str]:
+def cookies(asking: PageRequest, name: str) -> list[str]:
     """Return each value that a cookie came with."""
     parts = (part.strip() for each in asking.all("cookie") for part in each.split(";"))
     pairs = (part.partition("=") for part in parts)
     return [value for key, _, value in pairs if key == name]
 
 
-def session_of(asking: Asking, names: Names, key: bytes, now: float) -> str | None:
+def session_of(asking: PageRequest, names: Names, key: bytes, now: float) -> str | None:
     """Return whose session a request belongs to; None where it belongs to none of ours."""
     # Other servers on this machine can set cookies of the same name: they do not lock anybody out.
     for value in cookies(asking, names.cookie)[:_MOST_COOKIES]:

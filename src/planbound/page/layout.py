@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from planbound.page.parts import live_source
-from planbound.page.visit import Rights, ShownPage
+from planbound.page.visit import PageRights, ShownPage
 from planbound.receipts.html import Html, element, join, served, served_document
 from planbound.receipts.page_style import STYLE
 
@@ -29,7 +29,7 @@ def style_sheet(own: str) -> str:
 
 
 def framed(
-    page: ShownPage, rights: Rights, *, waiting: int | None = None, tells_origin: bool = False
+    page: ShownPage, rights: PageRights, *, waiting: int | None = None, tells_origin: bool = False
 ) -> Html:
     """Return a whole page."""
     files = (
@@ -39,8 +39,10 @@ def framed(
         # only if it may tell our own server; every other one is told nothing, as the header says.
         *((element("meta", name="referrer", content="same-origin"),) if tells_origin else ()),
         element("meta", name="htmx-config", content=_CONFIGURATION),
-        *(served("script", src=each, defer=True) for each in SCRIPTS),
     )
+    # At the end and not deferred: htmx begins when the page is parsed, and a deferred extension
+    # would now and then come after that, so that the page does not follow the journal.
+    scripts = (served("script", src=each) for each in SCRIPTS)
     return served_document(
         f"{page.title} · Planbound",
         files,
@@ -56,6 +58,7 @@ def framed(
                     served("kbd", "?"), " shows all keys.", class_="keys-hint"),
         ),
         _keys(),
+        *scripts,
     )  # fmt: skip
 
 

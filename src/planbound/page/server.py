@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import asyncio
 import os
 import secrets
 import socket
@@ -17,21 +16,20 @@ from urllib.parse import parse_qsl
 
 import anyio
 import anyio.to_thread
-import h11
 import uvicorn
 from starlette.applications import Starlette
 from starlette.requests import ClientDisconnect, Request
 from starlette.responses import Response, StreamingResponse
 from starlette.routing import Route
 from starlette.types import ASGIApp, Message, Receive, Scope, Send
-from uvicorn.protocols.http.h11_impl import H11Protocol
 
-from planbound.errors import PlanboundError, UsageError
+from planbound.errors import PlanboundError
 from planbound.page import guard, layout
 from planbound.page.board import Board
+from planbound.page.connections import Connection, PageServer, listen
 from planbound.page.far_end import FarEnd, FarEnds
 from planbound.page.forms import NONCE
-from planbound.page.guard import Asking, Names, Refusal
+from planbound.page.guard import Names, PageRequest, Refusal
 from planbound.page.live import LiveStream
 from planbound.page.nonce import read_nonce
 from planbound.page.routes import BESIDE, ROUTES
@@ -39,32 +37,25 @@ from planbound.page.visit import (
     GoTo,
     NoSuchPage,
     PageAnswer,
+    PageRights,
     PageRoute,
     PartOfPage,
     PlainFile,
-    Rights,
     ShownPage,
     Visit,
 )
 from planbound.receipts.html import Html, element, join, served
 from planbound.receipts.pieces import heading
-from planbound.workspace.configuration import USUAL_PAGE_PORT
 from planbound.workspace.context import Context
 from planbound.workspace.links import read_link
 from planbound.workspace.page_home import PageFolder, RunningPage
 
 _LARGEST_BODY = 8 * 1024 * 1024
+_READ_OUT = 4 * _LARGEST_BODY
 _MOST_FIELDS = 2_000
 _MOST_CONNECTIONS = 600
-_MOST_SOCKETS = 700
-"""Of more not even a request is read."""
-_WHOLE_REQUEST = 10.0
-"""In seconds: so long a connection may say nothing, or only half of a request."""
 _WHOLE_FORM = 60.0
 """In seconds: so long a form may take to arrive."""
-_SENT_WITHIN: Mapping[object, float] = {h11.IDLE: _WHOLE_REQUEST, h11.SEND_BODY: _WHOLE_FORM + 5}
-_READ_WITHIN = 60.0
-"""In seconds: so long an answer may lie there unread."""
 _STATIC = {
     "icon.svg": "image/svg+xml",
     "style.css": "text/css; charset=utf-8",
@@ -82,7 +73,7 @@ class PageSettings(NamedTuple):
     """0: a free one; None: the usual one, or a free one where that is taken."""
     names: tuple[str, ...]
     """What browsers may call us, without the port."""
-    rights: Rights
+    rights: PageRights
     is_named: bool = False
     """Whether somebody said where to listen: a proxy of another user may stand before it."""
 
@@ -125,7 +116,7 @@ class PageApplication:
             return
         headers = [(key.decode("latin-1"), value.decode("latin-1"))
                    for key, value in scope["headers"]]  # fmt: skip
-        asking = Asking(scope["method"], scope["path"], headers)
+        asking = PageRequest(scope["method"], scope["path"], headers)
         refusal = guard.refuse_name(asking, self._names) or guard.refuse_shape(asking)
         session = guard.session_of(asking, self._names, self._key, time.time())
         if refusal is None and session is None and not self._is_free(asking.path):
@@ -173,7 +164,7 @@ class PageApplication:
             case FarEnd.GONE:
                 return Refusal(403, "whoever asked this is gone")  # fmt: skip
 
-    def _refused(self, refusal: Refusal, asking: Asking | None = None) -> Response:
+    def _refused(self, refusal: Refusal, asking: PageRequest | None = None) -> Response:
         if refusal.status == 401 and asking is not None and guard.is_led_here(asking):
             here = served("a", "Open it from here", href=guard.written(asking.path))
             content = _refusal_page(
@@ -252,7 +243,12 @@ class PageApplication:
     def _answer(self, route: PageRoute, request: Request, fields: Mapping[str, str]) -> Response:
         """Answer in a thread of its own; a page is read while the fold stands still."""
         session = request.scope["planbound.session"]
-        context = self._open()
+        try:
+            context = self._open()
+        except PlanboundError as error:  # such as a folder that is gone
+            title = "That cannot be done"
+            page = ShownPage(title, _refusal_page(title, error.message), 500)
+            return self._html(page, known=bool(session))
         visit = Visit(
             context=context, board=self.board, address=guard.written(request.scope["path"]),
             path={name: str(value) for name, value in request.path_params.items()},
@@ -338,13 +334,15 @@ def _static_file(name: str) -> bytes:
 
 async def _body(request: Request) -> bytes | None:
     """Return what a form sent; None where it is too much."""
-    found = bytearray()
+    found, size = bytearray(), 0
     with suppress(ClientDisconnect), anyio.move_on_after(_WHOLE_FORM):
         async for chunk in request.stream():
-            found += chunk
-            if len(found) > _LARGEST_BODY:
+            size += len(chunk)
+            if size <= _LARGEST_BODY:
+                found += chunk
+            elif size > _READ_OUT:  # to close on who still sends cuts off the answer
                 return None
-        return bytes(found)
+        return bytes(found) if size <= _LARGEST_BODY else None
     return None
 
 
@@ -359,92 +357,13 @@ async def _send_with_headers(send: Send, message: Message) -> None:
 # -- serving -------------------------------------------------------------------------------------
 
 
-class _Connection(H11Protocol):
-    """A connection with an end: what is to come has its time, and so has what is to be read."""
-
-    _timer: asyncio.TimerHandle | None = None
-    _reading: asyncio.TimerHandle | None = None
-    _waits_for: object = None
-    """What the other side has to send, as the library of the protocol calls it."""
-
-    def connection_made(self, transport: asyncio.Transport) -> None:  # type: ignore[override] # as uvicorn's own
-        """Begin to wait for the first request."""
-        super().connection_made(transport)
-        if len(self.connections) > _MOST_SOCKETS:  # the files of plans have to be opened, too
-            transport.abort()
-            return
-        self._wait()
-
-    def connection_lost(self, exc: Exception | None) -> None:
-        """Wait for nothing more."""
-        for each in (self._timer, self._reading):
-            if each is not None:
-                each.cancel()
-        super().connection_lost(exc)
-
-    def handle_events(self) -> None:
-        """Take in what came."""
-        super().handle_events()
-        self._wait()
-
-    def _wait(self) -> None:
-        """Give what has to come next its time, however slowly it trickles in."""
-        if self.conn.their_state is self._waits_for:
-            return
-        self._waits_for = self.conn.their_state
-        if self._timer is not None:
-            self._timer.cancel()
-        seconds = _SENT_WITHIN.get(self._waits_for)
-        self._timer = self.loop.call_later(seconds, self.transport.abort) if seconds else None
-
-    def on_response_complete(self) -> None:
-        """Go on to the next request, or end; what is left has to be read."""
-        super().on_response_complete()
-        self._end_unread()
-
-    def timeout_keep_alive_handler(self) -> None:
-        """End a connection that asks for nothing more."""
-        super().timeout_keep_alive_handler()
-        self._end_unread()
-
-    def _end_unread(self) -> None:
-        if self.transport.is_closing() and self.transport.get_write_buffer_size():
-            self.pause_writing()
-
-    def pause_writing(self) -> None:
-        """Wait for somebody to read: who never does holds no place."""
-        super().pause_writing()
-        if self._reading is None:
-            self._reading = self.loop.call_later(_READ_WITHIN, self.transport.abort)
-
-    def resume_writing(self) -> None:
-        """Go on."""
-        super().resume_writing()
-        if self._reading is not None and not self.transport.is_closing():
-            self._reading.cancel()
-            self._reading = None
-
-
-class _Server(uvicorn.Server):
-    """Ends what is followed when it is told to stop: nobody waits for a stream to end."""
-
-    def __init__(self, config: uvicorn.Config, live: LiveStream) -> None:
-        super().__init__(config)
-        self._live = live
-
-    async def shutdown(self, sockets: list[socket.socket] | None = None) -> None:
-        """Close everything."""
-        self._live.stop()
-        await super().shutdown(sockets)
-
-
 def serve(
     open_context: Callable[[], Context],
     settings: PageSettings,
     listening: Callable[[RunningPage, bytes], None],
 ) -> None:
     """Serve until the process is told to stop; `listening` is told where, and gets the key."""
-    door = _listen(settings.host, settings.port)
+    door = listen(settings.host, settings.port)
     context = open_context()
     folder = PageFolder(context.state.folder)
     key = folder.key()
@@ -455,13 +374,13 @@ def serve(
     application = PageApplication(open_context, running, settings)
     config = uvicorn.Config(
         application, log_level="critical", lifespan="off", ws="none", access_log=False,
-        server_header=False, date_header=False, proxy_headers=False, http=_Connection,
+        server_header=False, date_header=False, proxy_headers=False, http=Connection,
         timeout_graceful_shutdown=1, limit_concurrency=_MOST_CONNECTIONS,
     )  # fmt: skip
     try:
         folder.note(running)
         listening(running, key)
-        anyio.run(_run, _Server(config, application.live), application, door)
+        anyio.run(_run, PageServer(config, application.live), application, door)
     finally:
         with suppress(OSError):
             folder.forget(running)
@@ -469,7 +388,7 @@ def serve(
         context.close()
 
 
-async def _run(server: _Server, application: PageApplication, door: socket.socket) -> None:
+async def _run(server: PageServer, application: PageApplication, door: socket.socket) -> None:
     async with anyio.create_task_group() as tasks:
         tasks.start_soon(application.live.watch)
         # Whoever comes first finds a fold that is made, or under way.
@@ -477,16 +396,3 @@ async def _run(server: _Server, application: PageApplication, door: socket.socke
         tasks.start_soon(fold, application.read_all)
         await server.serve(sockets=[door])
         tasks.cancel_scope.cancel()
-
-
-def _listen(host: str, port: int | None) -> socket.socket:
-    if port is None:
-        with suppress(UsageError):
-            return _listen(host, USUAL_PAGE_PORT)
-        return _listen(host, 0)
-    family = socket.AF_INET6 if ":" in host else socket.AF_INET
-    try:
-        return socket.create_server((host, port), family=family, backlog=512)
-    except OSError as error:
-        where = f"port {port}" if port else "a port"
-        raise UsageError(f"{where} of `{host}` cannot be listened on: {error.strerror}") from error
