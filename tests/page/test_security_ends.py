@@ -17,6 +17,7 @@ import uvicorn
 import planbound.page.far_end
 from planbound.page.connections import Connection
 from planbound.page.far_end import FarEnd, FarEnds, find_rows, is_in_cell
+from planbound.workspace.page_home import PageFolder, RunningPage
 from tests.cells.cell_bench import Bench, can_be_had
 from tests.page.browser import RunningServer, read_answer, serving
 from tests.program import Program
@@ -149,6 +150,21 @@ def test_who_closed_before_the_answer_is_not_taken_for_somebody(
 def test_of_what_the_kernel_does_not_know_nothing_is_told() -> None:
     ends = FarEnds(own_alone=True)
     assert ends.of(("192.0.2.1", 1), ("192.0.2.2", 2)) is FarEnd.OWN
+
+
+@pytest.mark.skipif(os.getuid() != 0, reason="only root can be another user")
+def test_no_link_leads_to_what_another_user_may_serve_in_place_of_the_page(tmp_path: Path) -> None:
+    tmp_path.chmod(0o755)
+    folder = PageFolder(str(tmp_path))
+    folder.key()
+    folder.note(RunningPage(7465, "127.0.0.1", os.getpid(), "start"))
+    assert [each.port for each in folder.running()] == [7465]
+    os.chown(tmp_path / "page", NOBODY, NOBODY)
+    os.chown(tmp_path / "page" / "7465.json", NOBODY, NOBODY)
+    if not os.fork():  # the number of its process is that of a process of somebody else
+        os.setresuid(NOBODY, NOBODY, NOBODY)
+        os._exit(len(folder.running()))
+    assert os.wait()[1] == 0
 
 
 # -- who holds up the rest -------------------------------------------------------------------------
