@@ -268,6 +268,25 @@ def test_what_nobody_reads_is_thrown_away(held: tuple[Connection, Clock, Mock]) 
     assert transport.abort.called
 
 
+@pytest.mark.skipif(os.getuid() != 0, reason="only root can be another user")
+def test_another_user_does_not_take_all_places(project: Program) -> None:
+    hold = (
+        "import socket, sys; place = (sys.argv[1], int(sys.argv[2]));"
+        " held = [socket.create_connection(place) for _ in range(750)];"
+        " print('held', flush=True); sys.stdin.read()"
+    )
+    with serving(project) as running:
+        running.enter()
+        words = ("/usr/bin/python3", "-c", hold, running.host, str(running.port))
+        pipe = subprocess.PIPE
+        with subprocess.Popen(words, stdin=pipe, stdout=pipe, user=NOBODY) as other:
+            assert other.stdout is not None
+            assert other.stdout.readline() == b"held\n"
+            assert running.get("/").status == 200
+            assert len(os.listdir(f"/proc/{running.process.pid}/fd")) < 150
+            other.kill()
+
+
 def test_of_very_many_connections_the_last_are_closed(project: Program) -> None:
     with serving(project) as running:
         held = [running.connect() for _ in range(800)]

@@ -6,17 +6,21 @@ import asyncio
 import socket
 from collections.abc import Mapping
 from contextlib import suppress
+from typing import ClassVar
 
 import h11
 import uvicorn
 from uvicorn.protocols.http.h11_impl import H11Protocol
 
 from planbound.errors import UsageError
+from planbound.page.far_end import FarEnds
 from planbound.page.live import LiveStream
 from planbound.workspace.configuration import USUAL_PAGE_PORT
 
 _MOST_SOCKETS = 700
 """Of more not even a request is read."""
+_CROWDED = 100
+"""Of so many connections other users of this machine get no more."""
 _WHOLE_REQUEST = 10.0
 """In seconds: so long a connection may say nothing, or only half of a request."""
 _WHOLE_BODY = 65.0
@@ -29,6 +33,7 @@ _READ_WITHIN = 60.0
 class Connection(H11Protocol):
     """A connection with an end: what is to come has its time, and so has what is to be read."""
 
+    far_ends: ClassVar[FarEnds | None] = None
     _timer: asyncio.TimerHandle | None = None
     _reading: asyncio.TimerHandle | None = None
     _waits_for: object = None
@@ -37,10 +42,19 @@ class Connection(H11Protocol):
     def connection_made(self, transport: asyncio.Transport) -> None:  # type: ignore[override] # as uvicorn's own
         """Begin to wait for the first request."""
         super().connection_made(transport)
-        if len(self.connections) > _MOST_SOCKETS:  # the files of plans have to be opened, too
+        # The files of plans have to be opened, too; and no other user takes all places.
+        count = len(self.connections)
+        if count > _MOST_SOCKETS or (count > _CROWDED and self._is_of_another_user()):
+            self.connections.discard(self)  # the next one is not counted with it
             transport.abort()
             return
         self._wait()
+
+    def _is_of_another_user(self) -> bool:
+        if self.far_ends is None or self.client is None or self.server is None:
+            return False
+        host, port = self.server
+        return port is not None and self.far_ends.is_other_user(self.client, (host, port))
 
     def connection_lost(self, exc: Exception | None) -> None:
         """Wait for nothing more."""
@@ -90,6 +104,15 @@ class Connection(H11Protocol):
         if self._reading is not None and not self.transport.is_closing():
             self._reading.cancel()
             self._reading = None
+
+
+def connections_with(ends: FarEnds) -> type[Connection]:
+    """Return connections that tell other users apart where many come."""
+
+    class ConnectionTold(Connection):
+        far_ends = ends
+
+    return ConnectionTold
 
 
 class PageServer(uvicorn.Server):

@@ -53,6 +53,13 @@ class FarEnds:
         """Whether other users of this machine are told apart."""
         self._known: dict[int, FarEnd] = {}
 
+    def is_other_user(self, client: Place, server: Place) -> bool:
+        """Say whether another user of this machine began a connection; no more is looked up."""
+        if not self._own_alone:
+            return False
+        row = find_rows(((client, server),))[0]
+        return row is not None and row.inode != 0 and row.user not in {os.getuid(), _ROOT}
+
     def of(self, client: Place, server: Place) -> FarEnd:
         """Return who is at the other end of a connection to us."""
         far, near = find_rows(((client, server), (server, client)))

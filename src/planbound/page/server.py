@@ -26,7 +26,7 @@ from starlette.types import ASGIApp, Message, Receive, Scope, Send
 from planbound.errors import PlanboundError
 from planbound.page import guard, layout
 from planbound.page.board import Board
-from planbound.page.connections import Connection, PageServer, listen
+from planbound.page.connections import PageServer, connections_with, listen
 from planbound.page.far_end import FarEnd, FarEnds
 from planbound.page.forms import NONCE
 from planbound.page.guard import Names, PageRequest, Refusal
@@ -97,7 +97,7 @@ class PageApplication:
         self._folder = PageFolder(self._context.state.folder)
         self._key = self._folder.key()
         self._used: dict[str, float] = {}
-        self._far_ends = FarEnds(own_alone=not settings.is_named)
+        self.far_ends = FarEnds(own_alone=not settings.is_named)
         routes = [Route("/static/{name}", self._static), Route("/enter", self._enter),
                   Route("/live", self._follow)]  # fmt: skip
         routes += [self._route(each) for each in ROUTES]
@@ -150,7 +150,7 @@ class PageApplication:
         """Refuse who may have come by what lets others in: agents, and other users."""
         if not scope.get("client") or not scope.get("server"):
             return None
-        match self._far_ends.of(scope["client"], scope["server"]):
+        match self.far_ends.of(scope["client"], scope["server"]):
             case FarEnd.OWN:
                 return None
             case FarEnd.IN_CELL:
@@ -374,7 +374,8 @@ def serve(
     application = PageApplication(open_context, running, settings)
     config = uvicorn.Config(
         application, log_level="critical", lifespan="off", ws="none", access_log=False,
-        server_header=False, date_header=False, proxy_headers=False, http=Connection,
+        server_header=False, date_header=False, proxy_headers=False,
+        http=connections_with(application.far_ends),
         timeout_graceful_shutdown=1, limit_concurrency=_MOST_CONNECTIONS,
     )  # fmt: skip
     try:
