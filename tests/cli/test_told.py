@@ -7,7 +7,9 @@ from pathlib import Path
 
 import pytest
 
+from tests.page.browser import serving
 from tests.program import Program
+from tests.run.bench import until
 
 ASKING = 'events = ["GATE_CLARIFICATION_ASKED"]\n'
 
@@ -56,6 +58,22 @@ def test_the_desktop_shows_a_question_as_text_and_never_as_markup(
     assert said[3] == "question by mara: why &lt;b&gt;three&lt;/b&gt; files?"
     assert said[4] == ":7"
     assert "the desktop told" in program.run("inbox").out
+
+
+@pytest.mark.requirement("notify.desktop", "page.links")
+def test_no_link_that_decides_stands_in_a_command_line(program: Program, shown: Path) -> None:
+    pytest.importorskip("uvicorn")
+    program.plan("sound")
+    entry = f"[[notify]]\n{ASKING}desktop = true\nperson = 'mara'\n"
+    program.write("planbound.toml", f"[page]\nlinks = true\n{entry}")
+    assert program.run("notify", PATH=path_with(shown)).code == 3  # from now on
+    with serving(program, "--decide-anyway", PATH=path_with(shown)) as page:
+        ask(program, "why?")
+        until(shown.exists)  # the page tells
+        until(lambda: "|" in shown.read_text())
+        said = shown.read_text()
+        assert f"{page.address}/inbox#question-" in said
+        assert "/d/" not in said
 
 
 @pytest.mark.requirement("notify.desktop")

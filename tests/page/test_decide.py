@@ -9,6 +9,7 @@ from collections.abc import Iterator
 from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 from typing import Any
+from urllib.parse import quote
 
 import pytest
 
@@ -224,6 +225,63 @@ def test_two_editors_do_not_write_over_each_other(workspace: Project, page: Runn
     late = page.post("/plan/both/edit", {**second, "do": "save", "text": two, "by": "ben"})
     assert (saved.status, late.status) == (303, 409), saved.text
     assert "src/by-mara" in path.read_text(encoding="utf-8")
+
+
+@pytest.mark.requirement("page.decides")
+def test_what_the_editor_did_not_show_is_not_written_over(
+    workspace: Project, page: RunningServer
+) -> None:
+    path = write(workspace, "prose")
+    text = path.read_text(encoding="utf-8")
+    form = hidden_fields(page.get("/plan/prose/edit").text, "/plan/prose/edit")
+    said = f"{text}\n<!-- what somebody noted in the file, which means nothing to us -->\n"
+    path.write_text(said, encoding="utf-8")
+    late = page.post("/plan/prose/edit", {**form, "do": "save", "text": text, "by": "ben"})
+    assert late.status == 409, late.text
+    assert "the text, line by line" in late.text
+    assert path.read_text(encoding="utf-8") == said
+
+
+@pytest.mark.requirement("page.decides", "gate.comments")
+def test_a_comment_is_on_the_line_that_was_shown(workspace: Project, page: RunningServer) -> None:
+    path = write(workspace, "moved")
+    text = path.read_text(encoding="utf-8")
+    line = text.splitlines().index("test -e src/moved-1") + 1
+    form = hidden_fields(page.get("/plan/moved/review").text, "/plan/moved/review")
+    path.write_text(text.replace("## Steps", "<!-- a note -->\n\n## Steps"), encoding="utf-8")
+    fields = {**form, f"line-{line}": "why?", "by": "mara"}
+    assert page.post("/plan/moved/review", fields).status == 409
+    assert events(workspace, "moved", "GATE_CLARIFICATION_ASKED") == []
+
+
+@pytest.mark.requirement("page.decides")
+@pytest.mark.parametrize("name", ["two words", "ünï", "50%", "a+b", "it's <b>", "a;b&c=d", "a?b#c"])
+def test_a_plan_is_decided_about_whatever_its_name_is(
+    workspace: Project, page: RunningServer, name: str
+) -> None:
+    workspace.plan(name, plan_text("test -e src/odd-1", "test -e src/odd-2"))
+    at = f"/plan/{quote(name, safe='')}"
+    done = page.submit(f"{at}/gate", f"{at}/reject", by="ben", reason="no")
+    assert done.status == 303, done.text
+    (said,) = events(workspace, name, "GATE_REJECTED")
+    assert said["details"]["by"] == "ben"
+
+
+@pytest.mark.requirement("page.decides")
+def test_a_yes_to_colours_that_were_looked_at_again_is_none(
+    workspace: Project, page: RunningServer
+) -> None:
+    write(workspace, "colours")
+    form = approval(looked_at(page, "colours"), "colours")
+    made = Path(workspace.workspace, "src", "colours-1")
+    made.parent.mkdir(exist_ok=True)
+    made.write_text("already there")
+    again = looked_at(page, "colours")
+    assert "green: it proves nothing" in again.text
+    late = page.post("/plan/colours/approve", form)
+    assert late.status == 409, late.text
+    assert "what the contracts said before the work" in late.text
+    assert events(workspace, "colours", "GATE_APPROVED") == []
 
 
 # -- who may not ---------------------------------------------------------------------------------

@@ -163,6 +163,18 @@ def test_the_key_is_for_nobody_else(project: Program, page: RunningServer) -> No
         key.chmod(0o600)
 
 
+def test_who_is_led_here_by_a_link_elsewhere_goes_on_by_one_of_ours(page: RunningServer) -> None:
+    # A mail in a browser has a link to a question: the cookie stays behind until we are asked
+    # from a page of our own.
+    for site in ("cross-site", "same-site"):
+        led = page.ask("GET", "/plan/hello/run", {"Sec-Fetch-Site": site})
+        assert led.status == 401
+        assert '<a href="/plan/hello/run">Open it from here</a>' in led.text
+    assert page.get("/plan/hello/run", **{"Sec-Fetch-Site": "same-origin"}).status == 200
+    again = page.ask("GET", "/plan/hello/run", {"Sec-Fetch-Site": "same-origin"})
+    assert "Enter by a new link" in again.text
+
+
 # -- what goes with every answer -------------------------------------------------------------------
 
 
@@ -222,6 +234,8 @@ def test_a_page_that_only_shows_takes_no_form(page: RunningServer) -> None:
         {"Sec-Fetch-Site": "same-site"},
         {"Sec-Fetch-Site": "none"},
         {"Sec-Fetch-Site": "", "Origin": ""},
+        {"Sec-Fetch-Site": "same-origin, cross-site"},
+        {"Sec-Fetch-Site": "Same-Origin"},
         {"Sec-Fetch-Site": "", "Origin": "null"},
         {"Sec-Fetch-Site": "cross-site", "Origin": "null"},
         {"Sec-Fetch-Site": "", "Origin": "http://evil.example"},
@@ -242,6 +256,18 @@ def test_a_form_of_ours_is_taken_as_browsers_send_it(deciding: RunningServer) ->
     for origin in (deciding.address, "null", ""):
         answer = deciding.post("/plan/hello/look", {"nonce": "x"}, Origin=origin)
         assert answer.status == 409, (origin, answer.text)
+    # So does one that does not say which site it is at, on pages that let it say where they are.
+    old = {"Sec-Fetch-Site": "", "Origin": deciding.address}
+    assert deciding.post("/plan/hello/look", {"nonce": "x"}, **old).status == 409
+
+
+def test_only_a_browser_that_says_no_site_is_let_say_where_it_is(deciding: RunningServer) -> None:
+    meta = '<meta name="referrer" content="same-origin">'
+    assert meta in deciding.get("/plan/hello/gate").text
+    told = deciding.get("/plan/hello/gate", **{"Sec-Fetch-Site": "none"})
+    assert meta not in told.text  # a proxy may call us otherwise: it says nothing, as ever
+    for each in (told, deciding.get("/")):
+        assert sent_with(each)["referrer-policy"] == "no-referrer"
 
 
 def test_only_a_form_changes_something(deciding: RunningServer) -> None:
@@ -305,6 +331,20 @@ def test_what_is_no_request_breaks_nothing(page: RunningServer, data: bytes) -> 
             found += chunk
     assert b" 200 " not in bytes(found[:20])
     assert page.get("/").status == 200
+
+
+@pytest.mark.parametrize("length", ["", "Content-Length: 5\r\n"])
+def test_where_a_form_ends_is_said_once(deciding: RunningServer, length: str) -> None:
+    own = f"Host: {deciding.host}:{deciding.port}\r\nCookie: {deciding.cookie}\r\n"
+    smuggled = f"GET /costs HTTP/1.1\r\n{own}\r\n"
+    asked = f"POST /plan/hello/look HTTP/1.1\r\n{own}Transfer-Encoding: chunked\r\n{length}"
+    with deciding.connect() as connection:
+        connection.sendall(f"{asked}\r\n0\r\n\r\n{smuggled}".encode())
+        found = bytearray()
+        while chunk := connection.recv(65536):
+            found += chunk
+    assert found.startswith(b"HTTP/1.1 400 ")
+    assert found.count(b"HTTP/1.1 ") == 1, "what follows is not taken for a request"
 
 
 def test_a_header_has_no_end_that_we_wait_for(page: RunningServer) -> None:

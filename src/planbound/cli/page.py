@@ -87,6 +87,7 @@ def run_page(arguments: argparse.Namespace, terminal: Terminal) -> ExitCode:
         _port(arguments, context),
         _names(host),
         PageRights(_why_read_only(arguments, context)),
+        is_named=bool(arguments.host),
     )
     try:
         with _delivering(context, settings.rights):

@@ -1,46 +1,118 @@
-"""The connections of the page: silence is not waited for, and no stream holds up the end."""
+"""The connections of the page: each has an end, and no stream holds up the end of the page."""
 
 from __future__ import annotations
 
 import asyncio
 import socket
+from collections.abc import Mapping
 from contextlib import suppress
+from typing import ClassVar
 
+import h11
 import uvicorn
 from uvicorn.protocols.http.h11_impl import H11Protocol
 
 from planbound.errors import UsageError
+from planbound.page.far_end import FarEnds
 from planbound.page.live import LiveStream
 from planbound.workspace.configuration import USUAL_PAGE_PORT
 
-_FIRST_REQUEST = 10.0
+_MOST_SOCKETS = 700
+"""Of more not even a request is read."""
+_CROWDED = 100
+"""Of so many connections other users of this machine get no more."""
+_WHOLE_REQUEST = 10.0
 """In seconds: so long a connection may say nothing, or only half of a request."""
+_WHOLE_BODY = 65.0
+"""In seconds: so long what follows a request may take, also where nobody reads it any more."""
+_SENT_WITHIN: Mapping[object, float] = {h11.IDLE: _WHOLE_REQUEST, h11.SEND_BODY: _WHOLE_BODY}
+_READ_WITHIN = 60.0
+"""In seconds: so long an answer may lie there unread."""
 
 
 class Connection(H11Protocol):
-    """A connection that is closed where no request comes from it; later ones have a time, too."""
+    """A connection with an end: what is to come has its time, and so has what is to be read."""
 
-    _deadline: asyncio.TimerHandle | None = None
+    far_ends: ClassVar[FarEnds | None] = None
+    _timer: asyncio.TimerHandle | None = None
+    _reading: asyncio.TimerHandle | None = None
+    _waits_for: object = None
+    """What the other side has to send, as the library of the protocol calls it."""
 
     def connection_made(self, transport: asyncio.Transport) -> None:  # type: ignore[override] # as uvicorn's own
         """Begin to wait for the first request."""
         super().connection_made(transport)
-        self._deadline = self.loop.call_later(_FIRST_REQUEST, transport.close)
+        # The files of plans have to be opened, too; and no other user takes all places.
+        count = len(self.connections)
+        if count > _MOST_SOCKETS or (count > _CROWDED and self._is_of_another_user()):
+            self.connections.discard(self)  # the next one is not counted with it
+            transport.abort()
+            return
+        self._wait()
+
+    def _is_of_another_user(self) -> bool:
+        if self.far_ends is None or self.client is None or self.server is None:
+            return False
+        host, port = self.server
+        return port is not None and self.far_ends.is_other_user(self.client, (host, port))
 
     def connection_lost(self, exc: Exception | None) -> None:
         """Wait for nothing more."""
-        self._wait_no_more()
+        for each in (self._timer, self._reading):
+            if each is not None:
+                each.cancel()
         super().connection_lost(exc)
 
     def handle_events(self) -> None:
         """Take in what came."""
         super().handle_events()
-        if self.cycle is not None:
-            self._wait_no_more()
+        self._wait()
 
-    def _wait_no_more(self) -> None:
-        if self._deadline is not None:
-            self._deadline.cancel()
+    def _wait(self) -> None:
+        """Give what has to come next its time, however slowly it trickles in."""
+        if self.conn.their_state is self._waits_for:
+            return
+        self._waits_for = self.conn.their_state
+        if self._timer is not None:
+            self._timer.cancel()
+        seconds = _SENT_WITHIN.get(self._waits_for)
+        self._timer = self.loop.call_later(seconds, self.transport.abort) if seconds else None
+
+    def on_response_complete(self) -> None:
+        """Go on to the next request, or end; what is left has to be read."""
+        super().on_response_complete()
+        self._end_unread()
+
+    def timeout_keep_alive_handler(self) -> None:
+        """End a connection that asks for nothing more."""
+        super().timeout_keep_alive_handler()
+        self._end_unread()
+
+    def _end_unread(self) -> None:
+        if self.transport.is_closing() and self.transport.get_write_buffer_size():
+            self.pause_writing()
+
+    def pause_writing(self) -> None:
+        """Wait for somebody to read: who never does holds no place."""
+        super().pause_writing()
+        if self._reading is None:
+            self._reading = self.loop.call_later(_READ_WITHIN, self.transport.abort)
+
+    def resume_writing(self) -> None:
+        """Go on."""
+        super().resume_writing()
+        if self._reading is not None and not self.transport.is_closing():
+            self._reading.cancel()
+            self._reading = None
+
+
+def connections_with(ends: FarEnds) -> type[Connection]:
+    """Return connections that tell other users apart where many come."""
+
+    class ConnectionTold(Connection):
+        far_ends = ends
+
+    return ConnectionTold
 
 
 class PageServer(uvicorn.Server):

@@ -7,9 +7,12 @@ by the same functions as on the command line.
 from __future__ import annotations
 
 import getpass
+import hashlib
 import os
 from collections.abc import Callable
 from typing import NamedTuple
+
+import msgspec
 
 from planbound.approval.approve import Candidate, bring
 from planbound.cells.isolation import refuse_in_cell
@@ -144,6 +147,12 @@ def plan_now(visit: Visit) -> PlanAtHand:
     shown = shown_now(candidate)
     # To look at a plan puts nothing on record; that it is seen is no decision.
     return PlanAtHand(bring(context, file, data) if visit.is_change else candidate, shown)
+
+
+def with_text(now: PlanAtHand) -> PlanAtHand:
+    """Return a plan whose lines a decision is bound to, and not only what they mean."""
+    text = hashlib.sha256(now.candidate.data).hexdigest()
+    return now._replace(shown=msgspec.structs.replace(now.shown, text=text))
 
 
 def shown_now(candidate: Candidate) -> ShownState:

@@ -16,6 +16,7 @@ from planbound.page.decide import (
     refuse_stale,
     the_person,
     who_field,
+    with_text,
 )
 from planbound.page.forms import button, form, text_field
 from planbound.page.nonce import ShownState
@@ -52,7 +53,7 @@ class EditedText(NamedTuple):
 
 def show_editor(visit: Visit) -> PageAnswer:
     """Show the text in an editor."""
-    now = plan_now(visit)
+    now = with_text(plan_now(visit))
     if visit.context.redactor.redact(now.candidate.plan.source.text).redactions:
         words = "Its text holds what looks like a secret, which no page shows: edit the file."
         content = join(heading(1, "Edit ", now.slug), element("p", words))
@@ -149,7 +150,7 @@ def take(visit: Visit) -> PageAnswer:
     """Check a text, or save it as the plan."""
     if visit.form.get("do") == "save":
         return decision(_save)(visit)
-    now = plan_now(visit._replace(is_change=False))
+    now = with_text(plan_now(visit._replace(is_change=False)))
     edited = _read(now, _typed(visit, now))
     if visit.accepts_part:
         return PartOfPage(findings(now, edited))
@@ -158,7 +159,7 @@ def take(visit: Visit) -> PageAnswer:
 
 
 def _save(visit: Visit) -> PageAnswer:
-    now = plan_now(visit)
+    now = with_text(plan_now(visit))
     refuse_stale(visit, now)
     person = the_person(visit)
     data = _typed(visit, now)

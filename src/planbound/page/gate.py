@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import hashlib
+import json
 import os
 import tempfile
 from datetime import UTC, datetime, timedelta
@@ -172,8 +174,15 @@ def bound_to(now: PlanAtHand, shown: Shown) -> ShownState:
         digest=sheet.digest,
         judges=judges_digest(sheet.judges),
         configuration=sheet.configuration,
+        look=_look_digest(shown),
         seq=now.shown.seq,
     )
+
+
+def _look_digest(shown: Shown) -> str:
+    """Return a digest of the colours: who saw red does not say yes to what was looked at again."""
+    found = [(each.subject.value, each.number, each.kind.value) for each in shown.sheet.baseline]
+    return hashlib.sha256(json.dumps(found).encode("ascii")).hexdigest()
 
 
 def _approve_form(visit: Visit, now: PlanAtHand, shown: Shown, bound: ShownState) -> Html:
@@ -342,6 +351,7 @@ def _still_shown(visit: Visit, now: PlanAtHand) -> Shown:
             digest=fresh.digest,
             judges=judges_digest(fresh.judges),
             configuration=fresh.configuration,
+            look=_look_digest(shown),
             seq=now.shown.seq,
         )
         changed = judge_differences(shown.sheet.judges, fresh.judges)

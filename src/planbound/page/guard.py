@@ -10,6 +10,7 @@ from __future__ import annotations
 import re
 from collections.abc import Collection, Mapping, Sequence
 from typing import NamedTuple
+from urllib.parse import quote
 
 from planbound.workspace.sealed import opened, seal
 
@@ -34,6 +35,7 @@ HEADERS = (
 FORM = "application/x-www-form-urlencoded"
 SESSION_SECONDS = 7 * 24 * 3600
 TOKEN_SECONDS = 600
+_MOST_COOKIES = 200
 _PATH = re.compile(r"/(?:[^/\\\x00-\x1f\x7f]+(?:/[^/\\\x00-\x1f\x7f]+)*/?)?")
 
 
@@ -92,6 +94,9 @@ def refuse_shape(asking: PageRequest) -> Refusal | None:
     """Refuse what no page of ours asks for."""
     if asking.method not in {"GET", "HEAD", "POST"}:
         return Refusal(405, f"`{asking.method[:20]}` is not done here")
+    if asking.all("transfer-encoding"):
+        # No browser sends a form in pieces, and two words on where it ends are one too many.
+        return Refusal(400, "a form says how long it is")
     if not _PATH.fullmatch(asking.path) or any(
         part in {".", ".."} for part in asking.path.split("/")
     ):
@@ -130,6 +135,16 @@ def _from_ourselves(asking: PageRequest, names: Names) -> bool:
     return bool(origins)
 
 
+def written(path: str) -> str:
+    """Return a path as our own pages write it: a form is of one address, however it is spelled."""
+    return quote(path, safe="/", errors="surrogateescape")
+
+
+def is_led_here(asking: PageRequest) -> bool:
+    """Say whether a link on another site leads here: then a browser keeps the cookie back."""
+    return asking.one("sec-fetch-site") in {"cross-site", "same-site"}
+
+
 # -- what nobody can make up: tokens, cookies and what a form was shown with ----------------------
 
 
@@ -142,7 +157,8 @@ def cookies(asking: PageRequest, name: str) -> list[str]:
 
 def session_of(asking: PageRequest, names: Names, key: bytes, now: float) -> str | None:
     """Return whose session a request belongs to; None where it belongs to none of ours."""
-    for value in cookies(asking, names.cookie)[:4]:
+    # Other servers on this machine can set cookies of the same name: they do not lock anybody out.
+    for value in cookies(asking, names.cookie)[:_MOST_COOKIES]:
         text = opened(key, f"session {names.port}", value)
         if text is None:
             continue

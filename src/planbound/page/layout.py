@@ -28,11 +28,16 @@ def style_sheet(own: str) -> str:
     return f"{STYLE.text}\n{own}"
 
 
-def framed(page: ShownPage, rights: PageRights, *, waiting: int | None = None) -> Html:
+def framed(
+    page: ShownPage, rights: PageRights, *, waiting: int | None = None, tells_origin: bool = False
+) -> Html:
     """Return a whole page."""
     files = (
         served("link", rel="stylesheet", href=STYLE_ADDRESS),
         served("link", rel="icon", href="/static/icon.svg"),
+        # Whoever does not say from which site a form comes has to say where it began, and does so
+        # only if it may tell our own server; every other one is told nothing, as the header says.
+        *((element("meta", name="referrer", content="same-origin"),) if tells_origin else ()),
         element("meta", name="htmx-config", content=_CONFIGURATION),
     )
     # At the end and not deferred: htmx begins when the page is parsed, and a deferred extension

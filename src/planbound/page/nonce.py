@@ -29,6 +29,10 @@ class ShownState(Struct, frozen=True, omit_defaults=True):
     judges: str = ""
     """A digest over the paths and digests of the judges."""
     configuration: str = ""
+    look: str = ""
+    """A digest of what the contracts said before the work, where that was shown."""
+    text: str = ""
+    """A digest of all that was shown of the plan's text, where its lines count."""
     seq: int = 0
     """The last decision about it that was on record, or the event that asked the question."""
     question: str = ""
@@ -66,6 +70,8 @@ class Difference(NamedTuple):
 _WORDS = {
     "plan": "the plan",
     "digest": "the digest of what the plan means",
+    "look": "what the contracts said before the work",
+    "text": "the text, line by line",
     "judges": "the files that judge it",
     "configuration": "the configuration that contracts run under",
     "seq": "the last decision in the journal",

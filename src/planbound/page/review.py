@@ -8,7 +8,14 @@ from planbound.approval.approve import Candidate
 from planbound.approval.review import KINDS, LineComment, ReviewComment, comments_of, send_review
 from planbound.errors import NothingToDo
 from planbound.journal.record import Query
-from planbound.page.decide import decision, plan_now, refuse_stale, the_person, who_field
+from planbound.page.decide import (
+    decision,
+    plan_now,
+    refuse_stale,
+    the_person,
+    who_field,
+    with_text,
+)
 from planbound.page.forms import button, form, text_area
 from planbound.page.nonce import ShownState
 from planbound.page.parts import plan_links
@@ -35,7 +42,7 @@ def comments_on(candidate: Candidate) -> tuple[ReviewComment, ...]:
 
 def show_review(visit: Visit) -> PageAnswer:
     """Show the plan line by line, with what was said about each, and a field for more."""
-    now = plan_now(visit)
+    now = with_text(plan_now(visit))
     lines = _lines(now.candidate)
     found = comments_on(now.candidate)
     placed: dict[int, list[ReviewComment]] = {}
@@ -160,7 +167,7 @@ def answer_form(visit: Visit, question: str, words: str, line: int | None) -> Ht
 
 def send(visit: Visit) -> PageAnswer:
     """Send all comments as one review."""
-    now = plan_now(visit)
+    now = with_text(plan_now(visit))
     refuse_stale(visit, now)
     person = the_person(visit)
     found = [

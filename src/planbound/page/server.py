@@ -26,7 +26,8 @@ from starlette.types import ASGIApp, Message, Receive, Scope, Send
 from planbound.errors import PlanboundError
 from planbound.page import guard, layout
 from planbound.page.board import Board
-from planbound.page.connections import Connection, PageServer, listen
+from planbound.page.connections import PageServer, connections_with, listen
+from planbound.page.far_end import FarEnd, FarEnds
 from planbound.page.forms import NONCE
 from planbound.page.guard import Names, PageRequest, Refusal
 from planbound.page.live import LiveStream
@@ -46,6 +47,7 @@ from planbound.page.visit import (
 from planbound.receipts.html import Html, element, join, served
 from planbound.receipts.pieces import heading
 from planbound.workspace.context import Context
+from planbound.workspace.links import read_link
 from planbound.workspace.page_home import PageFolder, RunningPage
 
 _LARGEST_BODY = 8 * 1024 * 1024
@@ -72,6 +74,8 @@ class PageSettings(NamedTuple):
     names: tuple[str, ...]
     """What browsers may call us, without the port."""
     rights: PageRights
+    is_named: bool = False
+    """Whether somebody said where to listen: a proxy of another user may stand before it."""
 
 
 # -- the application -----------------------------------------------------------------------------
@@ -93,6 +97,7 @@ class PageApplication:
         self._folder = PageFolder(self._context.state.folder)
         self._key = self._folder.key()
         self._used: dict[str, float] = {}
+        self.far_ends = FarEnds(own_alone=not settings.is_named)
         routes = [Route("/static/{name}", self._static), Route("/enter", self._enter),
                   Route("/live", self._follow)]  # fmt: skip
         routes += [self._route(each) for each in ROUTES]
@@ -116,20 +121,57 @@ class PageApplication:
         session = guard.session_of(asking, self._names, self._key, time.time())
         if refusal is None and session is None and not self._is_free(asking.path):
             refusal = Refusal(401, "this browser is not known here, or not any more")
+        if refusal is None and not asking.path.startswith("/static/"):
+            refusal = self._refuse_far_end(scope)
         if refusal is None and asking.method == "POST":
             refusal = guard.refuse_change(asking, self._names, why_not=self._rights.why_not)
         guarded = partial(_send_with_headers, send)
         if refusal is not None:
-            await self._refused(refusal)(scope, receive, guarded)
+            await self._refused(refusal, asking)(scope, receive, guarded)
             return
         scope["planbound.session"] = session or ""
+        if self._is_made_up(asking.path):
+            # Nothing is opened, and no form is read, for what nobody of ours wrote.
+            answer = await self._not_found(Request(scope), None)
+            await answer(scope, receive, guarded)
+            return
         await self._inner(scope, receive, guarded)
 
     def _is_free(self, path: str) -> bool:
         """Say whether an address asks for no cookie."""
         return path == "/enter" or path.startswith(("/static/", *self._free))
 
-    def _refused(self, refusal: Refusal) -> Response:
+    def _is_made_up(self, path: str) -> bool:
+        """Say whether an address that is to be a secret by itself is none of ours."""
+        prefix = next((each for each in self._free if path.startswith(each)), None)
+        return prefix is not None and read_link(self._key, path.removeprefix(prefix)) is None
+
+    def _refuse_far_end(self, scope: Scope) -> Refusal | None:
+        """Refuse who may have come by what lets others in: agents, and other users."""
+        if not scope.get("client") or not scope.get("server"):
+            return None
+        match self.far_ends.of(scope["client"], scope["server"]):
+            case FarEnd.OWN:
+                return None
+            case FarEnd.IN_CELL:
+                return Refusal(403, "this page is not for what runs in a cell")
+            case FarEnd.OTHER_USER:
+                return Refusal(
+                    403,
+                    "this page is for programs of the user who started it; where a"
+                    " proxy of another user stands before it, say `--host 127.0.0.1`",
+                )
+            case FarEnd.GONE:
+                return Refusal(403, "whoever asked this is gone")  # fmt: skip
+
+    def _refused(self, refusal: Refusal, asking: PageRequest | None = None) -> Response:
+        if refusal.status == 401 and asking is not None and guard.is_led_here(asking):
+            here = served("a", "Open it from here", href=guard.written(asking.path))
+            content = _refusal_page(
+                "Another site led you here",
+                join("What this browser is known by is not sent along then. ", here, "."),
+            )
+            return self._html(ShownPage("Enter", content, 401), known=False)
         if refusal.status == 401:
             content = _refusal_page(
                 "Enter by a new link",
@@ -137,7 +179,8 @@ class PageApplication:
                      element("code", "planbound page --url"), " prints a link for it."),
             )  # fmt: skip
             return self._html(ShownPage("Enter", content, 401), known=False)
-        return Response(f"{refusal.why}\n", refusal.status, media_type="text/plain")
+        headers = {"connection": "close"} if refusal.status == 400 else None
+        return Response(f"{refusal.why}\n", refusal.status, headers, media_type="text/plain")
 
     # -- what is not a page ----------------------------------------------------------------------
 
@@ -199,7 +242,6 @@ class PageApplication:
 
     def _answer(self, route: PageRoute, request: Request, fields: Mapping[str, str]) -> Response:
         """Answer in a thread of its own; a page is read while the fold stands still."""
-        path = request.url.path
         session = request.scope["planbound.session"]
         try:
             context = self._open()
@@ -208,10 +250,11 @@ class PageApplication:
             page = ShownPage(title, _refusal_page(title, error.message), 500)
             return self._html(page, known=bool(session))
         visit = Visit(
-            context=context, board=self.board, address=path,
+            context=context, board=self.board, address=guard.written(request.scope["path"]),
             path={name: str(value) for name, value in request.path_params.items()},
             query=dict(request.query_params), form=fields, rights=self._rights,
             session=session, key=self._key,
+            says_site="sec-fetch-site" in request.headers,
             accepts_part=request.headers.get("hx-request") == "true",
             beside=BESIDE,
         )  # fmt: skip
@@ -255,18 +298,20 @@ class PageApplication:
     def _response(self, answer: PageAnswer, visit: Visit) -> Response:
         match answer:
             case ShownPage():
-                return self._html(answer, known=bool(visit.session))
+                return self._html(answer, known=bool(visit.session),
+                                  tells_origin=not visit.says_site)  # fmt: skip
             case PartOfPage():
                 return _page_of(str(join(answer.content)), answer.status)
             case GoTo():
                 return Response(status_code=303, headers={"location": answer.address})
             case PlainFile():
-                return Response(answer.data, media_type="text/plain; charset=utf-8")
+                return Response(answer.data, media_type="text/plain; charset=utf-8",
+                                headers={"cache-control": "no-store"})  # fmt: skip
 
-    def _html(self, page: ShownPage, *, known: bool) -> Response:
+    def _html(self, page: ShownPage, *, known: bool, tells_origin: bool = False) -> Response:
         """Return a page in its frame; who is not known is not told even how much waits."""
         waiting = self.board.waits if known and not page.is_alone else None
-        shown = layout.framed(page, self._rights, waiting=waiting)
+        shown = layout.framed(page, self._rights, waiting=waiting, tells_origin=tells_origin)
         return _page_of(str(shown), page.status)
 
 
@@ -329,7 +374,8 @@ def serve(
     application = PageApplication(open_context, running, settings)
     config = uvicorn.Config(
         application, log_level="critical", lifespan="off", ws="none", access_log=False,
-        server_header=False, date_header=False, proxy_headers=False, http=Connection,
+        server_header=False, date_header=False, proxy_headers=False,
+        http=connections_with(application.far_ends),
         timeout_graceful_shutdown=1, limit_concurrency=_MOST_CONNECTIONS,
     )  # fmt: skip
     try:

@@ -49,6 +49,9 @@ class Visit(NamedTuple):
     """Of a POST: what the person saw who decided."""
     accepts_part: bool = False
     """Whether a part of a page is asked for, by a script of ours."""
+    says_site: bool = True
+    """Whether the browser says from which site something is asked: old ones do not, nor does any
+    of an address without encryption that is not on this machine."""
     beside: Mapping[str, tuple[Beside, ...]] = {}
     """By the name of a place on a page what other modules put there."""
 

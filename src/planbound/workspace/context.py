@@ -92,6 +92,10 @@ class Context:
     @cached_property
     def configuration(self) -> Configuration:
         """What the workspace says about itself."""
+        return self.configuration_now()
+
+    def configuration_now(self) -> Configuration:
+        """Return what the workspace says about itself at this moment: somebody may live long."""
         from planbound.workspace.configuration_file import (  # noqa: PLC0415 - not every command
             load_configuration,
         )

@@ -8,6 +8,7 @@ from collections.abc import Sequence
 from typing import TYPE_CHECKING, NamedTuple
 from urllib.parse import quote
 
+from planbound.errors import PlanboundError
 from planbound.journal.event import EventKind
 from planbound.journal.record import Journal, Query, Record
 from planbound.journal.words import QuestionKind
@@ -45,22 +46,32 @@ class QuestionLinks:
         self._context = context
         self._journal: Journal | None = None
         self._folder = PageFolder(context.state.folder)
-        rules = context.configuration
-        self._single_use = rules.page.links and not rules.gate.signed
 
     def address(self, entry: Notify, record: Record) -> str | None:
         """Return where a question is decided; None where it waits no more, or no page runs."""
         if record.kind not in ASKING:
             return None
+        from planbound.workspace.notify import Desktop  # noqa: PLC0415 - who has receivers has it
+
         running = self._folder.running()
         question = self._question(record) if running else None
         if question is None:
             return None
         page = next((each for each in running if each.decides), running[0])
-        if page.decides and self._single_use and entry.person:
+        # What the desktop is told stands in a command line, which every user of a machine can read.
+        is_private = not isinstance(entry.target, Desktop)
+        if page.decides and entry.person and is_private and self._may_decide():
             link = link_for(question, entry.person, time.time())
             return f"{page.address}/d/{write_link(self._folder.key(), link)}"
         return f"{page.address}/inbox#question-{quote(question.id, safe='')}"
+
+    def _may_decide(self) -> bool:
+        """Say whether links decide, by the rules of this moment: a page runs for days."""
+        try:
+            rules = self._context.configuration_now()
+        except PlanboundError:  # whoever opens the inbox is told what is wrong
+            return False
+        return rules.page.links and not rules.gate.signed
 
     def _question(self, record: Record) -> Question | None:
         """Return the question that an event asks, or asks once more, where it is still open."""
