@@ -51,6 +51,7 @@ from planbound.workspace.context import Context
 from planbound.workspace.page_home import PageFolder, RunningPage
 
 _LARGEST_BODY = 8 * 1024 * 1024
+_READ_OUT = 4 * _LARGEST_BODY
 _MOST_FIELDS = 2_000
 _MOST_CONNECTIONS = 600
 _FIRST_REQUEST = 10.0
@@ -287,13 +288,15 @@ def _static_file(name: str) -> bytes:
 
 async def _body(request: Request) -> bytes | None:
     """Return what a form sent; None where it is too much."""
-    found = bytearray()
+    found, size = bytearray(), 0
     with suppress(ClientDisconnect), anyio.move_on_after(_WHOLE_FORM):
         async for chunk in request.stream():
-            found += chunk
-            if len(found) > _LARGEST_BODY:
+            size += len(chunk)
+            if size <= _LARGEST_BODY:
+                found += chunk
+            elif size > _READ_OUT:  # to close on who still sends cuts off the answer
                 return None
-        return bytes(found)
+        return bytes(found) if size <= _LARGEST_BODY else None
     return None
 
 
