@@ -62,7 +62,11 @@ def test_every_plan_is_in_its_lane_with_the_reason(shown: RunningServer) -> None
     held = lane(text, "held-back")
     assert "waits for <code>export</code> (approved)" in held
     assert "not approved yet: <code>planbound approve site</code>" in held
-    assert "the contract failed" in lane(text, "waits-for-a-person")
+    waits = lane(text, "waits-for-a-person")
+    assert "the contract failed" in waits
+    anchor = re.search(r'href="/inbox#(question-[0-9a-f]+)"', waits)
+    assert anchor is not None
+    assert f'id="{anchor[1]}"' in shown.get("/inbox").text
     assert "nothing" in lane(text, "running")
     assert "6 plans, 2 held back, 1 ready, 1 waits for a person, 1 done, 1 merged" in text
 

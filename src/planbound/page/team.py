@@ -20,7 +20,16 @@ from planbound.page.visit import (
 )
 from planbound.plan.model import PlanStatus
 from planbound.receipts.html import Content, Html, element, join, served
-from planbound.receipts.pieces import facts, heading, listed, moment, said, table
+from planbound.receipts.pieces import (
+    ROWS,
+    facts,
+    fold_away,
+    heading,
+    listed,
+    moment,
+    said,
+    table,
+)
 from planbound.team.lanes import Lane, LanePlan, PlanLanes, find_lanes
 from planbound.team.merge import MergeOrder, describe_cycle
 from planbound.team.standup import find_merge_order
@@ -35,8 +44,8 @@ _TITLES = {
     Lane.DONE: "Done, not merged",
     Lane.MERGED: "Merged",
 }
-_MOST_CARDS = 60
-"""So many plans of a lane are shown."""
+_MOST_CARDS = 12
+"""So many plans of a lane have a card; of the others a line says why they are there."""
 _MOST_ASKED = 3
 
 
@@ -116,16 +125,30 @@ def _counted(lanes: PlanLanes) -> str:
 
 def _lane(visit: Visit, now: TeamNow, lane: Lane) -> Html:
     plans = now.lanes.of(lane)
-    more = len(plans) - _MOST_CARDS
     title = f"lane-{lane.value.replace(' ', '-')}"
     return element(
         "section",
         heading(2, f"{_TITLES[lane]} ({len(plans)})", id=title),
         (_card(visit, now, plan) for plan in plans[:_MOST_CARDS]),
-        element("p", f"and {more} more", class_="dim") if more > 0 else None,
+        _others(plans[_MOST_CARDS:]),
         element("p", "nothing", class_="dim") if not plans else None,
         aria_labelledby=title,
         class_="lane" if plans else "lane is-empty",
+    )
+
+
+def _others(plans: Sequence[LanePlan]) -> Html | None:
+    if not plans:
+        return None
+    lines = (
+        join(served("a", plan.slug, href=address("plan", plan.slug)), " ", ticked(plan.about))
+        for plan in plans[:ROWS]
+    )
+    left_out = len(plans) - ROWS
+    return fold_away(
+        f"and {len(plans)} more",
+        listed(lines),
+        element("p", f"{left_out:,} more are left out.") if left_out > 0 else None,
     )
 
 
@@ -154,7 +177,11 @@ def _card(visit: Visit, now: TeamNow, plan: LanePlan) -> Html:
 
 def _asked(plan: LanePlan) -> Html | None:
     return listed(
-        join(served("a", question.id, href="/inbox"), " ", said(question.reason, 160))
+        join(
+            served("a", question.id, href=f"{address('inbox')}#question-{question.id}"),
+            " ",
+            said(question.reason, 160),
+        )
         for question in plan.questions[:_MOST_ASKED]
     )
 

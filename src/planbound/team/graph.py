@@ -137,7 +137,12 @@ def _spots(depths: Mapping[str, int], ways: Iterable[Sequence[_Key]]) -> dict[_K
         order = range(len(columns)) if forward else range(len(columns) - 1, -1, -1)
         for at in order:
             _arrange(columns, at, at - 1 if forward else at + 1, joined)
-    return {key: (at, row) for at, keys in enumerate(columns) for row, key in enumerate(keys)}
+    longest = max(map(len, columns), default=0)
+    return {
+        key: (at, row + (longest - len(keys)) // 2)  # short columns stand in the middle
+        for at, keys in enumerate(columns)
+        for row, key in enumerate(keys)
+    }
 
 
 def _arrange(
