@@ -109,8 +109,9 @@ class Window:
 
     def seen(self) -> str:
         """Return where the window is and what it shows, for whoever looks for a fault."""
-        text = self.page.evaluate("document.body.innerText")
-        return f"{self.page.url}\n{self.messages}\n{text[:3000]}"
+        text = self.page.evaluate("document.body?.innerText ?? ''")
+        asked = [each.partition("//")[2] for each in self.asked[-8:]]
+        return f"{self.page.url}\n{asked}\n{self.messages}\n{text[:3000]}"
 
     def picture(self, name: str) -> None:
         """Keep what the whole page looks like, where somebody asked for it."""

@@ -300,6 +300,7 @@ DISGUISES = {
     "settings that are taken away first": "rm -r .claude .mcp.json; $P approve $D",
     "the words of a decision": "$P decide rounding approved --digest ${D#* --digest } ",
     "an end that is not its own": "$P release rounding --reason done --as ann",
+    "a page that decides": "$P page --port 0 --decide-anyway",
     "a waiver": "$P waive rounding 1 --reason fine --as ann",
     "a host that stands above": (
         'W=$PWD; cd ..; setsid -f sh -c "cd $W; $P approve $D > out 2>&1; touch ended";'

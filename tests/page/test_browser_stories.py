@@ -205,7 +205,18 @@ def test_a_question_is_answered_while_the_run_waits(
     assert given["guidance"] == "Take the blue one."
 
 
-# -- a run ---------------------------------------------------------------------------------------
+# -- what follows the journal ---------------------------------------------------------------------------------------
+
+
+@pytest.mark.requirement("page.live")
+def test_a_page_follows_the_journal_each_time_that_it_is_loaded(
+    chromium: Chromium, page: RunningServer
+) -> None:
+    with visiting(chromium, page) as window:
+        for _ in range(12):
+            with window.page.expect_response("**/live?*"):
+                window.page.goto(f"{page.address}/")
+        assert window.messages == []
 
 
 @pytest.mark.requirement("page.live")
@@ -223,6 +234,8 @@ def test_who_joins_late_sees_a_run_from_its_beginning_and_a_server_that_comes_ba
             events = window.page.locator("#events > li")
             before = events.count()
             assert before == len(bench.log("late"))
+            summary = window.page.locator("details.item summary").first
+            summary.click()  # what somebody reads stays open while the page goes on
             first.process.kill()
             first.process.wait()
             with serving(bench, "--port", str(first.port)) as second:
@@ -233,6 +246,8 @@ def test_who_joins_late_sees_a_run_from_its_beginning_and_a_server_that_comes_ba
                 told = [each.get_attribute("id") for each in events.all()]
                 assert told == [f"event-{each.seq}" for each in bench.log("late")]
                 chip(window.page, "done").wait_for()
+                assert window.page.locator("details.item").first.evaluate("(one) => one.open")
+                assert summary.evaluate("(one) => one === document.activeElement")
                 window.page.reload()
                 assert events.count() == len(told)
                 assert second.port == first.port

@@ -25,11 +25,13 @@ def test_page_serves_until_it_is_told_to_stop(program: Program) -> None:
     assert "Traceback" not in (program.workspace / ".page-log").read_text()
 
 
+@pytest.mark.thorough
 def test_serve_is_another_word_for_it(program: Program) -> None:
     with serving(program, word="serve") as running:
         assert running.enter().status == 200
 
 
+@pytest.mark.thorough
 def test_an_empty_workspace_has_a_page_too(program: Program) -> None:
     (program.workspace / ".harness").mkdir()
     with serving(program) as running:
@@ -62,6 +64,7 @@ def test_a_link_is_printed_for_the_page_that_runs(program: Program) -> None:
     assert program.run("page", "--url").code == 2
 
 
+@pytest.mark.thorough
 def test_a_port_that_is_taken_is_said_and_the_usual_one_gives_way(program: Program) -> None:
     with socket.create_server(("127.0.0.1", 0)) as taken:
         port = taken.getsockname()[1]
@@ -81,6 +84,7 @@ def test_words_that_do_not_go_together_are_refused(program: Program, words: list
     assert program.run("page", *words).code == 2
 
 
+@pytest.mark.thorough
 def test_the_browser_is_opened_by_the_link(program: Program, tmp_path: Path) -> None:
     told = tmp_path / "told"
     opener = program.write("opener", f'#!/bin/sh\nprintf %s "$1" > {told}\n')
@@ -91,6 +95,7 @@ def test_the_browser_is_opened_by_the_link(program: Program, tmp_path: Path) -> 
         assert told.read_text() == running.link
 
 
+@pytest.mark.thorough
 def test_a_page_decides_where_agents_cannot_reach_it(tmp_path: Path) -> None:
     bench = Bench(tmp_path)
     tried = bench.run("selftest", "--json").json["cells"]
@@ -124,6 +129,7 @@ def test_what_is_missing_to_serve_a_page_is_said(program: Program) -> None:
     assert "planbound[page]" in refused.err
 
 
+@pytest.mark.thorough
 def test_a_broken_configuration_is_said_on_the_page(program: Program) -> None:
     program.plan("hello")
     with serving(program) as running:
@@ -136,6 +142,7 @@ def test_a_broken_configuration_is_said_on_the_page(program: Program) -> None:
         assert running.get("/plan/hello/sheet").status == 200
 
 
+@pytest.mark.thorough
 def test_what_page_prints_for_programs_is_one_document(program: Program) -> None:
     with serving(program):
         found = json.loads(program.run("page", "--url", "--json").out)

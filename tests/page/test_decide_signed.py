@@ -66,7 +66,7 @@ def test_a_statement_is_shown_and_its_signature_approves(bench: Bench, page: Run
     assert done.status == 303, done.text
     given = bench.log("one").one("GATE_APPROVED").details
     assert (given["by"], given["method"], given["strength"]) == ("mara", "signature", "proof")
-    assert given["signature"]
+    assert (bool(given["signature"]), given["through"]) == (True, "page")
 
 
 @pytest.mark.requirement("page.signed")

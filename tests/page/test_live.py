@@ -153,6 +153,7 @@ def files(process: int) -> int:
     return len(list(Path(f"/proc/{process}/fd").iterdir()))
 
 
+@pytest.mark.thorough
 def test_many_slow_and_broken_followers_hold_up_nobody_and_take_no_memory(
     project: Program, journal: SqliteJournal, followers: ExitStack
 ) -> None:

@@ -134,6 +134,7 @@ def test_the_cookie_is_for_this_page_alone(project: Program) -> None:
         assert running.get("/", Cookie=other).status == 401
 
 
+@pytest.mark.thorough
 def test_a_cookie_outlives_the_server_and_a_link_does_not(project: Program) -> None:
     with serving(project) as first:
         link, port = first.link, first.port
@@ -351,6 +352,7 @@ def test_what_somebody_searches_for_is_only_ever_text(page: RunningServer) -> No
 # -- other addresses -------------------------------------------------------------------------------
 
 
+@pytest.mark.thorough
 def test_another_address_needs_a_word_and_says_what_that_means(project: Program) -> None:
     with serving(project, "--host", "0.0.0.0") as running:
         log = (project.workspace / ".page-log").read_text()

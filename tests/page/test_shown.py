@@ -261,11 +261,15 @@ def test_costs_are_drawn_and_what_nobody_said_is_no_zero(shown: RunningServer) -
     assert page.count("<svg") == 2
     said = plain(page)
     assert "hatched: 6 of 6 attempts, unknown" in said
-    assert "again 5 ? ? 5 unknown" in said
+    assert "again 5 attempts ? tokens $? 5 unknown" in said
     for by in ("step", "agent", "model", "week"):
-        assert plain(opened(shown, f"/costs?by={by}")).count("total 6 ? ? 6 unknown") == 1
+        assert (
+            plain(opened(shown, f"/costs?by={by}")).count("total 6 attempts ? tokens $? 6 unknown")
+            == 1
+        )
 
 
+@pytest.mark.thorough
 def test_a_journal_that_somebody_changed_is_said_to_be_broken(tmp_path: Path, scene: Bench) -> None:
     import shutil  # noqa: PLC0415 - only here
     import sqlite3  # noqa: PLC0415 - the same

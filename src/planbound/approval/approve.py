@@ -100,6 +100,8 @@ class Consent(NamedTuple):
     """What is part of this yes and of no text: steps that are skipped."""
     missing_tools: bool = False
     """Whether it is a yes in spite of programs that are not there."""
+    through: PersonMethod | None = None
+    """Where a signature was handed in: the key says who it was, wherever that is."""
 
 
 def choose_method(consent: Consent, rules: GateRules) -> Method:
@@ -413,7 +415,8 @@ def approve(shown: Shown, consent: Consent) -> Approved:
         # Only now: a look, or a refusal, must not put a new tree in the place of the frozen one.
         taken = Taken(shown.tree, sheet.digest, sheet.configuration)
         note_baseline(recorder, sheet.slug, taken, sheet.baseline)
-        record_approval(recorder, sheet, approval, text=kept, signed=_keep_signed(shown, consent))
+        signed = _keep_signed(shown, consent)
+        record_approval(recorder, sheet, approval, text=kept, signed=signed)
     return Approved(approval, sheet, (*kept_proofs, *_mark(shown)))
 
 
@@ -422,7 +425,8 @@ def _keep_signed(shown: Shown, consent: Consent) -> KeptSignature | None:
         return None
     project = shown.candidate.context.state.project
     said = statement(shown.sheet, project, missing=consent.missing_tools)
-    return keep_signature(shown.judging.vault, said, consent.signature)
+    kept = keep_signature(shown.judging.vault, said, consent.signature)
+    return kept._replace(through=consent.through)
 
 
 def _mark(shown: Shown) -> tuple[str, ...]:

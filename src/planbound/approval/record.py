@@ -85,6 +85,8 @@ class KeptSignature(NamedTuple):
 
     statement: str
     signature: str
+    through: PersonMethod | None = None
+    """Where it was handed in."""
 
 
 def keep_signature(vault: Vault, statement: bytes, path: str) -> KeptSignature:
@@ -129,6 +131,7 @@ def record_approval(
         text=text,
         statement=signed.statement if signed else None,
         signature=signed.signature if signed else None,
+        through=signed.through if signed else None,
     )
     recorder.record(event, sheet.slug, key=approval.nonce)
 

@@ -22,7 +22,7 @@ from planbound.workspace.configuration import USUAL_PAGE_PORT
 from planbound.workspace.context import Context
 
 if TYPE_CHECKING:
-    from planbound.page.visit import Rights
+    from planbound.page.visit import PageRights
     from planbound.workspace.page_home import RunningPage
 
 _HIGHEST = 65535
@@ -74,7 +74,7 @@ def run_page(arguments: argparse.Namespace, terminal: Terminal) -> ExitCode:
             f"the package `{error.name}` is not here, and `planbound page` needs it",
             hint=install_extra("page"),
         ) from error
-    from planbound.page.visit import Rights  # noqa: PLC0415 - behind the extra
+    from planbound.page.visit import PageRights  # noqa: PLC0415 - behind the extra
 
     gc.enable()  # it lives for hours
     host = arguments.host or "127.0.0.1"
@@ -83,7 +83,10 @@ def run_page(arguments: argparse.Namespace, terminal: Terminal) -> ExitCode:
     if arguments.decide or arguments.decide_anyway:
         refuse_agents(context.root, arguments.state)
     settings = PageSettings(
-        host, _port(arguments, context), _names(host), Rights(_why_read_only(arguments, context))
+        host,
+        _port(arguments, context),
+        _names(host),
+        PageRights(_why_read_only(arguments, context)),
     )
     try:
         with _delivering(context, settings.rights):
@@ -94,7 +97,7 @@ def run_page(arguments: argparse.Namespace, terminal: Terminal) -> ExitCode:
 
 
 @contextmanager
-def _delivering(context: Context, rights: Rights) -> Iterator[None]:
+def _delivering(context: Context, rights: PageRights) -> Iterator[None]:
     """Tell receivers of what happens while a person may decide here: of what is asked here, too."""
     courier = None
     if rights.decides and context.configuration.notify:

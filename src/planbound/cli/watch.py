@@ -14,6 +14,7 @@ from planbound.cells.processes import page_text
 from planbound.cli.evidence import evidence_lines, evidence_of, verdict_text
 from planbound.cli.named_plans import read_own_plan
 from planbound.cli.person import question_lines
+from planbound.cli.progress import waiting
 from planbound.cli.status import loop_lines, status_lines
 from planbound.cli.terminal import Terminal
 from planbound.cli.watch_screen import Watched, frame, plain_lines
@@ -51,7 +52,8 @@ def run_watch(arguments: argparse.Namespace, terminal: Terminal) -> ExitCode:
     """Show where everything is, as it changes, until somebody leaves."""
     context = Context(workspace=arguments.workspace, state=arguments.state)
     view = _WatchView(context, arguments.plan)
-    seen = view.look()
+    with waiting("reading", "the journal"):
+        seen = view.look()
     dumb = os.environ.get("TERM", "dumb") in {"", "dumb"}
     if dumb or not (sys.stdin.isatty() and sys.stdout.isatty()):
         for line in plain_lines(seen, terminal.style):

@@ -29,6 +29,7 @@ from planbound.journal.fields import (
 )
 from planbound.journal.words import (
     Method,
+    PersonMethod,
     SessionOutcome,
     StatusThen,
     Strength,
@@ -226,6 +227,9 @@ class GateApproved(Event, frozen=True, kw_only=True, tag="GATE_APPROVED"):
     ] = None
     signature: Annotated[
         str | None, Exact("where the signature is kept: its SHA-256 in the vault")
+    ] = None
+    through: Annotated[
+        PersonMethod | None, Exact("where a signature was handed in, such as `page`")
     ] = None
 
 

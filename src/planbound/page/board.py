@@ -179,7 +179,7 @@ class Board:
         return self._stories.made(slug, by, lambda: ReportReader(context).page(slug))
 
 
-class _Look(NamedTuple):
+class _FileLook(NamedTuple):
     """How a file looks: one that was written looks different."""
 
     inode: int
@@ -187,9 +187,9 @@ class _Look(NamedTuple):
     changed: int
 
 
-def _look(path: str) -> _Look | None:
+def _look(path: str) -> _FileLook | None:
     try:
         found = os.stat(path)
     except OSError:
         return None
-    return _Look(found.st_ino, found.st_size, found.st_ctime_ns)
+    return _FileLook(found.st_ino, found.st_size, found.st_ctime_ns)

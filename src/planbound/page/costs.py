@@ -96,9 +96,10 @@ def _row(by: GroupBy, name: str, found: CostSum) -> Html:
     return element(
         "tr",
         element("th", told, scope="row"),
-        element("td", found.attempts, class_="number"),
-        element("td", "?" if found.tokens is None else f"{found.tokens:,}", class_="number"),
-        element("td", "?" if found.dollars is None else f"${found.dollars:.4f}", class_="number"),
+        # On a phone there are no headings: each cell says what it is about.
+        element("td", f"{found.attempts:,} attempt{'' if found.attempts == 1 else 's'}"),
+        element("td", f"{'?' if found.tokens is None else format(found.tokens, ',')} tokens"),
+        element("td", "$?" if found.dollars is None else f"${found.dollars:.4f}"),
         element("td", ", ".join(f"{count} {how}" for count, how in sure if count)),
         class_="item",
     )

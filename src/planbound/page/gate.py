@@ -302,7 +302,7 @@ def give_approval(visit: Visit) -> PageAnswer:
             path = os.path.join(folder, "signature")
             with open(path, "w", encoding="utf-8", errors="surrogateescape") as file:
                 file.write(signature[:_MOST_SIGNATURE])
-            consent = consent._replace(signature=path)
+            consent = consent._replace(signature=path, through=person.method)
             consent = consent._replace(method=choose_method(consent, configuration.gate))
         check_consent(consent, shown.sheet.plan, configuration)
         approve(shown, consent)

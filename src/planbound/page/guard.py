@@ -62,7 +62,7 @@ class Names(NamedTuple):
         return f"planbound-{self.port}"
 
 
-class Asking(NamedTuple):
+class PageRequest(NamedTuple):
     """What of a request is decided about."""
 
     method: str
@@ -80,7 +80,7 @@ class Asking(NamedTuple):
         return found[0] if len(found) == 1 else None
 
 
-def refuse_name(asking: Asking, names: Names) -> Refusal | None:
+def refuse_name(asking: PageRequest, names: Names) -> Refusal | None:
     """Refuse who does not call us by our name: it was led here by a name of its own."""
     host = asking.one("host")
     if host is None or host.lower() not in names.allowed:
@@ -88,7 +88,7 @@ def refuse_name(asking: Asking, names: Names) -> Refusal | None:
     return None
 
 
-def refuse_shape(asking: Asking) -> Refusal | None:
+def refuse_shape(asking: PageRequest) -> Refusal | None:
     """Refuse what no page of ours asks for."""
     if asking.method not in {"GET", "HEAD", "POST"}:
         return Refusal(405, f"`{asking.method[:20]}` is not done here")
@@ -99,7 +99,7 @@ def refuse_shape(asking: Asking) -> Refusal | None:
     return None
 
 
-def refuse_change(asking: Asking, names: Names, *, why_not: str | None) -> Refusal | None:
+def refuse_change(asking: PageRequest, names: Names, *, why_not: str | None) -> Refusal | None:
     """Refuse to change anything for who may not, or does not ask from a page of ours."""
     if why_not is not None:
         return Refusal(403, why_not)
@@ -111,7 +111,7 @@ def refuse_change(asking: Asking, names: Names, *, why_not: str | None) -> Refus
     return None
 
 
-def _from_ourselves(asking: Asking, names: Names) -> bool:
+def _from_ourselves(asking: PageRequest, names: Names) -> bool:
     """Say whether a request came from a page of ours: the browser says so, or where it began.
 
     Our pages are sent with `no-referrer`: of their forms browsers say that they began at `null`.
@@ -133,14 +133,14 @@ def _from_ourselves(asking: Asking, names: Names) -> bool:
 # -- what nobody can make up: tokens, cookies and what a form was shown with ----------------------
 
 
-def cookies(asking: Asking, name: str) -> list[str]:
+def cookies(asking: PageRequest, name: str) -> list[str]:
     """Return each value that a cookie came with."""
     parts = (part.strip() for each in asking.all("cookie") for part in each.split(";"))
     pairs = (part.partition("=") for part in parts)
     return [value for key, _, value in pairs if key == name]
 
 
-def session_of(asking: Asking, names: Names, key: bytes, now: float) -> str | None:
+def session_of(asking: PageRequest, names: Names, key: bytes, now: float) -> str | None:
     """Return whose session a request belongs to; None where it belongs to none of ours."""
     for value in cookies(asking, names.cookie)[:4]:
         text = opened(key, f"session {names.port}", value)

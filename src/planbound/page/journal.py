@@ -23,7 +23,7 @@ LOOKED_AT = 10_000
 """So many events are looked at for what somebody searches, before they are asked to go on."""
 
 
-class Wanted(NamedTuple):
+class EventSearch(NamedTuple):
     """Which events somebody asks for."""
 
     plan: str | None
@@ -38,7 +38,7 @@ class Wanted(NamedTuple):
         return address("journal", plan=self.plan, event=kind, q=self.words or None, before=before)
 
 
-class Found(NamedTuple):
+class EventPage(NamedTuple):
     """A page of events, the last first."""
 
     records: Sequence[Record]
@@ -52,7 +52,7 @@ def show_journal(visit: Visit) -> PageAnswer:
     """Show events, the last ones first."""
     wanted, problem = _wanted(visit.query)
     journal = visit.context.existing_journal()
-    found = Found((), None) if journal is None else find(journal, wanted)
+    found = EventPage((), None) if journal is None else find(journal, wanted)
     content = join(
         heading(1, "Journal"),
         element("p", *_chain(visit, journal), role="status"),
@@ -69,7 +69,7 @@ def show_journal(visit: Visit) -> PageAnswer:
     return ShownPage("Journal", content, at="/journal")
 
 
-def _wanted(query: Mapping[str, str]) -> tuple[Wanted, str | None]:
+def _wanted(query: Mapping[str, str]) -> tuple[EventSearch, str | None]:
     """Return what is asked for, and what of it makes no sense."""
     name = query.get("event", "").strip().upper().replace("-", "_")
     kind = EventKind.__members__.get(name)
@@ -81,17 +81,17 @@ def _wanted(query: Mapping[str, str]) -> tuple[Wanted, str | None]:
     before = query.get("before", "")
     number = int(before) if before.isdecimal() and len(before) <= 18 else None
     plan = query.get("plan", "").strip() or None
-    return Wanted(plan, kind, query.get("q", "").strip()[:200], number), problem
+    return EventSearch(plan, kind, query.get("q", "").strip()[:200], number), problem
 
 
-def find(journal: Journal, wanted: Wanted) -> Found:
+def find(journal: Journal, wanted: EventSearch) -> EventPage:
     """Return a page of events; a search looks at so many, from the last one backwards."""
     kinds = () if wanted.kind is None else (wanted.kind,)
     query = Query(plan=wanted.plan, events=kinds, before=wanted.before)
     if not wanted.words:
         records = _last(journal, query, PAGE + 1)
         more = len(records) > PAGE
-        return Found(records[:PAGE], records[PAGE - 1].seq if more else None)
+        return EventPage(records[:PAGE], records[PAGE - 1].seq if more else None)
     matching: list[Record] = []
     looked = 0
     while looked < LOOKED_AT:
@@ -100,12 +100,12 @@ def find(journal: Journal, wanted: Wanted) -> Found:
             if is_about(record, wanted.words):
                 matching.append(record)
             if len(matching) == PAGE:
-                return Found(matching, record.seq)
+                return EventPage(matching, record.seq)
         if len(records) < 2_000:
-            return Found(matching, None)
+            return EventPage(matching, None)
         looked += len(records)
         query = Query(plan=wanted.plan, events=kinds, before=records[-1].seq)
-    return Found(matching, query.before, query.before)
+    return EventPage(matching, query.before, query.before)
 
 
 def _last(journal: Journal, query: Query, count: int) -> list[Record]:
@@ -125,7 +125,7 @@ def is_about(record: Record, words: str) -> bool:
     )
 
 
-def _search(wanted: Wanted) -> Html:
+def _search(wanted: EventSearch) -> Html:
     kinds = [served("option", "all events", value="", selected=wanted.kind is None)]
     kinds += [
         served("option", each.value, value=each.value, selected=each is wanted.kind)
@@ -144,7 +144,7 @@ def _search(wanted: Wanted) -> Html:
     )  # fmt: skip
 
 
-def _listed(found: Found) -> Html:
+def _listed(found: EventPage) -> Html:
     if not found.records:
         return element("p", "There is no such event.")
     lines = (event_line(each, with_plan=True) for each in found.records)

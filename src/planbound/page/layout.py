@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from planbound.page.parts import live_source
-from planbound.page.visit import Rights, ShownPage
+from planbound.page.visit import PageRights, ShownPage
 from planbound.receipts.html import Html, element, join, served, served_document
 from planbound.receipts.page_style import STYLE
 
@@ -28,14 +28,16 @@ def style_sheet(own: str) -> str:
     return f"{STYLE.text}\n{own}"
 
 
-def framed(page: ShownPage, rights: Rights, *, waiting: int | None = None) -> Html:
+def framed(page: ShownPage, rights: PageRights, *, waiting: int | None = None) -> Html:
     """Return a whole page."""
     files = (
         served("link", rel="stylesheet", href=STYLE_ADDRESS),
         served("link", rel="icon", href="/static/icon.svg"),
         element("meta", name="htmx-config", content=_CONFIGURATION),
-        *(served("script", src=each, defer=True) for each in SCRIPTS),
     )
+    # At the end and not deferred: htmx begins when the page is parsed, and a deferred extension
+    # would now and then come after that, so that the page does not follow the journal.
+    scripts = (served("script", src=each) for each in SCRIPTS)
     return served_document(
         f"{page.title} · Planbound",
         files,
@@ -51,6 +53,7 @@ def framed(page: ShownPage, rights: Rights, *, waiting: int | None = None) -> Ht
                     served("kbd", "?"), " shows all keys.", class_="keys-hint"),
         ),
         _keys(),
+        *scripts,
     )  # fmt: skip
 
 

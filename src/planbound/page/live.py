@@ -30,7 +30,7 @@ _RECENT = 500
 """So many messages are at hand; who is further behind reads the journal."""
 
 
-class _Told(NamedTuple):
+class _StreamLine(NamedTuple):
     """An event as it is sent."""
 
     seq: int
@@ -44,7 +44,7 @@ class LiveStream:
     def __init__(self, open_journal: Callable[[], Journal | None]) -> None:
         self._open = open_journal
         self._journal: Journal | None = None
-        self._recent: deque[_Told] = deque()
+        self._recent: deque[_StreamLine] = deque()
         self._from, self._upto = 0, 0
         """The messages of all events beyond the first of these numbers, up to the second, are at
         hand."""
@@ -131,7 +131,7 @@ class LiveStream:
         finally:
             self.followers -= 1
 
-    async def _next(self, plan: str | None, after: int) -> tuple[Sequence[_Told], int]:
+    async def _next(self, plan: str | None, after: int) -> tuple[Sequence[_StreamLine], int]:
         """Return the next messages, and up to which event nothing was left out."""
         if self._begun and after >= self._from:
             wanted = (each for each in self._recent if each.seq > after)
@@ -139,7 +139,7 @@ class LiveStream:
             return found, max(after, self._upto)
         return await anyio.to_thread.run_sync(self._catch_up, plan, after)
 
-    def _catch_up(self, plan: str | None, after: int) -> tuple[Sequence[_Told], int]:
+    def _catch_up(self, plan: str | None, after: int) -> tuple[Sequence[_StreamLine], int]:
         head = self._head()
         found = [_told(record) for record in self._read(plan, after, _AT_ONCE)]
         if len(found) == _AT_ONCE:
@@ -147,12 +147,12 @@ class LiveStream:
         return found, max(head, after, found[-1].seq if found else 0)
 
 
-def _told(record: Record) -> _Told:
+def _told(record: Record) -> _StreamLine:
     """Return an event of the stream: its number, and how it is shown."""
     shown = str(join(event_line(record)))
     lines = "".join(f"data: {line}\n" for line in shown.split("\n"))
     message = f"id: {record.seq}\n{lines}\n".encode("utf-8", "surrogateescape")
-    return _Told(record.seq, record.draft.plan, message)
+    return _StreamLine(record.seq, record.draft.plan, message)
 
 
 def _changed(seq: int) -> bytes:

@@ -26,7 +26,7 @@ from planbound.workspace.overview import PlanLine
 SHOWN = {"all": "All", "open": "Not done", "waiting": "Waits for me", "live": "Runs now"}
 
 
-class PlansNow(NamedTuple):
+class PlansBeside(NamedTuple):
     """What is said of all plans besides their lines."""
 
     drivers: Mapping[str, str]
@@ -40,7 +40,7 @@ def show_plans(visit: Visit) -> PageAnswer:
     shown = shown if shown in SHOWN else "all"
     seen = visit.board.overview(visit.context)
     groups = grouped(visit.board.attempts(), GroupBy.PLAN)
-    now = PlansNow(drivers(visit.context), {slug: total(each) for slug, each in groups.items()})
+    now = PlansBeside(drivers(visit.context), {slug: total(each) for slug, each in groups.items()})
     lines = [each for each in seen.lines if _is_wanted(each, shown, now)]
     own = address(show=None if shown == "all" else shown)
     part = kept_live(
@@ -70,7 +70,7 @@ def drivers(context: Context) -> dict[str, str]:
     return {each.claim.plan: each.claim.holder for each in held if not each.expired}
 
 
-def _is_wanted(line: PlanLine, shown: str, now: PlansNow) -> bool:
+def _is_wanted(line: PlanLine, shown: str, now: PlansBeside) -> bool:
     match shown:
         case "open":
             return line.status is not PlanStatus.DONE
@@ -82,7 +82,7 @@ def _is_wanted(line: PlanLine, shown: str, now: PlansNow) -> bool:
             return True
 
 
-def _counted(lines: Sequence[PlanLine], now: PlansNow) -> str:
+def _counted(lines: Sequence[PlanLine], now: PlansBeside) -> str:
     waiting = sum(each.state is not None and each.state.waiting is not None for each in lines)
     runs = sum(each.file.slug in now.drivers for each in lines)
     plans = f"{len(lines):,} plan{'' if len(lines) == 1 else 's'}"
@@ -98,7 +98,7 @@ def _filter(shown: str) -> Html:
     return served("nav", element("ul", links), class_="choices", aria_label="Which plans")
 
 
-def _lines(lines: Sequence[PlanLine], now: PlansNow, *, whole: bool) -> Html:
+def _lines(lines: Sequence[PlanLine], now: PlansBeside, *, whole: bool) -> Html:
     if not lines and not whole:
         return element("p", "No plan is like that now.")
     if not lines:
@@ -108,7 +108,7 @@ def _lines(lines: Sequence[PlanLine], now: PlansNow, *, whole: bool) -> Html:
     return table("Plans", titles, [_line(each, now) for each in lines])
 
 
-def _line(line: PlanLine, now: PlansNow) -> Html:
+def _line(line: PlanLine, now: PlansBeside) -> Html:
     slug, state = line.file.slug, line.state
     driver = now.drivers.get(slug)
     page = address("plan", slug, "run") if driver is not None else address("plan", slug)

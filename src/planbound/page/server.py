@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import asyncio
 import os
 import secrets
 import socket
@@ -23,13 +22,13 @@ from starlette.requests import ClientDisconnect, Request
 from starlette.responses import Response, StreamingResponse
 from starlette.routing import Route
 from starlette.types import ASGIApp, Message, Receive, Scope, Send
-from uvicorn.protocols.http.h11_impl import H11Protocol
 
-from planbound.errors import PlanboundError, UsageError
+from planbound.errors import PlanboundError
 from planbound.page import guard, layout
 from planbound.page.board import Board
+from planbound.page.connections import Connection, PageServer, listen
 from planbound.page.forms import NONCE
-from planbound.page.guard import Asking, Names, Refusal
+from planbound.page.guard import Names, PageRequest, Refusal
 from planbound.page.live import LiveStream
 from planbound.page.nonce import read_nonce
 from planbound.page.routes import BESIDE, ROUTES
@@ -37,16 +36,15 @@ from planbound.page.visit import (
     GoTo,
     NoSuchPage,
     PageAnswer,
+    PageRights,
     PageRoute,
     PartOfPage,
     PlainFile,
-    Rights,
     ShownPage,
     Visit,
 )
 from planbound.receipts.html import Html, element, join, served
 from planbound.receipts.pieces import heading
-from planbound.workspace.configuration import USUAL_PAGE_PORT
 from planbound.workspace.context import Context
 from planbound.workspace.page_home import PageFolder, RunningPage
 
@@ -54,8 +52,6 @@ _LARGEST_BODY = 8 * 1024 * 1024
 _READ_OUT = 4 * _LARGEST_BODY
 _MOST_FIELDS = 2_000
 _MOST_CONNECTIONS = 600
-_FIRST_REQUEST = 10.0
-"""In seconds: so long a connection may say nothing, or only half of a request."""
 _WHOLE_FORM = 60.0
 """In seconds: so long a form may take to arrive."""
 _STATIC = {
@@ -75,7 +71,7 @@ class PageSettings(NamedTuple):
     """0: a free one; None: the usual one, or a free one where that is taken."""
     names: tuple[str, ...]
     """What browsers may call us, without the port."""
-    rights: Rights
+    rights: PageRights
 
 
 # -- the application -----------------------------------------------------------------------------
@@ -115,7 +111,7 @@ class PageApplication:
             return
         headers = [(key.decode("latin-1"), value.decode("latin-1"))
                    for key, value in scope["headers"]]  # fmt: skip
-        asking = Asking(scope["method"], scope["path"], headers)
+        asking = PageRequest(scope["method"], scope["path"], headers)
         refusal = guard.refuse_name(asking, self._names) or guard.refuse_shape(asking)
         session = guard.session_of(asking, self._names, self._key, time.time())
         if refusal is None and session is None and not self._is_free(asking.path):
@@ -205,7 +201,12 @@ class PageApplication:
         """Answer in a thread of its own; a page is read while the fold stands still."""
         path = request.url.path
         session = request.scope["planbound.session"]
-        context = self._open()
+        try:
+            context = self._open()
+        except PlanboundError as error:  # such as a folder that is gone
+            title = "That cannot be done"
+            page = ShownPage(title, _refusal_page(title, error.message), 500)
+            return self._html(page, known=bool(session))
         visit = Visit(
             context=context, board=self.board, address=path,
             path={name: str(value) for name, value in request.path_params.items()},
@@ -311,52 +312,13 @@ async def _send_with_headers(send: Send, message: Message) -> None:
 # -- serving -------------------------------------------------------------------------------------
 
 
-class _Connection(H11Protocol):
-    """A connection that is closed where no request comes from it; later ones have a time, too."""
-
-    _deadline: asyncio.TimerHandle | None = None
-
-    def connection_made(self, transport: asyncio.Transport) -> None:  # type: ignore[override] # as uvicorn's own
-        """Begin to wait for the first request."""
-        super().connection_made(transport)
-        self._deadline = self.loop.call_later(_FIRST_REQUEST, transport.close)
-
-    def connection_lost(self, exc: Exception | None) -> None:
-        """Wait for nothing more."""
-        self._wait_no_more()
-        super().connection_lost(exc)
-
-    def handle_events(self) -> None:
-        """Take in what came."""
-        super().handle_events()
-        if self.cycle is not None:
-            self._wait_no_more()
-
-    def _wait_no_more(self) -> None:
-        if self._deadline is not None:
-            self._deadline.cancel()
-
-
-class _Server(uvicorn.Server):
-    """Ends what is followed when it is told to stop: nobody waits for a stream to end."""
-
-    def __init__(self, config: uvicorn.Config, live: LiveStream) -> None:
-        super().__init__(config)
-        self._live = live
-
-    async def shutdown(self, sockets: list[socket.socket] | None = None) -> None:
-        """Close everything."""
-        self._live.stop()
-        await super().shutdown(sockets)
-
-
 def serve(
     open_context: Callable[[], Context],
     settings: PageSettings,
     listening: Callable[[RunningPage, bytes], None],
 ) -> None:
     """Serve until the process is told to stop; `listening` is told where, and gets the key."""
-    door = _listen(settings.host, settings.port)
+    door = listen(settings.host, settings.port)
     context = open_context()
     folder = PageFolder(context.state.folder)
     key = folder.key()
@@ -367,13 +329,13 @@ def serve(
     application = PageApplication(open_context, running, settings)
     config = uvicorn.Config(
         application, log_level="critical", lifespan="off", ws="none", access_log=False,
-        server_header=False, date_header=False, proxy_headers=False, http=_Connection,
+        server_header=False, date_header=False, proxy_headers=False, http=Connection,
         timeout_graceful_shutdown=1, limit_concurrency=_MOST_CONNECTIONS,
     )  # fmt: skip
     try:
         folder.note(running)
         listening(running, key)
-        anyio.run(_run, _Server(config, application.live), application, door)
+        anyio.run(_run, PageServer(config, application.live), application, door)
     finally:
         with suppress(OSError):
             folder.forget(running)
@@ -381,7 +343,7 @@ def serve(
         context.close()
 
 
-async def _run(server: _Server, application: PageApplication, door: socket.socket) -> None:
+async def _run(server: PageServer, application: PageApplication, door: socket.socket) -> None:
     async with anyio.create_task_group() as tasks:
         tasks.start_soon(application.live.watch)
         # Whoever comes first finds a fold that is made, or under way.
@@ -389,16 +351,3 @@ async def _run(server: _Server, application: PageApplication, door: socket.socke
         tasks.start_soon(fold, application.read_all)
         await server.serve(sockets=[door])
         tasks.cancel_scope.cancel()
-
-
-def _listen(host: str, port: int | None) -> socket.socket:
-    if port is None:
-        with suppress(UsageError):
-            return _listen(host, USUAL_PAGE_PORT)
-        return _listen(host, 0)
-    family = socket.AF_INET6 if ":" in host else socket.AF_INET
-    try:
-        return socket.create_server((host, port), family=family, backlog=512)
-    except OSError as error:
-        where = f"port {port}" if port else "a port"
-        raise UsageError(f"{where} of `{host}` cannot be listened on: {error.strerror}") from error

@@ -14,7 +14,7 @@ if TYPE_CHECKING:
     from planbound.workspace.context import Context
 
 
-class Rights(NamedTuple):
+class PageRights(NamedTuple):
     """What may be done on this page."""
 
     why_not: str | None
@@ -40,7 +40,7 @@ class Visit(NamedTuple):
     query: Mapping[str, str]
     form: Mapping[str, str]
     """Of a POST; of each field the last."""
-    rights: Rights
+    rights: PageRights
     session: str
     key: bytes
     is_change: bool = False

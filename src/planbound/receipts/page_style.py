@@ -34,11 +34,11 @@ pre, dd, td, li, .said { unicode-bidi: isolate; }
 dl.facts { display: grid; grid-template-columns: max-content 1fr; gap: .15rem 1rem; }
 dl.facts dt { color: var(--dim); } dl.facts dd { margin: 0; }
 @media (max-width: 34rem) { dl.facts { grid-template-columns: 1fr; gap: 0; }
-  dl.facts dd { margin: 0 0 .4rem 1rem; } body { padding: .75rem; }
-  .word { white-space: normal; border-radius: .8rem; } }
+  dl.facts dd { margin: 0 0 .4rem 1rem; } body { padding: .75rem; } }
 .dim { color: var(--dim); }
 .word { display: inline-block; border: 1px solid currentColor; border-radius: 1em;
   padding: 0 .6em; font-size: .85rem; font-weight: 600; white-space: nowrap; }
+@media (max-width: 34rem) { .word { white-space: normal; border-radius: .8rem; } }
 .good { color: var(--good); background: var(--good-ground); }
 .soft { color: var(--soft); background: var(--soft-ground); }
 .warn { color: var(--warn); background: var(--warn-ground); }
