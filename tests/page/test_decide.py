@@ -68,6 +68,8 @@ def test_a_plan_is_approved_as_it_was_shown(workspace: Project, page: RunningSer
     details = given["details"]
     assert (details["method"], details["strength"], details["by"]) == ("page", "word", "mara")
     assert workspace.run("show", "plain", "--json").json["status"] == "approved"
+    after = page.get("/plan/plain/gate").text
+    assert "<summary>Approve it anew</summary>" in after, "the way to another one is folded away"
 
 
 @pytest.mark.requirement("page.decides")

@@ -51,8 +51,13 @@ def test_a_question_has_its_evidence_beside_it_and_is_answered_with_guidance(
     assert done.status == 303, done.text
     said = bench.log("one").of("RECOVERY_ESCALATION")[-1].details
     assert (said["user_decision"], said["by"], said["method"]) == ("retry", "mara", "page")
+    answered = page.get("/inbox?plan=one").text
+    assert "Nothing waits for a person" in answered
+    assert "planbound resume one" in answered, "what is to be done next is said"
+    assert "<code>planbound resume one</code> goes on" in page.get("/plan/one/run").text
     bench.goes("resume", "one")
     assert bench.phases("one") == ["done"]
+    assert "planbound resume" not in page.get("/inbox?plan=one").text
 
 
 @pytest.mark.requirement("page.inbox")

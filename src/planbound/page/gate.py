@@ -49,6 +49,7 @@ from planbound.plan.limits import LimitError, parse_duration
 from planbound.receipts.html import Content, Html, element, join, served, text
 from planbound.receipts.pieces import heading, said, word
 from planbound.source import visible
+from planbound.state.approval import Approval
 from planbound.workspace.context import Context
 
 _MISSING = "missing_tools"
@@ -79,11 +80,7 @@ def show_gate(visit: Visit) -> PageAnswer:
         else:
             content = _decidable(visit, now, shown)
     else:
-        content = join(
-            element("p", "Before somebody approves, every contract is run once: so it shows which"
-                         " are red now, and which prove nothing."),
-            _look_form(visit, now), _other_answers(visit, now),
-        )  # fmt: skip
+        content = _before_a_look(visit, now)
     return ShownPage(
         f"The gate of {now.slug}",
         (heading(1, "The gate of ", now.slug), _ways(now), given, content),
@@ -95,10 +92,29 @@ def _ways(now: PlanAtHand) -> Html:
     return plan_links(now.slug, address("plan", now.slug, "gate"))
 
 
+def _before_a_look(visit: Visit, now: PlanAtHand) -> Html:
+    """Return the way to an approval; folded away where this text has one."""
+    explained = element(
+        "p", "Before somebody approves, every contract is run once: so it shows which are red now,"
+             " and which prove nothing. ",
+        served("a", "The sheet", href=address("plan", now.slug, "sheet")), " has every command.",
+    )  # fmt: skip
+    approval = _approval(visit, now)
+    if approval is None or approval.digest != now.shown.digest:
+        return join(explained, _look_form(visit, now), _other_answers(visit, now))
+    again = element("details", element("summary", "Approve it anew"),
+                    explained, _look_form(visit, now))  # fmt: skip
+    return join(again, _other_answers(visit, now))
+
+
+def _approval(visit: Visit, now: PlanAtHand) -> Approval | None:
+    state = visit.board.states.get(now.slug)
+    return state.approval.given if state is not None else None
+
+
 def _given(visit: Visit, now: PlanAtHand) -> Html | None:
     """Return whether an approval was given already."""
-    state = visit.board.states.get(now.slug)
-    approval = state.approval.given if state is not None else None
+    approval = _approval(visit, now)
     if approval is None:
         return None
     same = "this text" if approval.digest == now.shown.digest else "another text"
@@ -128,7 +144,7 @@ def _problem(job: LookJob) -> Html:
     found = job.result
     assert found is not None
     return element("p", word("not ready"), " ", said(visible(found.problem)),
-                   join(" ", said(found.hint)) if found.hint else None, role="status")  # fmt: skip
+                   join("; ", said(found.hint)) if found.hint else None, role="status")  # fmt: skip
 
 
 def _look_form(visit: Visit, now: PlanAtHand) -> Html:

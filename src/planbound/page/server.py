@@ -220,7 +220,7 @@ class PageApplication:
         except NoSuchPage as error:
             return self._told(visit, 404, "There is nothing here", error.why)
         except PlanboundError as error:
-            hint = f" {error.hint}" if error.hint else ""
+            hint = f" {error.hint[:1].upper()}{error.hint[1:]}." if error.hint else ""
             return self._told(visit, 409 if route.method == "POST" else 500, "That cannot be done",
                               f"{error.message}.{hint}")  # fmt: skip
         except Exception:  # noqa: BLE001 - one request must not end the page of everybody

@@ -6,7 +6,7 @@ from planbound.journal.event import kind_of
 from planbound.journal.record import Record
 from planbound.page.visit import address
 from planbound.receipts.conversation import about_words
-from planbound.receipts.html import Html, element, served
+from planbound.receipts.html import Html, element, join, served
 from planbound.receipts.pieces import moment, said, word
 from planbound.workspace.progress import ProgressLines
 
@@ -31,7 +31,7 @@ def event_line(record: Record, *, with_plan: bool = False) -> Html:
         else None,
         " ",
         said(line, 400),
-        word(verdict.value) if verdict is not None else None,
+        join(" ", word(verdict.value)) if verdict is not None else None,
         id=f"event-{record.seq}",
         class_="item",
     )
