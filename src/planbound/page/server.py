@@ -266,7 +266,7 @@ class PageApplication:
     def _html(self, page: ShownPage, *, known: bool) -> Response:
         """Return a page in its frame; who is not known is not told even how much waits."""
         waiting = self.board.waits if known and not page.is_alone else None
-        shown = layout.framed(page, self._rights, waiting=waiting)
+        shown = layout.framed(page, self._rights, waiting=waiting, leads_on=known)
         return _page_of(str(shown), page.status)
 
 
