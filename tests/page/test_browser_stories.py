@@ -205,7 +205,7 @@ def test_a_question_is_answered_while_the_run_waits(
     assert given["guidance"] == "Take the blue one."
 
 
-# -- what follows the journal ---------------------------------------------------------------------------------------
+# -- what follows the journal ----------------------------------------------------------------------
 
 
 @pytest.mark.requirement("page.live")
