@@ -13,6 +13,7 @@ FOLDER = Path(__file__).parent / "golden"
 WRITE = "PLANBOUND_GOLDEN"
 _UNSTEADY = (
     (re.compile(r"\d{4}-\d\d-\d\d[ T]\d\d:\d\d(?::\d\d(?:\.\d+)?)?(?:Z| UTC)?"), "MOMENT"),
+    (re.compile(r"\b\d\d:\d\d:\d\d UTC"), "MOMENT"),
     (re.compile(r"\b[0-9a-f]{8,64}\b"), "DIGEST"),
     (re.compile(r"\bsed[A-Za-z0-9]{6}\b"), "sedXXXXXX"),
     # What Python says differs from version to version.

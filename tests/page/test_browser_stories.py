@@ -147,6 +147,7 @@ def test_the_whole_gate_is_done_by_keyboard(
         _tab_to(window.page, approve.inner_text())
         press("Enter")
         chip(window.page, "approved").wait_for()
+        window.page.wait_for_load_state()  # keys are heard from then on
         press("g")
         press("i")
         window.page.wait_for_url("**/inbox")
