@@ -21,6 +21,7 @@ from planbound.cells import choose as bubblewrap
 HIDDEN = (
     *("bwrap", "strace", "node", "npm", "npx", "ssh-keygen", "openssl", "psql", "docker"),
     *("cc", "gcc", "cmake", "ctest", "cargo", "rustc", "go", "zsh", "fish", "groff"),
+    "chromium",
 )
 _HIDE = """
 set -e

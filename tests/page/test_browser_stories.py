@@ -21,7 +21,11 @@ if TYPE_CHECKING:
 pytestmark = pytest.mark.thorough
 
 NAMES = ("moved", "tabs", "keys", "plain", "asks", "late")
-HELD = "echo begun > src/begun-late; until [ -e src/go ]; do sleep 0.05; done; echo right > src/c"
+HELD = (
+    "echo 'I read the callers'; echo begun > src/begun-late;"
+    " until [ -e src/begun-more ]; do sleep 0.05; done; echo 'I write <b>c</b>';"
+    " until [ -e src/go ]; do sleep 0.05; done; echo right > src/c"
+)
 """The work of an agent that waits until the test lets it go on."""
 
 
@@ -238,6 +242,10 @@ def test_who_joins_late_sees_a_run_from_its_beginning_and_a_server_that_comes_ba
             summary = window.page.locator("details.item summary").first
             summary.click()  # what somebody reads stays open while the page goes on
             assert not window.page.locator("#cut-off").is_visible()
+            window.page.get_by_text("Its agent says: I read the callers").wait_for()
+            Path(bench.workspace, "src/begun-more").write_text("more\n")
+            window.page.get_by_text("Its agent says: I write <b>c</b>").wait_for()
+            assert events.count() == before  # what it says is no event
             first.process.kill()
             first.process.wait()
             window.page.locator("#cut-off", has_text="may be old").wait_for()
@@ -250,6 +258,7 @@ def test_who_joins_late_sees_a_run_from_its_beginning_and_a_server_that_comes_ba
                 assert told == [f"event-{each.seq}" for each in bench.log("late")]
                 chip(window.page, "done").wait_for()
                 assert not window.page.locator("#cut-off").is_visible()
+                assert window.page.get_by_text("Its agent says").count() == 0
                 assert window.page.locator("details.item").first.evaluate("(one) => one.open")
                 assert summary.evaluate("(one) => one === document.activeElement")
                 window.page.reload()

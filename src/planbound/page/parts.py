@@ -24,6 +24,12 @@ def kept_live(identity: str, own: str, *content: Content) -> Html:
     )
 
 
+def again(part: str, own: str) -> Html:
+    """Return what asks for a part again every few seconds, as long as it is in the part itself."""
+    trigger = {"hx-get": own, "hx-trigger": "every 3s", "hx-target": f"#{part}"}
+    return served("div", id=f"{part}-again", hidden=True, **trigger, **{"hx-swap": "outerMorph"})
+
+
 def live_source(stream: str, *, tells: bool) -> Html:
     """Return what follows the journal; with `tells` each event gets its line in `#events`.
 

@@ -2,13 +2,14 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+import time
+from collections.abc import Iterator, Mapping, Sequence
 from itertools import pairwise
 
 from planbound.cells.stages import spoken
 from planbound.journal.event import ContractEvaluated
 from planbound.page.differences import text_difference
-from planbound.page.parts import bar, kept_live, plan_links
+from planbound.page.parts import again, bar, kept_live, plan_links
 from planbound.page.plans import can_go_on, drivers, resume_command
 from planbound.page.story_line import event_line
 from planbound.page.visit import PageAnswer, PageRoute, PartOfPage, ShownPage, Visit, address
@@ -20,6 +21,7 @@ from planbound.receipts.page import title_of
 from planbound.receipts.page_costs import spent_words
 from planbound.receipts.pieces import cut, facts, heading, moment, output, said, word
 from planbound.receipts.story import AttemptStory, ItemStory, PlanStory
+from planbound.run.doing import DoingNow, doing_now
 
 _EVENTS = 100
 """So many of the last events are there at once; the journal has all of them."""
@@ -50,12 +52,17 @@ def show_run(visit: Visit) -> PageAnswer:
 def run_now(visit: Visit, story: PlanStory) -> Html:
     """Return where a run is: what it used, and every step, the first that is no pass open."""
     driver = drivers(visit.context).get(story.slug)
+    doing: Mapping[str, DoingNow] = {}
+    if driver is not None:
+        doing = doing_now(visit.context.state.folder, story.slug)
     first = next((each for each in story.items if not each.is_settled), None)
     open_one = next((each for each in story.items if not each.is_pass and each.attempts), first)
     return join(
         element("p", _where(story, driver), role="status"),
         _bars(story),
-        (_item(story, each, is_open=each is open_one) for each in story.items),
+        (_item(story, each, doing, is_open=each is open_one) for each in story.items),
+        # What an agent says is no event, so nothing tells of it.
+        again("now", address("plan", story.slug, "run")) if driver is not None else None,
     )
 
 
@@ -119,14 +126,16 @@ def _of(used: str, limit: str | None) -> str:
 # -- one step or condition -------------------------------------------------------------------------
 
 
-def _item(story: PlanStory, each: ItemStory, *, is_open: bool) -> Html:
+def _item(
+    story: PlanStory, each: ItemStory, doing: Mapping[str, DoingNow], *, is_open: bool
+) -> Html:
     count = len(each.attempts)
     attempts = f" · {count} attempt{'' if count == 1 else 's'}" if count else ""
     return element(
         "details",
         element("summary", word(each.word), f" {each.name}: ", said(each.title, 200), attempts),
         element("p", "Why: ", said(each.reason)) if each.reason else None,
-        _doing(story, each),
+        _doing(story, each, doing.get(each.id)),
         _attempts(story, each),
         open=is_open,
         # Where another one is to be open, it is another element: a script leaves `open` alone.
@@ -135,7 +144,7 @@ def _item(story: PlanStory, each: ItemStory, *, is_open: bool) -> Html:
     )
 
 
-def _doing(story: PlanStory, each: ItemStory) -> Html | None:
+def _doing(story: PlanStory, each: ItemStory, now: DoingNow | None) -> Html | None:
     """Return what is being done about a step now, and what its agent said last."""
     step = story.state.steps.get(each.id)
     if step is None or not each.attempts:
@@ -147,11 +156,17 @@ def _doing(story: PlanStory, each: ItemStory) -> Html | None:
     return join(
         element("p", f"Attempt {last.number} is under way, with ", said(last.agent or "its agent"),
                 ", since ", moment(last.begun), ".") if running else None,
+        element("p", "Its agent says: ", said(now.text), f" ({_ago(now)}; nobody checked it)")
+        if running and now is not None else None,
         element("p", "What its agent noted as its plan, which nobody checked: ",
                 said("; ".join(notes))) if notes else None,
         element("p", "What its agent said last, which nobody checked:") if spoke else None,
         element("pre", text(spoke)) if spoke else None,
     )  # fmt: skip
+
+
+def _ago(now: DoingNow) -> str:
+    return f"{spoken(max(0.0, time.time() - now.at))} ago"
 
 
 def _last_lines(value: str) -> str:

@@ -15,6 +15,7 @@ from planbound.journal.record import HeldLease, Query, Record
 from planbound.journal.words import MotorKind
 from planbound.plan.parse import parse
 from planbound.run.context import RunContext
+from planbound.run.doing import DoingNotes
 from planbound.run.loop import (
     CANCELLED,
     Asking,
@@ -194,6 +195,8 @@ class Execution:
         if courier is not None:
             courier.start()
             session.watchers.append(lambda _: courier.nudge())
+        doing = DoingNotes(self.context.state.folder, self.run_context.slug)
+        session.listeners.append(doing.tell)
         self.watcher.started(started)
         leases = self.context.leases()
         renew = partial(leases.renew, held_lease, seconds=self.lease_seconds)
@@ -212,6 +215,7 @@ class Execution:
             runner.abandon()
             raise
         finally:
+            doing.end()
             if courier is not None:
                 courier.finish(_COURIER_SECONDS)
 

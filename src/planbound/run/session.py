@@ -213,7 +213,7 @@ class RunSession:
         """The plan's file as the harness wrote or read it last."""
         self.digest = digest(state.layout.plan)
         self.listeners: list[Callable[[Slot, str], None]] = []
-        """Called with what agents say that they are doing, which is not kept."""
+        """Called with what agents say that they are doing, which is no event."""
         self.watchers: list[Callable[[Sequence[Record]], None]] = []
         """Called with every event that is added, ours or not."""
         self.judging = context.judging._replace(
