@@ -97,6 +97,7 @@ def test_a_plan_that_was_changed_meanwhile_is_not_approved(
     late = page.post("/plan/moved/approve", form)
     assert late.status == 409
     assert "the digest of what the plan means" in late.text
+    assert "the files that judge it" not in late.text, "no other judge was seen"
     assert "test -e src/another" in late.text, "the difference of the texts is shown"
     assert events(workspace, "moved", "GATE_APPROVED") == []
 
@@ -123,6 +124,8 @@ def test_a_refusal_has_its_reason(workspace: Project, page: RunningServer) -> No
     (said,) = events(workspace, "refused", "GATE_REJECTED")
     details = said["details"]
     assert (details["by"], details["reason"], details["method"]) == ("ben", "too broad", "page")
+    gate = re.sub(r"<[^>]*>", "", page.get("/plan/refused/gate").text)
+    assert "rejected this text, by ben: too broad" in gate
 
 
 @pytest.mark.requirement("page.decides")

@@ -205,6 +205,7 @@ def test_the_whole_output_is_plain_text(shown: RunningServer, journal: SqliteJou
     answer = shown.get(f"/output/{seq}")
     assert answer.header("content-type") == "text/plain; charset=utf-8"
     assert "nearly" in answer.text
+    assert "not kept any more" not in answer.text, "a small output is there as a whole"
     for wrong in ("1", "999999", "x", "9" * 30):
         assert shown.get(f"/output/{wrong}").status == 404
     assert journal.head().seq > int(seq)

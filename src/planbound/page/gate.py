@@ -6,6 +6,8 @@ import os
 import tempfile
 from datetime import UTC, datetime, timedelta
 
+from msgspec.structs import replace
+
 from planbound.approval.approve import (
     Consent,
     Shown,
@@ -112,11 +114,22 @@ def _approval(visit: Visit, now: PlanAtHand) -> Approval | None:
     return state.approval.given if state is not None else None
 
 
+def _refused(visit: Visit, now: PlanAtHand) -> Html | None:
+    """Return who refused this text, and why."""
+    state = visit.board.states.get(now.slug)
+    no = state.approval.rejected if state is not None else None
+    if no is None or no.digest not in {None, now.shown.digest}:
+        return None
+    by = join(", by ", said(no.by)) if no.by else None
+    why = join(": ", said(no.reason)) if no.reason.strip() else ", without a reason."
+    return element("p", word("rejected"), " this text", by, why)
+
+
 def _given(visit: Visit, now: PlanAtHand) -> Html | None:
     """Return whether an approval was given already."""
     approval = _approval(visit, now)
     if approval is None:
-        return None
+        return _refused(visit, now)
     same = "this text" if approval.digest == now.shown.digest else "another text"
     return element("p", word("approved"), f" {same}, by ", said(approval.by),
                    f" ({approval.method.value}; {approval.method.caution}).")  # fmt: skip
@@ -336,7 +349,8 @@ def _still_shown(visit: Visit, now: PlanAtHand) -> Shown:
             "The contracts have to be looked at again: nothing was decided",
             element("p", served("a", "Look at it again", href=address("plan", now.slug, "gate"))),
         )
-    current = now.shown
+    # Of another text the judges are not known yet: that they are others is not said.
+    current = replace(now.shown, judges=visit.shown.judges)
     if now.candidate.data == shown.candidate.data:
         fresh = lay_before(now.candidate, now.candidate.verified()).sheet
         current = ShownState(
