@@ -33,7 +33,7 @@ from planbound.page.decide import (
     who_field,
 )
 from planbound.page.forms import button, form, text_area, text_field
-from planbound.page.gate_sheet import sheet_of
+from planbound.page.gate_sheet import approval_of, decided_before, sheet_of
 from planbound.page.looks import LookJob
 from planbound.page.nonce import ShownState, judge_differences, judges_digest
 from planbound.page.parts import plan_links
@@ -51,7 +51,6 @@ from planbound.plan.limits import LimitError, parse_duration
 from planbound.receipts.html import Content, Html, element, join, served, text
 from planbound.receipts.pieces import heading, said, word
 from planbound.source import visible
-from planbound.state.approval import Approval
 from planbound.workspace.context import Context
 
 _MISSING = "missing_tools"
@@ -65,7 +64,7 @@ def show_gate(visit: Visit) -> PageAnswer:
     """Show what would be approved, or that somebody has to look at it first."""
     now = plan_now(visit)
     job = visit.board.looks.last(now.slug)
-    given = _given(visit, now)
+    given = decided_before(visit, now)
     content: Content
     if job is not None and job.result is None:
         content = _under_way(now, job)
@@ -101,38 +100,12 @@ def _before_a_look(visit: Visit, now: PlanAtHand) -> Html:
              " and which prove nothing. ",
         served("a", "The sheet", href=address("plan", now.slug, "sheet")), " has every command.",
     )  # fmt: skip
-    approval = _approval(visit, now)
+    approval = approval_of(visit, now)
     if approval is None or approval.digest != now.shown.digest:
         return join(explained, _look_form(visit, now), _other_answers(visit, now))
     again = element("details", element("summary", "Approve it anew"),
                     explained, _look_form(visit, now))  # fmt: skip
     return join(again, _other_answers(visit, now))
-
-
-def _approval(visit: Visit, now: PlanAtHand) -> Approval | None:
-    state = visit.board.states.get(now.slug)
-    return state.approval.given if state is not None else None
-
-
-def _refused(visit: Visit, now: PlanAtHand) -> Html | None:
-    """Return who refused this text, and why."""
-    state = visit.board.states.get(now.slug)
-    no = state.approval.rejected if state is not None else None
-    if no is None or no.digest not in {None, now.shown.digest}:
-        return None
-    by = join(", by ", said(no.by)) if no.by else None
-    why = join(": ", said(no.reason)) if no.reason.strip() else ", without a reason."
-    return element("p", word("rejected"), " this text", by, why)
-
-
-def _given(visit: Visit, now: PlanAtHand) -> Html | None:
-    """Return whether an approval was given already."""
-    approval = _approval(visit, now)
-    if approval is None:
-        return _refused(visit, now)
-    same = "this text" if approval.digest == now.shown.digest else "another text"
-    return element("p", word("approved"), f" {same}, by ", said(approval.by),
-                   f" ({approval.method.value}; {approval.method.caution}).")  # fmt: skip
 
 
 def _under_way(now: PlanAtHand, job: LookJob) -> Html:
