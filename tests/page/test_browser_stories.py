@@ -241,12 +241,14 @@ def test_who_joins_late_sees_a_run_from_its_beginning_and_a_server_that_comes_ba
             assert before == len(bench.log("late"))
             summary = window.page.locator("details.item summary").first
             summary.click()  # what somebody reads stays open while the page goes on
+            assert not window.page.locator("#cut-off").is_visible()
             window.page.get_by_text("Its agent says: I read the callers").wait_for()
             Path(bench.workspace, "src/begun-more").write_text("more\n")
             window.page.get_by_text("Its agent says: I write <b>c</b>").wait_for()
             assert events.count() == before  # what it says is no event
             first.process.kill()
             first.process.wait()
+            window.page.locator("#cut-off", has_text="may be old").wait_for()
             with serving(bench, "--port", str(first.port)) as second:
                 Path(bench.workspace, "src/go").write_text("go\n")
                 run.wait()
@@ -255,6 +257,7 @@ def test_who_joins_late_sees_a_run_from_its_beginning_and_a_server_that_comes_ba
                 told = [each.get_attribute("id") for each in events.all()]
                 assert told == [f"event-{each.seq}" for each in bench.log("late")]
                 chip(window.page, "done").wait_for()
+                assert not window.page.locator("#cut-off").is_visible()
                 assert window.page.get_by_text("Its agent says").count() == 0
                 assert window.page.locator("details.item").first.evaluate("(one) => one.open")
                 assert summary.evaluate("(one) => one === document.activeElement")

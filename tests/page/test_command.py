@@ -57,6 +57,9 @@ def test_a_link_is_printed_for_the_page_that_runs(program: Program) -> None:
             several = program.run("page", "--url")
             assert several.code == 2
             assert "name one with `--port`" in several.err
+            elsewhere = program.run("page", "--url", "--port", "1")
+            assert "no page of this workspace is served at port 1" in elsewhere.err
+            assert str(running.port) in elsewhere.err
             named = program.run("page", "--url", "--port", str(other.port))
             assert named.out.startswith(other.address)
         running.process.kill()
@@ -70,7 +73,8 @@ def test_a_port_that_is_taken_is_said_and_the_usual_one_gives_way(program: Progr
         port = taken.getsockname()[1]
         refused = program.run("page", "--port", str(port), process=True)
         assert refused.code == 2
-        assert f"port {port} of `127.0.0.1` cannot be listened on" in refused.err
+        why = "cannot be listened on: Address already in use\n"
+        assert f"port {port} of `127.0.0.1` {why}" in refused.err
     for wrong in ("-1", "70000", "x"):
         assert program.run("page", "--port", wrong).code == 2
     program.write("planbound.toml", "[page]\nport = 70000\n")

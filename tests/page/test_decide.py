@@ -69,6 +69,8 @@ def test_a_plan_is_approved_as_it_was_shown(workspace: Project, page: RunningSer
     details = given["details"]
     assert (details["method"], details["strength"], details["by"]) == ("page", "word", "mara")
     assert workspace.run("show", "plain", "--json").json["status"] == "approved"
+    after = page.get("/plan/plain/gate").text
+    assert "<summary>Approve it anew</summary>" in after, "the way to another one is folded away"
 
 
 @pytest.mark.requirement("page.decides")
@@ -96,6 +98,7 @@ def test_a_plan_that_was_changed_meanwhile_is_not_approved(
     late = page.post("/plan/moved/approve", form)
     assert late.status == 409
     assert "the digest of what the plan means" in late.text
+    assert "the files that judge it" not in late.text, "no other judge was seen"
     assert "test -e src/another" in late.text, "the difference of the texts is shown"
     assert events(workspace, "moved", "GATE_APPROVED") == []
 
@@ -122,6 +125,8 @@ def test_a_refusal_has_its_reason(workspace: Project, page: RunningServer) -> No
     (said,) = events(workspace, "refused", "GATE_REJECTED")
     details = said["details"]
     assert (details["by"], details["reason"], details["method"]) == ("ben", "too broad", "page")
+    gate = re.sub(r"<[^>]*>", "", page.get("/plan/refused/gate").text)
+    assert "rejected this text, by ben: too broad" in gate
 
 
 @pytest.mark.requirement("page.decides")

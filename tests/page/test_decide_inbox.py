@@ -51,8 +51,13 @@ def test_a_question_has_its_evidence_beside_it_and_is_answered_with_guidance(
     assert done.status == 303, done.text
     said = bench.log("one").of("RECOVERY_ESCALATION")[-1].details
     assert (said["user_decision"], said["by"], said["method"]) == ("retry", "mara", "page")
+    answered = page.get("/inbox?plan=one").text
+    assert "Nothing waits for a person" in answered
+    assert "planbound resume one" in answered, "what is to be done next is said"
+    assert "<code>planbound resume one</code> goes on" in page.get("/plan/one/run").text
     bench.goes("resume", "one")
     assert bench.phases("one") == ["done"]
+    assert "planbound resume" not in page.get("/inbox?plan=one").text
 
 
 @pytest.mark.requirement("page.inbox")
@@ -149,3 +154,20 @@ def test_an_approval_that_waits_leads_to_the_gate(bench: Bench, page: RunningSer
     shown = page.get("/inbox?plan=seven").text
     assert 'href="/plan/seven/gate"' in shown
     assert re.search(r'action="/inbox/\w+"', shown) is None
+
+
+@pytest.mark.requirement("page.decides")
+def test_a_plan_that_was_put_away_is_shown_and_not_decided_about(
+    bench: Bench, page: RunningServer
+) -> None:
+    step = Step("make away", target="coder-away", work=("echo x > src/away",),
+                touches="src/away", contract="test -e src/away")  # fmt: skip
+    bench.prepare(step, name="away")
+    bench.goes("run", "away")
+    bench.goes("archive", "away")
+    assert page.get("/plan/away").status == 200
+    for place in ("gate", "edit", "review"):
+        answer = page.get(f"/plan/away/{place}")
+        assert answer.status == 404
+        assert "was put away: nothing is decided about it any more" in answer.text
+    assert "There is no plan `nobody`" in page.get("/plan/nobody/gate").text

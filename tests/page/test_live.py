@@ -10,7 +10,8 @@ from pathlib import Path
 
 import pytest
 
-from planbound.journal.record import Query
+from planbound.journal.event import EventKind
+from planbound.journal.record import Details, Draft, Query
 from planbound.journal.sqlite import SqliteJournal
 from tests.page.browser import RunningServer, serving
 from tests.program import Program
@@ -188,3 +189,23 @@ def test_many_slow_and_broken_followers_hold_up_nobody_and_take_no_memory(
         assert memory(page.process.pid) - settled < 40_000
         page.stop()
         assert page.process.returncode in {0, 130}
+
+
+def test_an_event_that_cannot_be_read_stops_nobody(program: Program) -> None:
+    program.plan("hello")
+    with serving(program) as running:
+        running.enter()
+        program.run("ask", "hello", "why?", "--as", "me")
+        (found,) = (program.workspace / ".home").rglob("journal.sqlite")
+        journal = SqliteJournal(str(found))
+        follower = Follower(running, "/live")
+        follower.until(head(journal))
+        journal.append([Draft(id="f" * 32, timestamp="2026-01-01T00:00:00.000000Z",
+                              kind=EventKind.EXECUTION_COMPLETE, plan="hello",
+                              details=Details.of({"status": 7}))])  # fmt: skip
+        program.run("ask", "hello", "and now?", "--as", "me")
+        assert follower.until(head(journal)) == numbers(journal)
+        follower.close()
+        shown = running.get("/journal")
+        assert shown.status == 200
+        assert "it cannot be read" in shown.text

@@ -398,7 +398,12 @@ def test_another_address_needs_a_word_and_says_what_that_means(project: Program)
         log = (project.workspace / ".page-log").read_text()
         assert "everybody who reaches 0.0.0.0" in log
         assert "no encryption" in log
-        del running
+        assert "name one address to be reached by it" in log
+        assert running.host == "127.0.0.1", "the link is one that this machine's browser can follow"
+        assert running.enter().status == 200
+    with serving(project, "--host", "127.0.0.2") as running:
+        assert running.host == "127.0.0.2"
+        assert running.enter().status == 200
     for wrong in ("evil.example", "localhost", "300.1.1.1"):
         refused = project.run("page", "--host", wrong)
         assert refused.code == 2

@@ -124,6 +124,19 @@ def test_the_sheet_has_what_an_approval_binds_and_runs_nothing(
 # -- a run -----------------------------------------------------------------------------------------
 
 
+def test_before_a_run_begins_the_limits_are_those_of_the_plan(shown: RunningServer) -> None:
+    page = plain(opened(shown, "/plan/hello/run"))
+    assert "Tokens: 0 of 20,000" in page
+    assert "Dollars: $0.0000, no limit" in page
+    assert "Time at work: 0.0 s of 10 min 0 s" in page
+
+
+def test_the_words_of_a_line_stand_apart(shown: RunningServer) -> None:
+    page = re.sub(r"<[^>]*>", "", opened(shown, "/plan/again/run"))
+    assert "step 1 pass" in page
+    assert "step 1pass" not in page
+
+
 def test_the_first_step_that_is_no_pass_is_open(shown: RunningServer) -> None:
     page = opened(shown, "/plan/again/run")
     details = re.findall(r"<details([^>]*class=\"item\"[^>]*)>(.*?)</summary>", page, re.DOTALL)
@@ -192,6 +205,7 @@ def test_the_whole_output_is_plain_text(shown: RunningServer, journal: SqliteJou
     answer = shown.get(f"/output/{seq}")
     assert answer.header("content-type") == "text/plain; charset=utf-8"
     assert "nearly" in answer.text
+    assert "not kept any more" not in answer.text, "a small output is there as a whole"
     for wrong in ("1", "999999", "x", "9" * 30):
         assert shown.get(f"/output/{wrong}").status == 404
     assert journal.head().seq > int(seq)

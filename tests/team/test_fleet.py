@@ -269,7 +269,7 @@ def test_a_plan_of_which_nobody_knows_what_it_touches_runs_alone(harbour: Harbou
     harbour.lay("told")
     harbour.approve("open", "told")
     done = harbour.bench.goes("fleet", "--jobs", "2")
-    assert "open: held back: it has no `touches`, so nobody can tell" in done.out
+    assert "open: held back: its frontmatter has no `touches`, so nobody can tell" in done.out
     assert [plan for _, plan in harbour.order()] == ["told", "told", "open", "open"]
 
 

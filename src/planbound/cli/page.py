@@ -157,19 +157,26 @@ def _names(host: str) -> tuple[str, ...]:
     from planbound.page.guard import LOOPBACK  # noqa: PLC0415 - behind the extra
 
     found = ipaddress.ip_address(host)
-    if found.is_loopback:
+    if found.is_unspecified:
         return LOOPBACK
-    return (*LOOPBACK, f"[{host}]" if found.version == 6 else host)
+    name = f"[{found}]" if found.version == 6 else str(found)
+    return tuple(dict.fromkeys((*LOOPBACK, name)))
 
 
 def _say_what_host_means(host: str, terminal: Terminal) -> None:
-    if ipaddress.ip_address(host).is_loopback:
+    found = ipaddress.ip_address(host)
+    if found.is_loopback:
         return
     terminal.note(
-        f"note: everybody who reaches {host} can ask this page for its link and for guesses at it,"
+        f"note: everybody who reaches {host} can try to guess a link of this page,"
         " and whoever is on the way reads all of it: there is no encryption here.\n"
         "note: put a proxy with TLS before it, or use `ssh -L` from the other machine instead."
     )
+    if found.is_unspecified:
+        terminal.note(
+            "note: that stands for every address of this machine, and browsers are let in by none"
+            " of them but `localhost`; name one address to be reached by it."
+        )
 
 
 def _why_read_only(arguments: argparse.Namespace, context: Context) -> str | None:

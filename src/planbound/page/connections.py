@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import os
 import socket
 from collections.abc import Mapping
 from contextlib import suppress
@@ -139,4 +140,5 @@ def listen(host: str, port: int | None) -> socket.socket:
         return socket.create_server((host, port), family=family, backlog=512)
     except OSError as error:
         where = f"port {port}" if port else "a port"
-        raise UsageError(f"{where} of `{host}` cannot be listened on: {error.strerror}") from error
+        why = os.strerror(error.errno) if error.errno else str(error)
+        raise UsageError(f"{where} of `{host}` cannot be listened on: {why}") from error

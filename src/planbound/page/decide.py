@@ -135,7 +135,12 @@ def find_plan(visit: Visit) -> PlanFile:
     try:
         return locate(slug, visit.context.tree)
     except PlanboundError as error:
-        raise NoSuchPage(f"There is no plan “{slug}”.") from error
+        state = visit.board.states.get(slug)
+        if state is not None and state.archived:
+            raise NoSuchPage(
+                f"`{slug}` was put away: nothing is decided about it any more."
+            ) from error
+        raise NoSuchPage(f"There is no plan `{slug}`.") from error
 
 
 def plan_now(visit: Visit) -> PlanAtHand:

@@ -254,13 +254,20 @@ def show_output(visit: Visit) -> PageAnswer:
                  (("stdout", outcome.stdout), ("stderr", outcome.stderr)))  # fmt: skip
         whole = "".join(f"--- {name}\n{clean(said_).text}\n" for name, said_ in parts if said_)
     else:
-        size = event.output_size
-        whole = (
-            f"--- both ends, as the journal has them; {size if size is not None else 'unknown'}"
-            f" bytes in all, of which the rest is not kept any more\n{event.output_head or ''}"
-            f"{_GAP if event.output_head else ''}{event.output_tail or ''}\n"
-        )
+        whole = _of_the_journal(event)
     return PlainFile(whole.encode("utf-8", "replace"), f"output-{seq}.txt")
+
+
+def _of_the_journal(event: ContractEvaluated | BaselineObserved) -> str:
+    """Return what the journal has of an output: all of a small one, of a large one both ends."""
+    head, tail, size = event.output_head or "", event.output_tail or "", event.output_size
+    if not head and size is not None and len(tail.encode("utf-8", "surrogateescape")) >= size:
+        return f"{tail}\n"
+    return (
+        f"--- both ends, as the journal has them; {size if size is not None else 'unknown'}"
+        " bytes in all, of which the rest is not kept any more\n"
+        f"{head}{_GAP if head else ''}{tail}\n"
+    )
 
 
 ROUTES = [

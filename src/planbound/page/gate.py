@@ -8,6 +8,8 @@ import os
 import tempfile
 from datetime import UTC, datetime, timedelta
 
+from msgspec.structs import replace
+
 from planbound.approval.approve import (
     Consent,
     Shown,
@@ -33,7 +35,7 @@ from planbound.page.decide import (
     who_field,
 )
 from planbound.page.forms import button, form, text_area, text_field
-from planbound.page.gate_sheet import sheet_of
+from planbound.page.gate_sheet import approval_of, decided_before, sheet_of
 from planbound.page.looks import LookJob
 from planbound.page.named_gates import (
     gate_boxes,
@@ -71,7 +73,7 @@ def show_gate(visit: Visit) -> PageAnswer:
     """Show what would be approved, or that somebody has to look at it first."""
     now = plan_now(visit)
     job = visit.board.looks.last(now.slug)
-    given = _given(visit, now)
+    given = decided_before(visit, now)
     content: Content
     if job is not None and job.result is None:
         content = _under_way(now, job)
@@ -88,11 +90,7 @@ def show_gate(visit: Visit) -> PageAnswer:
         else:
             content = _decidable(visit, now, shown)
     else:
-        content = join(
-            element("p", "Before somebody approves, every contract is run once: so it shows which"
-                         " are red now, and which prove nothing."),
-            _look_form(visit, now), _other_answers(visit, now),
-        )  # fmt: skip
+        content = _before_a_look(visit, now)
     return ShownPage(
         f"The gate of {now.slug}",
         (heading(1, "The gate of ", now.slug), _ways(now), given, content),
@@ -104,15 +102,19 @@ def _ways(now: PlanAtHand) -> Html:
     return plan_links(now.slug, address("plan", now.slug, "gate"))
 
 
-def _given(visit: Visit, now: PlanAtHand) -> Html | None:
-    """Return whether an approval was given already."""
-    state = visit.board.states.get(now.slug)
-    approval = state.approval.given if state is not None else None
-    if approval is None:
-        return None
-    same = "this text" if approval.digest == now.shown.digest else "another text"
-    return element("p", word("approved"), f" {same}, by ", said(approval.by),
-                   f" ({approval.method.value}; {approval.method.caution}).")  # fmt: skip
+def _before_a_look(visit: Visit, now: PlanAtHand) -> Html:
+    """Return the way to an approval; folded away where this text has one."""
+    explained = element(
+        "p", "Before somebody approves, every contract is run once: so it shows which are red now,"
+             " and which prove nothing. ",
+        served("a", "The sheet", href=address("plan", now.slug, "sheet")), " has every command.",
+    )  # fmt: skip
+    approval = approval_of(visit, now)
+    if approval is None or approval.digest != now.shown.digest:
+        return join(explained, _look_form(visit, now), _other_answers(visit, now))
+    again = element("details", element("summary", "Approve it anew"),
+                    explained, _look_form(visit, now))  # fmt: skip
+    return join(again, _other_answers(visit, now))
 
 
 def _under_way(now: PlanAtHand, job: LookJob) -> Html:
@@ -137,7 +139,7 @@ def _problem(job: LookJob) -> Html:
     found = job.result
     assert found is not None
     return element("p", word("not ready"), " ", said(visible(found.problem)),
-                   join(" ", said(found.hint)) if found.hint else None, role="status")  # fmt: skip
+                   join("; ", said(found.hint)) if found.hint else None, role="status")  # fmt: skip
 
 
 def _look_form(visit: Visit, now: PlanAtHand) -> Html:
@@ -343,7 +345,8 @@ def _still_shown(visit: Visit, now: PlanAtHand) -> Shown:
             "The contracts have to be looked at again: nothing was decided",
             element("p", served("a", "Look at it again", href=address("plan", now.slug, "gate"))),
         )
-    current = now.shown
+    # Of another text the judges are not known yet: that they are others is not said.
+    current = replace(now.shown, judges=visit.shown.judges)
     if now.candidate.data == shown.candidate.data:
         fresh = lay_before(now.candidate, now.candidate.verified()).sheet
         current = ShownState(

@@ -11,13 +11,16 @@ from planbound.journal.event import VerdictKind
 from planbound.journal.fields import ControlResult
 from planbound.judging.restore import difference
 from planbound.judging.verdict import Verdict
+from planbound.page.decide import PlanAtHand
 from planbound.page.named_gates import gate_doubts
+from planbound.page.visit import Visit
 from planbound.plan.limits import format_budget
 from planbound.plan.model import Condition, Step
 from planbound.plan.parse import parse
 from planbound.receipts.fragments import contract, demands
 from planbound.receipts.html import Content, Html, element, join, text
 from planbound.receipts.pieces import diff, facts, fold_away, heading, listed, said, table, word
+from planbound.state.approval import Approval
 
 _DIGITS = 12
 
@@ -161,3 +164,33 @@ def _tools(sheet: Sheet) -> Html | None:
 def _programs(sheet: Sheet) -> Iterator[str]:
     for tool in sheet.tools:
         yield str(tool)
+
+
+# -- what was decided already ----------------------------------------------------------------------
+
+
+def approval_of(visit: Visit, now: PlanAtHand) -> Approval | None:
+    """Return the approval that was given, of this text or another one."""
+    state = visit.board.states.get(now.slug)
+    return state.approval.given if state is not None else None
+
+
+def _refused(visit: Visit, now: PlanAtHand) -> Html | None:
+    """Return who refused this text, and why."""
+    state = visit.board.states.get(now.slug)
+    no = state.approval.rejected if state is not None else None
+    if no is None or no.digest not in {None, now.shown.digest}:
+        return None
+    by = join(", by ", said(no.by)) if no.by else None
+    why = join(": ", said(no.reason)) if no.reason.strip() else ", without a reason."
+    return element("p", word("rejected"), " this text", by, why)
+
+
+def decided_before(visit: Visit, now: PlanAtHand) -> Html | None:
+    """Return what was decided about this plan already."""
+    approval = approval_of(visit, now)
+    if approval is None:
+        return _refused(visit, now)
+    same = "this text" if approval.digest == now.shown.digest else "another text"
+    return element("p", word("approved"), f" {same}, by ", said(approval.by),
+                   f" ({approval.method.value}; {approval.method.caution}).")  # fmt: skip

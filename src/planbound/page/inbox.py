@@ -13,6 +13,7 @@ from planbound.page.decide import ChangedMeanwhile, decision, the_person, who_fi
 from planbound.page.forms import button, form, text_area
 from planbound.page.nonce import differences
 from planbound.page.parts import kept_live
+from planbound.page.plans import can_go_on, drivers, resume_command
 from planbound.page.question import bound_to, place_of
 from planbound.page.story_line import event_line
 from planbound.page.visit import (
@@ -25,7 +26,7 @@ from planbound.page.visit import (
     address,
 )
 from planbound.receipts.html import Content, Html, element, join, served
-from planbound.receipts.pieces import heading, said, word
+from planbound.receipts.pieces import heading, listed, said, word
 from planbound.run.people import Person, attest, decided_state, questions, waive
 from planbound.run.reply import PersonsAnswer, reply
 from planbound.session.people import release_plan
@@ -62,7 +63,7 @@ def show_inbox(visit: Visit) -> PageAnswer:
     waiting = [each for each in visit.board.waiting if plan in {None, each.plan}]
     own = address("inbox", plan=plan)
     # What somebody writes into a field stays: only the line above says that there is more.
-    part = kept_live("waiting-now", own, _waits(waiting, plan, own))
+    part = kept_live("waiting-now", own, _waits(waiting, plan, own), _standing_still(visit, plan))
     if visit.accepts_part:
         return PartOfPage(part)
     content = join(
@@ -83,6 +84,19 @@ def _waits(waiting: Sequence[Question], plan: str | None, own: str) -> Html:
     last = f", the last since {waiting[-1].since[11:19]} UTC" if count else ""
     return element("p", f"{words} for a person{about}{last}. ",
                    served("a", "Look again", href=own), role="status")  # fmt: skip
+
+
+def _standing_still(visit: Visit, plan: str | None) -> Html | None:
+    """Return which runs have every answer, and wait only for somebody to go on with them."""
+    held = drivers(visit.context)
+    found = [slug for slug, state in sorted(visit.board.states.items())
+             if plan in {None, slug} and can_go_on(state, held.get(slug))]  # fmt: skip
+    if not found:
+        return None
+    return join(
+        element("p", "Nobody drives these runs now, and nothing holds them up:"),
+        listed(element("code", said(resume_command(slug))) for slug in found),
+    )
 
 
 def shown_question(visit: Visit, question: Question) -> Html:

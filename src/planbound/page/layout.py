@@ -29,9 +29,14 @@ def style_sheet(own: str) -> str:
 
 
 def framed(
-    page: ShownPage, rights: PageRights, *, waiting: int | None = None, tells_origin: bool = False
+    page: ShownPage,
+    rights: PageRights,
+    *,
+    waiting: int | None = None,
+    leads_on: bool = True,
+    tells_origin: bool = False,
 ) -> Html:
-    """Return a whole page."""
+    """Return a whole page; one that leads nowhere has no way to the others."""
     files = (
         served("link", rel="stylesheet", href=STYLE_ADDRESS),
         served("link", rel="icon", href="/static/icon.svg"),
@@ -47,17 +52,15 @@ def framed(
         f"{page.title} · Planbound",
         files,
         element("a", "Skip to the content", href="#content", class_="skip"),
-        element("header", _navigation(page.at, waiting), class_="bar"),
+        element("header", _navigation(page.at, waiting), class_="bar") if leads_on else None,
         served("main", page.content, id="content", tabindex=-1),
         live_source(page.live, tells=page.tells) if page.live is not None else None,
         element(
             "footer",
             element("p", rights.why_not) if rights.why_not is not None else None,
-            element("p", "Keys: ", served("kbd", "j"), " and ", served("kbd", "k"), " go from one"
-                    " thing to the next, ", served("kbd", "Enter"), " opens it, ",
-                    served("kbd", "?"), " shows all keys.", class_="keys-hint"),
+            _keys_hint() if leads_on else None,
         ),
-        _keys(),
+        _keys() if leads_on else None,
         *scripts,
     )  # fmt: skip
 
@@ -93,6 +96,14 @@ KEYS = (
     ("/", "search"),
     ("?", "show or hide these keys"),
 )
+
+
+def _keys_hint() -> Html:
+    return element(
+        "p", "Keys: ", served("kbd", "j"), " and ", served("kbd", "k"), " go from one thing to the"
+        " next, ", served("kbd", "Enter"), " opens it, ", served("kbd", "?"), " shows all keys.",
+        class_="keys-hint",
+    )  # fmt: skip
 
 
 def _keys() -> Html:

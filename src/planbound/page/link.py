@@ -169,8 +169,8 @@ def _reject(visit: Visit) -> PageAnswer:
 def _done(question: Question, words: str, who: Person) -> PageAnswer:
     content = join(
         heading(1, "It is decided"),
-        element("p", word(words), f" {question.plan}, {place_of(question)}, by ", said(who.name),
-                ". The link is used up."),
+        element("p", f"{question.plan}, {place_of(question)}: ", word(words), " by ",
+                said(who.name), ". The link is used up."),
     )  # fmt: skip
     return ShownPage("Decided", content, is_alone=True)
 

@@ -8,6 +8,7 @@ from planbound.page.visit import address
 from planbound.receipts.html import Content, Html, element, join, served
 
 _TICKED = re.compile(r"`([^`]*)`")
+_CUT_OFF = "The server of this page is not reached: what is shown may be old."
 
 
 def kept_live(identity: str, own: str, *content: Content) -> Html:
@@ -30,8 +31,12 @@ def again(part: str, own: str) -> Html:
 
 
 def live_source(stream: str, *, tells: bool) -> Html:
-    """Return what follows the journal; with `tells` each event gets its line in `#events`."""
-    return served(
+    """Return what follows the journal; with `tells` each event gets its line in `#events`.
+
+    A script says where it is cut off: what is shown then may be old.
+    """
+    lost = served("p", id="cut-off", role="status", class_="cut-off", data_says=_CUT_OFF)
+    follower = served(
         "div",
         id="live",
         class_="live",
@@ -41,6 +46,7 @@ def live_source(stream: str, *, tells: bool) -> Html:
             "hx-swap": "beforeend" if tells else "none",
         },
     )
+    return join(lost, follower)
 
 
 def say(sentence: str) -> Html:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import shlex
 from collections.abc import Mapping, Sequence
 from typing import NamedTuple
 
@@ -20,6 +21,7 @@ from planbound.receipts.costs import CostSum, GroupBy, grouped, total
 from planbound.receipts.html import Content, Html, element, join, served
 from planbound.receipts.page_costs import spent_words
 from planbound.receipts.pieces import heading, moment, said, table, word
+from planbound.state.plan import PlanState
 from planbound.workspace.context import Context
 from planbound.workspace.overview import PlanLine
 
@@ -68,6 +70,16 @@ def drivers(context: Context) -> dict[str, str]:
     except PlanboundError:  # what is wrong with the journal is said elsewhere
         return {}
     return {each.claim.plan: each.claim.holder for each in held if not each.expired}
+
+
+def can_go_on(state: PlanState, driver: str | None) -> bool:
+    """Say whether a run stands still, and nothing but a command is lacking."""
+    return state.is_under_way and driver is None and state.waiting is None
+
+
+def resume_command(slug: str) -> str:
+    """Return what goes on with a run."""
+    return f"planbound resume {shlex.quote(slug)}"
 
 
 def _is_wanted(line: PlanLine, shown: str, now: PlansBeside) -> bool:

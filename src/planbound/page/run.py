@@ -10,9 +10,10 @@ from planbound.cells.stages import spoken
 from planbound.journal.event import ContractEvaluated
 from planbound.page.differences import text_difference
 from planbound.page.parts import again, bar, kept_live, plan_links
-from planbound.page.plans import drivers
+from planbound.page.plans import can_go_on, drivers, resume_command
 from planbound.page.story_line import event_line
 from planbound.page.visit import PageAnswer, PageRoute, PartOfPage, ShownPage, Visit, address
+from planbound.plan.limits import Budget
 from planbound.plan.model import StepStatus
 from planbound.receipts.costs import AttemptCost, CostSource, total
 from planbound.receipts.html import Content, Html, element, identity, join, served, text
@@ -82,21 +83,25 @@ def _where(story: PlanStory, driver: str | None) -> Html:
     if story.state.waiting is not None:
         asked = address("inbox", plan=story.slug)
         parts += ["; ", served("a", f"a person is asked: {story.state.waiting}", href=asked)]
+    if can_go_on(story.state, driver):
+        parts += ["; ", element("code", resume_command(story.slug)), " goes on"]
     if run.why_ended:
         parts += ["; ended: ", said(run.why_ended, 300)]
     return join(*parts)
 
 
 def _bars(story: PlanStory) -> Html:
-    run, limit = story.state.run, story.budget
+    run = story.state.run
+    limit = story.budget if run.run else _planned(story)
     spent, seconds = run.spent, run.session_seconds()
     found = total(story.costs)
     silent = max(found.no_tokens, found.no_dollars)
-    unknown = f" (and what {silent} attempts did not say)" if silent else ""
+    quiet = f"{silent} attempt{'' if silent == 1 else 's'}"
+    unknown = f" (and what {quiet} did not say)" if silent else ""
     tokens, dollars = f"{spent.tokens:,}", f"${spent.dollars:.4f}"
     of_tokens = None if limit is None else limit.tokens
     of_dollars = None if limit is None or limit.dollars is None else float(limit.dollars)
-    of_seconds = None if limit is None else limit.seconds
+    of_seconds = None if limit is None or limit.seconds is None else float(limit.seconds)
     return element(
         "div",
         bar("Tokens", _of(tokens, None if of_tokens is None else f"{of_tokens:,}") + unknown,
@@ -107,6 +112,11 @@ def _bars(story: PlanStory) -> Html:
                                 spoken(of_seconds)), seconds, of_seconds),
         class_="bars",
     )  # fmt: skip
+
+
+def _planned(story: PlanStory) -> Budget | None:
+    """Return what a run that did not begin yet may spend, as the plan says."""
+    return story.plan.budget.value if story.plan.budget is not None else None
 
 
 def _of(used: str, limit: str | None) -> str:

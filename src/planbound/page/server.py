@@ -263,7 +263,7 @@ class PageApplication:
         except NoSuchPage as error:
             return self._told(visit, 404, "There is nothing here", error.why)
         except PlanboundError as error:
-            hint = f" {error.hint}" if error.hint else ""
+            hint = f" {error.hint[:1].upper()}{error.hint[1:]}." if error.hint else ""
             return self._told(visit, 409 if route.method == "POST" else 500, "That cannot be done",
                               f"{error.message}.{hint}")  # fmt: skip
         except Exception:  # noqa: BLE001 - one request must not end the page of everybody
@@ -311,7 +311,9 @@ class PageApplication:
     def _html(self, page: ShownPage, *, known: bool, tells_origin: bool = False) -> Response:
         """Return a page in its frame; who is not known is not told even how much waits."""
         waiting = self.board.waits if known and not page.is_alone else None
-        shown = layout.framed(page, self._rights, waiting=waiting, tells_origin=tells_origin)
+        shown = layout.framed(
+            page, self._rights, waiting=waiting, leads_on=known, tells_origin=tells_origin
+        )
         return _page_of(str(shown), page.status)
 
 

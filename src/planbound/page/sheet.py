@@ -126,7 +126,9 @@ def _judges(sheet: Sheet) -> Html:
     title = heading(2, "Judges")
     if not sheet.judges:
         return join(title, element("p", "It is judged by no file: only by its commands."))
-    return join(title, table(f"{len(sheet.judges)} files", ("file", "SHA-256"), _rows(sheet)))
+    count = len(sheet.judges)
+    files = f"{count:,} file{'' if count == 1 else 's'}"
+    return join(title, table(files, ("file", "SHA-256"), _rows(sheet)))
 
 
 def _rows(sheet: Sheet) -> Sequence[Html]:

@@ -2,20 +2,18 @@
 
 from __future__ import annotations
 
-from planbound.journal.event import kind_of
+from planbound.errors import PlanboundError
 from planbound.journal.record import Record
 from planbound.page.visit import address
 from planbound.receipts.conversation import about_words
-from planbound.receipts.html import Html, element, served
+from planbound.receipts.html import Html, element, join, served
 from planbound.receipts.pieces import moment, said, word
 from planbound.workspace.progress import ProgressLines
 
 
 def event_line(record: Record, *, with_plan: bool = False) -> Html:
     """Return a line for an event: when, which, about what, and what it says."""
-    event = record.event
-    verdict = getattr(event, "verdict", None)
-    line = ProgressLines().line(record) or about_words(record)
+    line, verdict = _told(record)
     return element(
         "li",
         moment(record.draft.timestamp),
@@ -23,7 +21,7 @@ def event_line(record: Record, *, with_plan: bool = False) -> Html:
         element(
             "span",
             served("a", f"#{record.seq}", href=address("journal", record.seq)),
-            f" {kind_of(type(event)).value} ",
+            f" {record.draft.kind.value} ",
             class_="mono",
         ),
         served("a", record.draft.plan, href=address("plan", record.draft.plan))
@@ -31,7 +29,20 @@ def event_line(record: Record, *, with_plan: bool = False) -> Html:
         else None,
         " ",
         said(line, 400),
-        word(verdict.value) if verdict is not None else None,
+        join(" ", word(verdict)) if verdict is not None else None,
         id=f"event-{record.seq}",
         class_="item",
     )
+
+
+def _told(record: Record) -> tuple[str, str | None]:
+    """Return what an event says, and its verdict; of one that cannot be read, that it cannot.
+
+    A page that follows the journal goes on beyond it.
+    """
+    try:
+        verdict = getattr(record.event, "verdict", None)
+        line = ProgressLines().line(record) or about_words(record)
+    except PlanboundError as error:
+        return f"it cannot be read: {error.message}", None
+    return line, verdict.value if verdict is not None else None

@@ -7,7 +7,7 @@ from __future__ import annotations
 
 import os
 import secrets
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 
 import msgspec
 from msgspec import Struct
@@ -31,8 +31,9 @@ class RunningPage(Struct, frozen=True):
 
     @property
     def address(self) -> str:
-        """Return where it is."""
-        host = f"[{self.host}]" if ":" in self.host else self.host
+        """Return where a browser on this machine finds it."""
+        local = {"0.0.0.0": "127.0.0.1", "::": "::1"}.get(self.host, self.host)  # noqa: S104
+        host = f"[{local}]" if ":" in local else local
         return f"http://{host}:{self.port}"
 
 
@@ -116,13 +117,23 @@ class PageFolder:
 
 def find_running(folder: PageFolder, port: int | None) -> RunningPage:
     """Return the server that is meant; raise UsageError where none or several are."""
-    found = [each for each in folder.running() if port is None or each.port == port]
+    running = folder.running()
+    found = [each for each in running if port is None or each.port == port]
+    if running and not found:
+        raise UsageError(
+            f"no page of this workspace is served at port {port}",
+            hint=f"one is at {_ports(running)}",
+        )
     if not found:
         raise UsageError("no page is served for this workspace", hint="`planbound page` starts one")
     if len(found) > 1:
-        ports = ", ".join(str(each.port) for each in found)
-        raise UsageError(f"several pages are served: {ports}", hint="name one with `--port`")
+        raise UsageError(f"several pages are served: {_ports(found)}",
+                         hint="name one with `--port`")  # fmt: skip
     return found[0]
+
+
+def _ports(found: Iterable[RunningPage]) -> str:
+    return ", ".join(str(each.port) for each in found)
 
 
 def _is_alive(pid: int) -> bool:

@@ -418,7 +418,9 @@ class _Selection:
 
     def _is_bounded(self, plan: PlanInfo) -> bool:
         if plan.scope is not ScopeKind.DECLARED:
-            self.reasons[plan.slug] = "it has no `touches`, so nobody can tell whether it is safe"
+            self.reasons[plan.slug] = (
+                "its frontmatter has no `touches`, so nobody can tell whether it is safe"
+            )
             self.warnings.append(f"`{plan.slug}` has no `touches` in its frontmatter")
             return False
         if not self._has_scope(plan):

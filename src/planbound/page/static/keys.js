@@ -1,4 +1,5 @@
-// The keys of the page: what they do stands in the list that `?` shows. Nothing else is done here.
+// The keys of the page: what they do stands in the list that `?` shows; and the word that a page
+// which followed the journal does not any more. Nothing else is done here.
 (() => {
   "use strict";
   const PLACES = { p: "/", i: "/inbox", t: "/team", j: "/journal", c: "/costs" };
@@ -69,4 +70,13 @@
     if (inField(event.target)) return;
     if (press(event.key)) event.preventDefault();
   });
+
+  const cutOff = (is) => {
+    const place = document.getElementById("cut-off");
+    const words = (is && place?.dataset.says) || "";
+    if (place && place.textContent !== words) place.textContent = words;
+  };
+
+  document.addEventListener("htmx:sse:error", () => cutOff(true));
+  document.addEventListener("htmx:sse:after:connection", () => cutOff(false));
 })();
