@@ -1119,6 +1119,7 @@ _TELLS = {
     "edited": ("PLAN_EDITED", "PLAN_REWRITTEN"),
     "approved-by-policy": ("GATE_APPROVED",),
     "approved-in-spite": ("GATE_APPROVED",),
+    "approved-gates": ("GATE_APPROVED",),
     "approved-with-changes": ("GATE_APPROVED",),
     "tampered": ("JUDGE_TAMPERED",),
     "out-of-scope": ("SCOPE_VIOLATED",),
