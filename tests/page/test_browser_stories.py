@@ -114,6 +114,7 @@ def test_of_two_tabs_that_decide_at_once_one_wins(
         other = window.context.new_page()
         other.goto(f"{page.address}/plan/tabs/gate")
         other.get_by_text("Reject it").click()
+        other.get_by_label("Why").fill("not like this")
         with (
             other.expect_response("**/reject") as refused,
             window.page.expect_response("**/approve") as given,

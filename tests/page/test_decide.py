@@ -120,6 +120,8 @@ def test_a_judge_that_was_changed_meanwhile_is_named(
 @pytest.mark.requirement("page.decides")
 def test_a_refusal_has_its_reason(workspace: Project, page: RunningServer) -> None:
     write(workspace, "refused")
+    silent = page.submit("/plan/refused/gate", "/plan/refused/reject", by="ben", reason=" ")
+    assert (silent.status, "has a reason" in silent.text) == (409, True)
     done = page.submit("/plan/refused/gate", "/plan/refused/reject", by="ben", reason="too broad")
     assert done.status == 303, done.text
     (said,) = events(workspace, "refused", "GATE_REJECTED")

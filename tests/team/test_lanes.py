@@ -80,6 +80,14 @@ def test_who_runs_a_plan_and_where_is_told(team: Team) -> None:
     )
 
 
+def test_a_plan_that_is_held_back_says_first_what_it_lacks_itself(team: Team) -> None:
+    team.named("ready", approve=True)
+    team.named("draft", Step("make draft", touches="src/draft"), approve=False, touches="")
+    (plan,) = (each for each in lanes_of(team).plans if each.slug == "draft")
+    assert plan.lane is Lane.HELD
+    assert plan.about.startswith("not approved yet: `planbound approve draft`; its frontmatter")
+
+
 def test_without_a_journal_nothing_is_guessed(team: Team) -> None:
     team.named("draft", approve=False)
     found = lanes_of(team)

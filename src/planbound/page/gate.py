@@ -262,7 +262,7 @@ def _other_answers(visit: Visit, now: PlanAtHand) -> Html:
             address("plan", now.slug, "reject"),
             now.shown,
             who_field(),
-            text_area("reason", "Why", rows=3),
+            text_area("reason", "Why", required=True, rows=3),
             button("Reject"),
             label="Reject this plan",
         ),
@@ -392,6 +392,8 @@ def give_refusal(visit: Visit) -> PageAnswer:
     refuse_stale(visit, now)
     person = the_person(visit)
     reason = visit.form.get("reason", "").strip()
+    if not reason:
+        raise Refused("a no on the page has a reason", hint="say what is to be different")
     reject(now.candidate, by=person.name, reason=reason, method=person.method)
     visit.board.looks.forget(now.slug)
     return GoTo(address("plan", now.slug, "gate"))

@@ -25,7 +25,7 @@ from planbound.state.plan import PlanState
 from planbound.workspace.context import Context
 from planbound.workspace.overview import PlanLine
 
-SHOWN = {"all": "All", "open": "Not done", "waiting": "Waits for me", "live": "Runs now"}
+SHOWN = {"all": "All", "open": "Not proved", "waiting": "Waits for me", "live": "Runs now"}
 
 
 class PlansBeside(NamedTuple):
@@ -85,7 +85,7 @@ def resume_command(slug: str) -> str:
 def _is_wanted(line: PlanLine, shown: str, now: PlansBeside) -> bool:
     match shown:
         case "open":
-            return line.status is not PlanStatus.DONE
+            return line.status is not PlanStatus.DONE or line.done < line.steps
         case "waiting":
             return line.state is not None and line.state.waiting is not None
         case "live":

@@ -15,7 +15,7 @@ from planbound.state.step import StepState, tally
 from planbound.team.standup import Standup, standup
 from planbound.workspace.configuration import Require
 from planbound.workspace.overview import PlanLine, PlanOverview, plan_infos
-from planbound.workspace.readiness import FINISHED, PlanInfo, Readiness, readiness
+from planbound.workspace.readiness import FINISHED, PlanInfo, Readiness, readiness, why_not_ready
 
 
 class Lane(enum.Enum):
@@ -162,6 +162,9 @@ class _LaneScene:
         reason = self.back.get(slug)
         if reason is None and slug in self.safe:
             return Lane.READY, ""
+        own = None if info.started else why_not_ready(info)
+        if own is not None and reason is not None and own != reason:
+            reason = f"{own}; {reason}"
         return (Lane.HELD, reason) if reason is not None else self._begun(info, about)
 
     def _begun(self, info: PlanInfo, about: str) -> tuple[Lane, str]:
