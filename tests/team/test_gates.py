@@ -228,3 +228,51 @@ def test_a_plan_that_was_stopped_is_merged_when_its_next_approval_names_the_gate
     assert os.path.exists(repo.worktree("weak"))
     repo.goes("run", "weak", "--no-input")
     assert names(repo.integrate()["merged"]) == ["weak"]
+
+
+# -- links -------------------------------------------------------------------------------------
+
+
+LINKED = [
+    ("echo true > tools/strict.sh", "tools/strict.sh", ["tools/strict.sh"]),
+    ("ln -sfn ../src/feature tests/check.sh", "tests/**", ["tests/check.sh"]),
+    ("echo true > checks/suite.sh", "checks/**", ["checks/suite.sh"]),
+    ("rm ci; ln -s src ci", "ci", ["ci"]),
+    ("ln -s feature src/another", "src/another", ["src/another"]),
+    ("sed -i '/gates/d' conf/py.toml; echo '[x]' >> conf/py.toml", "conf/**", ["pyproject.toml"]),
+    ("echo more > src/other", "src/other", []),
+]
+
+
+@pytest.mark.thorough
+@pytest.mark.requirement("integrate.gates")
+@pytest.mark.parametrize(("work", "touches", "files"), LINKED)
+def test_what_lies_behind_a_link_is_a_judge_and_no_link_changes_unnamed(
+    tmp_path: Path, work: str, touches: str, files: list[str]
+) -> None:
+    repo = Gated(tmp_path, gates=GATES.replace("tests/suite.sh", "ci/suite.sh"))
+    for folder in ("tools", "checks", "conf"):
+        (repo.workspace / folder).mkdir()
+    (repo.workspace / "tests/check.sh").rename(repo.workspace / "tools/strict.sh")
+    (repo.workspace / "tests/suite.sh").rename(repo.workspace / "checks/suite.sh")
+    (repo.workspace / "pyproject.toml").rename(repo.workspace / "conf/py.toml")
+    (repo.workspace / "tests/check.sh").symlink_to("../tools/strict.sh")
+    (repo.workspace / "ci").symlink_to("checks")
+    (repo.workspace / "pyproject.toml").symlink_to("conf/py.toml")
+    repo.commit("links")
+    repo.worked("tricky", work, touches)
+    if not files:
+        assert names(repo.integrate("--dry-run")["merged"]) == ["tricky"]
+        return
+    stopped = repo.stopped("--dry-run")
+    assert (stopped["kind"], stopped["files"]) == ("gate", files)
+
+
+@pytest.mark.thorough
+def test_a_configuration_behind_a_link_that_leads_away_is_refused_by_name(repo: Gated) -> None:
+    repo.worked("plain", "true", "")
+    (repo.workspace / "pyproject.toml").unlink()
+    (repo.workspace / "pyproject.toml").symlink_to("../nowhere.toml")
+    repo.commit("away")
+    done = repo.goes("integrate", code=2)
+    assert "`pyproject.toml` is a link to no file of the repository" in done.err

@@ -24,7 +24,9 @@ _NOBODY = "0" * 40
 _NO_SUCH = "fatal: Needed a single revision"
 _SUBMODULE = "160000 "
 _REGULAR = "100"
+_LINK = "120000"
 _OBJECT = re.compile(rb"[0-9a-f]{40,64} (\w+) (\d+)")
+_LED_AWAY = re.compile(rb"(symlink|dangling|loop|notdir) (\d+)")
 
 
 class Registered(NamedTuple):
@@ -67,6 +69,13 @@ class TreeEntry(NamedTuple):
     mode: str
     id: str
     name: str
+
+
+class TreeFile(NamedTuple):
+    """A regular file or symbolic link of a tree."""
+
+    size: int
+    is_link: bool
 
 
 class GitChange(NamedTuple):
@@ -337,14 +346,14 @@ class Repository:
             for head, path in zip(lines[::2], lines[1::2], strict=True)
         ]
 
-    def files(self, commit: str) -> dict[str, int]:
-        """Return the regular files of a commit or tree, each with its size."""
+    def files(self, commit: str) -> dict[str, TreeFile]:
+        """Return the regular files and symbolic links of a commit or tree."""
         said = self._git.bare("ls-tree", "-r", "-l", "-z", "--full-tree", commit)
         found = {}
         for line in checked(said, f"list the files of `{commit[:12]}`").lines:
             head, _, path = line.partition("\t")
-            if head.startswith(_REGULAR):
-                found[path] = int(head.rpartition(" ")[2])
+            if head.startswith((_REGULAR, _LINK)):
+                found[path] = TreeFile(int(head.rpartition(" ")[2]), head.startswith(_LINK))
         return found
 
     def tree_without(self, path: str, commit: str, names: Sequence[str]) -> str:
@@ -464,19 +473,31 @@ class Repository:
 
     def contents(self, commit: str, paths: Sequence[str]) -> dict[str, bytes]:
         """Return the files that a commit has at some paths; each is seen from the top."""
+        found = self._contents(commit, paths)
+        return {path: data for path, data in found.items() if data is not None}
+
+    def contents_behind_links(self, commit: str, paths: Sequence[str]) -> dict[str, bytes | None]:
+        """Return what is at some paths of a commit; None for a link that leads to no file of it."""
+        return self._contents(commit, paths, "--follow-symlinks")
+
+    def _contents(
+        self, commit: str, paths: Sequence[str], *options: str
+    ) -> dict[str, bytes | None]:
         asked = [path for path in paths if "\n" not in path]
         words = os.fsencode("".join(f"{commit}:{path}\n" for path in asked))
-        said = self._git.bare("cat-file", "--batch", input=words)
+        said = self._git.bare("cat-file", "--batch", *options, input=words)
         left = checked(said, f"read the files of `{commit[:12]}`").out
-        found: dict[str, bytes] = {}
+        found: dict[str, bytes | None] = {}
         for path in asked:
             head, _, left = left.partition(b"\n")
-            # `ID TYPE SIZE`, or what was asked for and why there is nothing.
-            match = _OBJECT.fullmatch(head)
+            # `ID TYPE SIZE`, `symlink SIZE`, or what was asked for and why there is nothing.
+            match = _OBJECT.fullmatch(head) or _LED_AWAY.fullmatch(head)
             if match is None:
                 continue
             size = int(match[2])
-            if match[1] == b"blob":
+            if match.re is _LED_AWAY:
+                found[path] = None
+            elif match[1] == b"blob":
                 found[path] = left[:size]
             left = left[size + 1 :]
         return found

@@ -7,32 +7,29 @@ it. Tests that a plan adds count, too, and the gates have to pass without them a
 
 from __future__ import annotations
 
+import os
 import stat
-from collections.abc import Callable, Sequence
-from posixpath import dirname, splitext
+from collections.abc import Sequence
 from typing import NamedTuple
 
 from planbound.errors import ConfigurationError, Refused
 from planbound.git.place import git_place
 from planbound.git.repository import GitChange, Repository
 from planbound.judging.case import Case, Scope, covers, gate_cases
-from planbound.judging.judges import Judges, judge_paths
+from planbound.judging.judges import Judges
 from planbound.judging.protection import protect, runs_by_itself
-from planbound.plan.glob import Glob, GlobError, parse_glob
+from planbound.plan.glob import parse_glob
 from planbound.plan.model import Judged
 from planbound.script import read_script
 from planbound.state.approval import KINDS
 from planbound.state.place import TeamState
 from planbound.state.plan import plan_state
+from planbound.team.gate_judges import GateTree, readable_globs
 from planbound.workspace.configuration import BranchGate, Configuration
 from planbound.workspace.configuration_digest import configuration_digest
 from planbound.workspace.configuration_file import NAMES, configuration_in
 from planbound.workspace.context import Context
 from planbound.workspace.manifest import ChangeKind, Entry, EntryType, TreeChange
-
-_LARGE = 1 << 20
-"""Larger files are read alone, and only when they are asked for."""
-_LARGEST = 64 << 20
 
 
 class BranchGates(NamedTuple):
@@ -81,8 +78,15 @@ class GateReader:
 
     def _read(self, commit: str, shown: str) -> BranchGates:
         paths = {f"{self._prefix}{name}": name for name in NAMES}
-        found = self._repository.contents(commit, list(paths))
-        files = {paths[path]: data for path, data in found.items()}
+        found = self._repository.contents_behind_links(commit, list(paths))
+        files = {paths[path]: data for path, data in found.items() if data is not None}
+        away = [paths[path] for path, data in found.items() if data is None]
+        if away:
+            raise Refused(
+                f"the configuration of {shown} cannot be read: `{away[0]}` is a link to no file"
+                " of the repository",
+                hint="put the file itself there, and commit it",
+            )
         try:
             own = configuration_in(files)
         except ConfigurationError as error:
@@ -112,22 +116,25 @@ class GateReader:
         """Return what a merged tree changes of the gates; `named` is what it may."""
         if not gates.rules:
             return GateChanges()
-        allowed = Scope(tuple(_globs(named)))
+        allowed = Scope(tuple(readable_globs(named)))
         changes = [
             _change(each, each.path.removeprefix(self._prefix))
             for each in self._repository.changes(gates.commit, tree)
             if each.path.startswith(self._prefix)
         ]
-        judges = self._judges(gates)
-        unnamed: list[str] = []
+        tree_then = self._tree(gates.commit)
+        judges = self._judges(gates, tree_then)
+        # What lies behind a link is looked for in the commit that a merge begins with.
+        unnamed = [each.path for each in changes if _is_link(each)]
+        unnamed = [path for path in unnamed if not covers(allowed, path)]
         added: list[str] = []
         for each in protect(changes, judges, allowed).tampered:
             is_test = each.what == "added" and each.path not in judges.names
             soft = is_test and runs_by_itself(each.path) is None
             (added if soft else unnamed).append(each.path)
-        if any(change.path in NAMES for change in changes):
+        if tree_then.links or any(change.path in NAMES for change in changes):
             unnamed += self._other_rules(gates, tree, allowed)
-        found = sorted(f"{self._prefix}{path}" for path in added)
+        found = sorted(f"{self._prefix}{path}" for path in {*added}.difference(unnamed))
         return GateChanges(tuple(sorted({*unnamed})), tuple(found))
 
     def _other_rules(self, gates: BranchGates, tree: str, allowed: Scope) -> list[str]:
@@ -138,57 +145,29 @@ class GateReader:
         file = merged.file or gates.file or NAMES[0]
         return [] if covers(allowed, file) else [file]
 
-    def _judges(self, gates: BranchGates) -> Judges:
-        sizes = self._repository.files(gates.commit)
+    def _tree(self, commit: str) -> GateTree:
+        listed = self._repository.files(commit)
         size = len(self._prefix)
-        files = {path[size:]: n for path, n in sizes.items() if path.startswith(self._prefix)}
-        read = _Contents(lambda paths: self._contents(gates.commit, paths), files).read
+        inside = {
+            path[size:]: each for path, each in listed.items() if path.startswith(self._prefix)
+        }
+        links = [path for path, each in inside.items() if each.is_link]
+        texts = self._contents(commit, links) if links else {}
+        return GateTree(
+            {path: each.size for path, each in inside.items() if not each.is_link},
+            {path: os.fsdecode(text) for path, text in texts.items()},
+            lambda paths: self._contents(commit, paths),
+        )
+
+    def _judges(self, gates: BranchGates, tree: GateTree) -> Judges:
         commands = [case.contract.text for case in gates.cases if isinstance(case.contract, Judged)]
         scripts = [read_script(text) for text in dict.fromkeys(commands)]
         globs = [parse_glob(text) for rule in gates.rules for text in rule.judges]
-        return judge_paths(scripts, globs, list(files), read)
+        return tree.judges(scripts, globs)
 
     def _contents(self, commit: str, paths: Sequence[str]) -> dict[str, bytes]:
         found = self._repository.contents(commit, [f"{self._prefix}{path}" for path in paths])
         return {path.removeprefix(self._prefix): data for path, data in found.items()}
-
-
-class _Contents:
-    """The files of a commit: with one, those beside it are read that are called alike."""
-
-    def __init__(
-        self, fetch: Callable[[Sequence[str]], dict[str, bytes]], sizes: dict[str, int]
-    ) -> None:
-        self._fetch = fetch
-        self._sizes = sizes
-        self._known: dict[str, bytes] = {}
-        self._beside: dict[tuple[str, str], list[str]] = {}
-        for path, size in sizes.items():
-            if size <= _LARGE:
-                self._beside.setdefault(_kind(path), []).append(path)
-
-    def read(self, path: str) -> bytes | None:
-        size = self._sizes.get(path)
-        if size is None or size > _LARGEST:
-            return None
-        if path not in self._known:
-            beside = self._beside.pop(_kind(path), []) if size <= _LARGE else []
-            self._known |= self._fetch(beside or [path])
-        return self._known.get(path)
-
-
-def _kind(path: str) -> tuple[str, str]:
-    return dirname(path), splitext(path)[1]
-
-
-def _globs(texts: Sequence[str]) -> list[Glob]:
-    found = []
-    for text in texts:
-        try:
-            found.append(parse_glob(text))
-        except GlobError:  # taken for a secret when it was written: it names nothing
-            continue
-    return found
 
 
 def _change(change: GitChange, path: str) -> TreeChange:
@@ -197,6 +176,12 @@ def _change(change: GitChange, path: str) -> TreeChange:
     if before is None or after is None:
         kind = ChangeKind.ADDED if before is None else ChangeKind.REMOVED
     return TreeChange(path, kind, before, after)
+
+
+def _is_link(change: TreeChange) -> bool:
+    """Say whether something is, or was, a symbolic link or a submodule."""
+    kinds = {each.type for each in (change.before, change.after) if each is not None}
+    return not kinds <= {EntryType.FILE}
 
 
 def _entry(mode: int) -> Entry | None:

@@ -1,0 +1,90 @@
+"""What the gates of a branch judge by, in a commit that nobody checks out."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from posixpath import dirname, splitext
+
+from planbound.git.links import OtherNames, follow_links, other_names
+from planbound.judging.judges import Judges, judge_paths
+from planbound.plan.glob import Glob, GlobError, parse_glob
+from planbound.script import Script
+
+_LARGE = 1 << 20
+"""Larger files are read alone, and only when they are asked for."""
+_LARGEST = 64 << 20
+
+Fetch = Callable[[Sequence[str]], dict[str, bytes]]
+"""Returns what is in some files of a commit, by name."""
+
+
+class GateTree:
+    """The files of a commit, each by all names that links give it."""
+
+    def __init__(self, sizes: dict[str, int], links: dict[str, str], fetch: Fetch) -> None:
+        """`links` says of each link where it leads."""
+        self.links = links
+        self._names = other_names(sizes, links) if links else OtherNames({}, frozenset())
+        self.paths = [*sizes, *self._names.files]
+        self._files = _Contents(fetch, sizes)
+
+    def read(self, path: str) -> bytes | None:
+        return self._files.read(self._names.files.get(path, path))
+
+    def judges(self, scripts: Sequence[Script], declared: Sequence[Glob]) -> Judges:
+        """Return the judges of gates: behind a link a file counts by both of its names."""
+        found = judge_paths(scripts, declared, self.paths, self.read)
+        if not self.links:
+            return found
+        names = self._names.files
+        behind = {names[path] for path in found.files if path in names} - found.files
+        if behind:
+            # Programs look for what lies beside them by either name.
+            globs = [*declared, *readable_globs(sorted(behind))]
+            found = judge_paths(scripts, globs, self.paths, self.read)
+        return found._replace(
+            files=found.files | {names.get(path, path) for path in found.files},
+            directories=self._by_both_names(found.directories) | self._names.left,
+            names=self._by_both_names(found.names),
+        )
+
+    def _by_both_names(self, paths: frozenset[str]) -> frozenset[str]:
+        behind = (follow_links(path, self.links) for path in paths)
+        return paths | {path for path in behind if path}
+
+
+class _Contents:
+    """The files of a commit: with one, those beside it are read that are called alike."""
+
+    def __init__(self, fetch: Fetch, sizes: dict[str, int]) -> None:
+        self._fetch = fetch
+        self._sizes = sizes
+        self._known: dict[str, bytes] = {}
+        self._beside: dict[tuple[str, str], list[str]] = {}
+        for path, size in sizes.items():
+            if size <= _LARGE:
+                self._beside.setdefault(_kind(path), []).append(path)
+
+    def read(self, path: str) -> bytes | None:
+        size = self._sizes.get(path)
+        if size is None or size > _LARGEST:
+            return None
+        if path not in self._known:
+            beside = self._beside.pop(_kind(path), []) if size <= _LARGE else []
+            self._known |= self._fetch(beside or [path])
+        return self._known.get(path)
+
+
+def _kind(path: str) -> tuple[str, str]:
+    return dirname(path), splitext(path)[1]
+
+
+def readable_globs(texts: Sequence[str]) -> list[Glob]:
+    """Return patterns, without those that are none."""
+    found = []
+    for text in texts:
+        try:
+            found.append(parse_glob(text))
+        except GlobError:  # taken for a secret when it was written: it names nothing
+            continue
+    return found

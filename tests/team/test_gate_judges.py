@@ -1,0 +1,67 @@
+"""What the gates of a branch judge by, in a commit that nobody checks out."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+import pytest
+
+from planbound.git.links import follow_links, other_names
+from planbound.judging.judges import Judges
+from planbound.script import read_script
+from planbound.team.gate_judges import GateTree
+
+pytestmark = pytest.mark.requirement("integrate.gates")
+
+
+def tree(files: dict[str, str], **links: str) -> GateTree:
+    """Return a tree; `_` in the name of a link stands for `/`."""
+
+    def fetch(paths: Sequence[str]) -> dict[str, bytes]:
+        return {path: files[path].encode() for path in paths}
+
+    sizes = {path: len(text) for path, text in files.items()}
+    return GateTree(sizes, {name.replace("_", "/"): to for name, to in links.items()}, fetch)
+
+
+def judged(command: str, files: str | dict[str, str], **links: str) -> Judges:
+    """Return what a gate judges by."""
+    files = dict.fromkeys(files.split(), "") if isinstance(files, str) else files
+    return tree(files, **links).judges([read_script(command)], [])
+
+
+def test_a_judge_behind_a_link_counts_by_both_names() -> None:
+    files = {"tools/strict.sh": "python tools/check_more.py\n", "tools/check_more.py": ""}
+    found = judged("sh tests/check", files, tests_check="../tools/strict.sh")
+    assert found.files == {"tests/check", "tools/strict.sh", "tools/check_more.py"}
+    found = judged("pytest tests", "suite/test_a.py suite/sub/test_b.py src/app.py", tests="suite")
+    assert found.files >= {"suite/test_a.py", "suite/sub/test_b.py", "tests/test_a.py"}
+    assert found.directories >= {"tests", "suite"}
+    assert {"suite/conftest.py", "suite/__init__.py"} <= found.names
+    assert "src/app.py" not in found.files
+
+
+@pytest.mark.parametrize(
+    ("links", "path", "target"),
+    [
+        ({"a": "b"}, "a/x", "b/x"),
+        ({"a/b": "../c"}, "a/b/x", "c/x"),
+        ({"a": "b", "b": "c/./d"}, "a", "c/d"),
+        ({"a": "/etc"}, "a/x", None),
+        ({"a": "../x"}, "a", None),
+        ({"a": "b", "b": "a"}, "a", None),
+        ({"a": ".."}, "a", None),
+    ],
+)
+def test_links_are_followed_by_their_text(
+    links: dict[str, str], path: str, target: str | None
+) -> None:
+    assert follow_links(path, links) == target
+
+
+def test_files_are_known_by_every_name_that_links_give_them() -> None:
+    found = other_names(["c/x"], {"a": "b", "b": "c", "c/self": "."})
+    assert found.files["a/x"] == found.files["b/x"] == found.files["c/self/x"] == "c/x"
+    assert not found.left
+    many = other_names([f"c/{n}" for n in range(20)], {"a": "c", "b": "a"}, most=30)
+    assert many.left == {"c"}
