@@ -9,7 +9,8 @@ import pytest
 from planbound.git.links import follow_links, other_names
 from planbound.judging.judges import Judges
 from planbound.script import read_script
-from planbound.team.gate_judges import GateTree
+from planbound.team.gate_judges import GateSettings, GateTree
+from planbound.workspace.manifest import ChangeKind, TreeChange
 
 pytestmark = pytest.mark.requirement("integrate.gates")
 
@@ -65,3 +66,24 @@ def test_files_are_known_by_every_name_that_links_give_them() -> None:
     assert not found.left
     many = other_names([f"c/{n}" for n in range(20)], {"a": "c", "b": "a"}, most=30)
     assert many.left == {"c"}
+
+
+# -- what takes effect by itself ---------------------------------------------------------------
+
+
+@pytest.mark.parametrize("kind", list(ChangeKind))
+@pytest.mark.parametrize(
+    "path",
+    ".env .python-version sub/.gitattributes .npmrc conftest.py pyvenv.cfg .venv/bin/ruff"
+    " tools/venv/bin/ruff env/bin/ruff conda-meta/history .venv/lib/x.py bin/python".split(),
+)
+def test_what_runs_by_itself_counts_however_it_changed(path: str, kind: ChangeKind) -> None:
+    assert GateSettings(["env/pyvenv.cfg"]).takes_effect(TreeChange(path, kind, None, None))
+
+
+@pytest.mark.parametrize(
+    "path", "src/app.py src/venv/create.py README.md bin/planbound src/queue.py".split()
+)
+def test_the_product_does_not_run_by_itself(path: str) -> None:
+    changed = TreeChange(path, ChangeKind.CHANGED, None, None)
+    assert not GateSettings(["src/app.py"]).takes_effect(changed)

@@ -233,6 +233,17 @@ def test_a_plan_that_was_stopped_is_merged_when_its_next_approval_names_the_gate
 # -- links -------------------------------------------------------------------------------------
 
 
+@pytest.mark.thorough
+@pytest.mark.requirement("integrate.gates")
+def test_what_runs_by_itself_may_not_change_nor_go_either(repo: Gated) -> None:
+    for name in (".env", ".gitattributes", ".python-version"):
+        repo.write(name, "# nothing\n")
+    repo.commit("settings")
+    work = "echo X=1 > .env; rm .python-version; echo '* text' > .gitattributes"
+    repo.worked("tricky", work, ".env .gitattributes .python-version")
+    assert repo.stopped("--dry-run")["files"] == [".env", ".gitattributes", ".python-version"]
+
+
 LINKED = [
     ("echo true > tools/strict.sh", "tools/strict.sh", ["tools/strict.sh"]),
     ("ln -sfn ../src/feature tests/check.sh", "tests/**", ["tests/check.sh"]),

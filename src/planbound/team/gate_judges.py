@@ -2,13 +2,17 @@
 
 from __future__ import annotations
 
+import sys
 from collections.abc import Callable, Sequence
-from posixpath import dirname, splitext
+from posixpath import basename, dirname, splitext
 
 from planbound.git.links import OtherNames, follow_links, other_names
 from planbound.judging.judges import Judges, judge_paths
+from planbound.judging.protection import runs_by_itself
 from planbound.plan.glob import Glob, GlobError, parse_glob
 from planbound.script import Script
+from planbound.source import lazy_pattern
+from planbound.workspace.manifest import ChangeKind, TreeChange
 
 _LARGE = 1 << 20
 """Larger files are read alone, and only when they are asked for."""
@@ -51,6 +55,32 @@ class GateTree:
     def _by_both_names(self, paths: frozenset[str]) -> frozenset[str]:
         behind = (follow_links(path, self.links) for path in paths)
         return paths | {path for path in behind if path}
+
+
+_ENVIRONMENTS = frozenset({"conda-meta", ".venv"})
+"""Folders in which nothing is the product."""
+_PROGRAMS = lazy_pattern(r"(?:.*/)?venv/(?:bin|Scripts)/.*")
+_MARK = "pyvenv.cfg"
+
+
+class GateSettings:
+    """What changes how a gate runs, although no gate speaks of it."""
+
+    def __init__(self, paths: Sequence[str]) -> None:
+        """`paths` are those of the commit that a merge begins with."""
+        marks = (path for path in paths if basename(path) == _MARK)
+        self._environments = tuple(f"{dirname(path)}/" for path in marks if dirname(path))
+
+    def takes_effect(self, change: TreeChange) -> bool:
+        """Say whether a change, of whatever kind, takes effect in gates by itself."""
+        path = change.path
+        if basename(path) == _MARK or not _ENVIRONMENTS.isdisjoint(path.split("/")):
+            return True
+        if _PROGRAMS.fullmatch(path) or path.startswith(self._environments):
+            return True
+        # A module of the product may be called as one of Python's: it runs wherever tests do.
+        stdlib = sys.stdlib_module_names if change.kind is ChangeKind.ADDED else frozenset[str]()
+        return runs_by_itself(path, stdlib=stdlib) is not None
 
 
 class _Contents:

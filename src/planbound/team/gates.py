@@ -24,7 +24,7 @@ from planbound.script import read_script
 from planbound.state.approval import KINDS
 from planbound.state.place import TeamState
 from planbound.state.plan import plan_state
-from planbound.team.gate_judges import GateTree, readable_globs
+from planbound.team.gate_judges import GateSettings, GateTree, readable_globs
 from planbound.workspace.configuration import BranchGate, Configuration
 from planbound.workspace.configuration_digest import configuration_digest
 from planbound.workspace.configuration_file import NAMES, configuration_in
@@ -124,9 +124,10 @@ class GateReader:
         ]
         tree_then = self._tree(gates.commit)
         judges = self._judges(gates, tree_then)
+        settings = GateSettings(tree_then.paths)
         # What lies behind a link is looked for in the commit that a merge begins with.
-        unnamed = [each.path for each in changes if _is_link(each)]
-        unnamed = [path for path in unnamed if not covers(allowed, path)]
+        hard = [each.path for each in changes if _is_link(each) or settings.takes_effect(each)]
+        unnamed = [path for path in hard if not covers(allowed, path)]
         added: list[str] = []
         for each in protect(changes, judges, allowed).tampered:
             is_test = each.what == "added" and each.path not in judges.names
