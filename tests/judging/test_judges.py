@@ -270,6 +270,20 @@ def test_a_makefile_leads_to_what_its_recipe_runs() -> None:
     assert {"GNUmakefile", "makefile"} <= judges("make test", tree).names
 
 
+@pytest.mark.parametrize(
+    "text",
+    [
+        "X := make\ninclude $(X)/base.mk\n",
+        "X = make # here\nY = ${X}/base\ninclude $(Y).mk # it\n",
+        "include $(wildcard make/*.mk)\n",
+        "D := make\n-include $(wildcard $(D)/*.mk)\n",
+    ],
+)
+def test_what_a_makefile_includes_by_a_variable_judges(text: str) -> None:
+    tree = {"Makefile": f"{text}test: ; true\n", "make/base.mk": "", "src/app.py": ""}
+    assert found("make test", tree) == {"Makefile", "make/base.mk"}
+
+
 def test_make_takes_the_first_of_its_files() -> None:
     tree = {"GNUmakefile": "t:\n\tbash scripts/a.sh\n", "Makefile": "t:\n\tbash scripts/b.sh\n"}
     tree |= {"scripts/a.sh": "", "scripts/b.sh": "", "own.mk": "t:\n\tbash scripts/b.sh\n"}

@@ -15,6 +15,9 @@ from planbound.workspace.manifest import ChangeKind, TreeChange
 pytestmark = pytest.mark.requirement("integrate.gates")
 
 
+NONE = Judges(frozenset(), frozenset(), frozenset())
+
+
 def tree(files: dict[str, str], **links: str) -> GateTree:
     """Return a tree; `_` in the name of a link stands for `/`."""
 
@@ -78,12 +81,43 @@ def test_files_are_known_by_every_name_that_links_give_them() -> None:
     " tools/venv/bin/ruff env/bin/ruff conda-meta/history .venv/lib/x.py bin/python".split(),
 )
 def test_what_runs_by_itself_counts_however_it_changed(path: str, kind: ChangeKind) -> None:
-    assert GateSettings(["env/pyvenv.cfg"]).takes_effect(TreeChange(path, kind, None, None))
+    assert GateSettings(["env/pyvenv.cfg"], NONE).takes_effect(TreeChange(path, kind, None, None))
 
 
 @pytest.mark.parametrize(
-    "path", "src/app.py src/venv/create.py README.md bin/planbound src/queue.py".split()
+    "path",
+    "src/app.py src/venv/create.py README.md bin/planbound src/queue.py pyproject.toml"
+    " setup.cfg".split(),
 )
 def test_the_product_does_not_run_by_itself(path: str) -> None:
     changed = TreeChange(path, ChangeKind.CHANGED, None, None)
-    assert not GateSettings(["src/app.py"]).takes_effect(changed)
+    assert not GateSettings(["src/app.py"], NONE).takes_effect(changed)
+
+
+@pytest.mark.parametrize(
+    ("makefile", "path", "counts"),
+    [
+        ("include make/*.mk\n", "make/zz.mk", True),
+        ("include make/*.mk\n", "other/zz.mk", False),
+        ("include make/*.mk\n", "make/README.md", False),
+        ("include $(wildcard ./make/*.mk)\n", "make/zz.mk", True),
+        ("D := make\ninclude \\\n $(D)/*.mk # all\n", "make/zz.mk", True),
+        ("D := make\ninclude $(D)/*.mk\n", "other/zz.mk", False),
+        ("D ?= make\ninclude $(D)/base.mk\n", "other/zz.mk", True),
+        ("D := make\nD += more\ninclude $(D)/base.mk\n", "other/zz.mk", True),
+        ("include $(shell find . -name 'x*')\n", "other/zz.mk", True),
+        ("include $(shell find . -name 'x*')\n", "src/app.py", False),
+        ("include make/base.mk\n", "make/zz.mk", False),
+    ],
+)
+@pytest.mark.parametrize("kind", list(ChangeKind))
+def test_what_a_makefile_would_include_counts_before_it_is_there(
+    makefile: str, path: str, kind: ChangeKind, *, counts: bool
+) -> None:
+    files = {"Makefile": f"{makefile}test:\n\ttrue\n", "make/base.mk": "", "src/app.py": ""}
+    settings = GateSettings(list(files), judged("make test", files))
+    assert settings.takes_effect(TreeChange(path, kind, None, None)) is counts
+    inside = {"sub/" + name: text for name, text in files.items()}
+    settings = GateSettings(list(inside), judged("make -C sub test", inside))
+    change = TreeChange(f"sub/{path}", kind, None, None)
+    assert settings.takes_effect(change) is counts

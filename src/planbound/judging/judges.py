@@ -295,6 +295,7 @@ class Finder:
         self.files: set[str] = set()
         self.directories: set[str] = set()
         self.names: set[str] = set()
+        self.patterns: set[str] = set()
         self.unfollowed: set[str] = set()
         """What was found although nobody could follow the way to it."""
         self._tree = tree
@@ -428,6 +429,7 @@ class Finder:
             # A file of that name would be all that make looks for.
             if says_judge(target) and "/" not in target:
                 self._absent(joined(made.base, target))
+        self.patterns.update(ran.patterns)
         for path in ran.included:
             if path not in self._tree.folders:
                 self._name(path)
@@ -553,6 +555,8 @@ class Judges(NamedTuple):
     """What is not there, but would be read if it appeared."""
     unfollowed: frozenset[str] = frozenset()
     """The files among them of which nobody knows whether they are run."""
+    patterns: frozenset[str] = frozenset()
+    """By which Makefiles include what is there; with a `$` where only make knows what."""
 
 
 def judge_paths(
@@ -574,6 +578,7 @@ def judge_paths(
         directories=frozenset(finder.directories),
         names=frozenset(finder.names - tree.files),
         unfollowed=frozenset(finder.unfollowed),
+        patterns=frozenset(finder.patterns),
     )
 
 

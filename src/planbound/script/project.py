@@ -120,9 +120,11 @@ def above(folder: str) -> list[str]:
 
 _RULE = lazy_pattern(r"([^\s:=#][^:=#]*?)\s*::?(?!=)\s*([^=\n]*)")
 _JUST_RULE = lazy_pattern(r"@?([\w-]+)(?:\s[^\n]*?)?:(?!=)\s*([^\n]*)")
-_VARIABLE = lazy_pattern(r"(?:export\s+|override\s+)*([\w.-]+)\s*(?::{0,3}|\?|\+)=\s*(.*)")
+_VARIABLE = lazy_pattern(r"(?:export\s+|override\s+)*([\w.-]+)\s*(:{0,3}|\?|\+)=\s*(.*)")
 _REFERENCE = lazy_pattern(r"\$(?:\(([\w.-]+)\)|\{([\w.-]+)\})")
 _INCLUDE = lazy_pattern(r"^[ ]*(?:-include|sinclude|include|import\??)[ \t]+(.+)$", re.MULTILINE)
+_WILDCARD = lazy_pattern(r"\$[({]wildcard\s+([^(){}$]*)[)}]")
+_WORD = lazy_pattern(r"(?:\$\([^()]*\)|\$\{[^{}]*\}|\S)+")
 _CONTINUED = lazy_pattern(r"\\\n[ \t]*")
 _EXPANSIONS = 5
 
@@ -149,11 +151,12 @@ class Recipes(NamedTuple):
     by_target: dict[str, MakeRule]
     default: str | None
     includes: tuple[str, ...]
+    """Paths and patterns; with a `$` where only make knows what is meant."""
 
 
 def read_recipes(text: str, *, just: bool = False) -> Recipes:
     """Read the rules that are written plainly; what needs a real make is left out."""
-    includes = [word for line in _INCLUDE.findall(text) for word in line.split()]
+    given: dict[str, list[str]] = {}
     variables = {"MAKE": "make"}
     found: dict[str, tuple[list[str], list[str]]] = {}
     default: str | None = None
@@ -163,7 +166,11 @@ def read_recipes(text: str, *, just: bool = False) -> Recipes:
             for target in current:
                 found[target][1].append(line.strip())
         elif variable := _VARIABLE.fullmatch(line.strip()):
-            variables[variable[1]] = variable[2].strip("'\" ") if just else variable[2]
+            variables[variable[1]] = variable[3].strip("'\" ") if just else variable[3]
+            # Twice, or only where nothing else says it: who knows what it is in the end.
+            value = variable[3].partition("#")[0].strip()
+            plain = variable[2] not in {"?", "+"} and variable[1] not in given
+            given[variable[1]] = [value] if plain else []
         elif line[:1] not in {"", " ", "\t", "#"}:
             rule = (_JUST_RULE if just else _RULE).match(line)
             current = _expanded(rule[1], variables).split() if rule else []
@@ -180,9 +187,16 @@ def read_recipes(text: str, *, just: bool = False) -> Recipes:
         )
         for target, (needs, commands) in found.items()
     }
+    surely = {name: value for name, values in given.items() for value in values}
     return Recipes(
-        by_target, variables.get(".DEFAULT_GOAL", default), tuple(dict.fromkeys(includes))
+        by_target, variables.get(".DEFAULT_GOAL", default), tuple(_includes(text, surely))
     )
+
+
+def _includes(text: str, variables: dict[str, str]) -> dict[str, None]:
+    lines = _INCLUDE.findall(_CONTINUED.sub(" ", text))
+    found = (_WILDCARD.sub(r"\1", _expanded(line.partition("#")[0], variables)) for line in lines)
+    return dict.fromkeys(word for line in found for word in _WORD.findall(line))
 
 
 def needed(recipes: Recipes, targets: Sequence[str]) -> tuple[list[RecipeLine], list[str]]:

@@ -245,6 +245,7 @@ def _within(at: int, spans: Iterable[tuple[int, int]]) -> bool:
 
 _DEEPEST = 5
 _MOST_INCLUDED = 50
+_OPEN = frozenset("*?[$")
 _MOST_LINES = 500
 
 
@@ -284,6 +285,8 @@ class Ran(NamedTuple):
     """Whether what it runs cannot be followed: it is broken, too deep, or was met before."""
     is_cut: bool = False
     """Whether what it prints may not come out whole: it goes through a pipe, or into a file."""
+    patterns: tuple[str, ...] = ()
+    """By which a Makefile includes what is there; with a `$` where only make knows what."""
 
 
 class ExecutedBy(enum.Enum):
@@ -338,6 +341,7 @@ class _WrittenElsewhere(NamedTuple):
     needed: tuple[str, ...] = ()
     is_unread: bool = False
     path: str = ""
+    patterns: tuple[str, ...] = ()
 
 
 class _Walker:
@@ -370,7 +374,10 @@ class _Walker:
             )
             opened = self._opened(call, depth)
             kept = is_cut or call.start in cut
-            yield Ran(call, script, sure, opened.included, opened.needed, opened.is_unread, kept)
+            yield Ran(
+                *(call, script, sure, opened.included, opened.needed, opened.is_unread, kept),
+                patterns=opened.patterns,
+            )
             sure = sure and call.directory is not None
             for part in opened.parts:
                 certain = sure and part.is_sure
@@ -399,7 +406,7 @@ class _Walker:
             return _WrittenElsewhere()
         if not self._is_new(depth, "make", file, *made.targets):
             return _WrittenElsewhere(is_unread=True)
-        text, included = self._included(file, made)
+        text, included, patterns = self._included(file, made)
         lines, wanted = needed(read_recipes(text, just=made.just), made.targets)
         plain = made.plain and "export" not in text
 
@@ -407,19 +414,21 @@ class _Walker:
             # What a target needs is made only where it is older.
             return plain and line.target in made.targets and not line.may_fail
 
-        return self._read(
+        found = self._read(
             [(line.text, is_sure(line)) for line in lines],
             made.base,
             path=file,
             included=tuple(included),
             needed=tuple(joined(made.base, each) for each in wanted),
         )
+        return found._replace(patterns=tuple(patterns))
 
-    def _included(self, file: str, made: MakeCall) -> tuple[str, list[str]]:
-        """Return the text of a Makefile together with what it includes."""
+    def _included(self, file: str, made: MakeCall) -> tuple[str, list[str], list[str]]:
+        """Return the text of a Makefile together with what it includes, and by which patterns."""
         waiting, seen = [file], set[str]()
         texts: list[str] = []
         included: list[str] = []
+        patterns: list[str] = []
         while waiting and len(seen) < _MOST_INCLUDED:
             path = waiting.pop(0)
             text = self._tree.text(path) if path not in seen else None
@@ -427,11 +436,14 @@ class _Walker:
             if text is None:
                 continue
             texts.append(text)
-            for each in read_recipes(text, just=made.just).includes:
-                found = self._tree.matching(made.base, each.strip("'\""))
+            for word in read_recipes(text, just=made.just).includes:
+                each = word.strip("'\"")
+                if not _OPEN.isdisjoint(each):
+                    patterns.append(joined(made.base, each.removeprefix("./")))
+                found = [] if "$" in each else self._tree.matching(made.base, each)
                 included += found
                 waiting += found
-        return "\n".join(texts), included
+        return "\n".join(texts), included, patterns
 
     def _package(self, called: PackageCall, depth: int) -> _WrittenElsewhere:
         path = joined(called.base, "package.json")

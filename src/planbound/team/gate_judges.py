@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-import sys
 from collections.abc import Callable, Sequence
+from fnmatch import fnmatchcase
 from posixpath import basename, dirname, splitext
 
 from planbound.git.links import OtherNames, follow_links, other_names
@@ -11,6 +11,7 @@ from planbound.judging.judges import Judges, judge_paths
 from planbound.judging.protection import runs_by_itself
 from planbound.plan.glob import Glob, GlobError, parse_glob
 from planbound.script import Script
+from planbound.script.runners import RUNNERS
 from planbound.source import lazy_pattern
 from planbound.workspace.manifest import ChangeKind, TreeChange
 
@@ -61,13 +62,17 @@ _ENVIRONMENTS = frozenset({"conda-meta", ".venv"})
 """Folders in which nothing is the product."""
 _PROGRAMS = lazy_pattern(r"(?:.*/)?venv/(?:bin|Scripts)/.*")
 _MARK = "pyvenv.cfg"
+_INCLUDED = (".mk", ".mak", ".make")
+_PLANTED = frozenset(name for runner in RUNNERS for name in runner.planted)
+"""These are judges of the gates that read them; nobody else does."""
 
 
 class GateSettings:
     """What changes how a gate runs, although no gate speaks of it."""
 
-    def __init__(self, paths: Sequence[str]) -> None:
+    def __init__(self, paths: Sequence[str], judges: Judges) -> None:
         """`paths` are those of the commit that a merge begins with."""
+        self._patterns = judges.patterns
         marks = (path for path in paths if basename(path) == _MARK)
         self._environments = tuple(f"{dirname(path)}/" for path in marks if dirname(path))
 
@@ -78,9 +83,20 @@ class GateSettings:
             return True
         if _PROGRAMS.fullmatch(path) or path.startswith(self._environments):
             return True
+        if any(_may_include(word, path) for word in self._patterns):
+            return True
+        if change.kind is ChangeKind.ADDED:
+            return runs_by_itself(path) is not None
         # A module of the product may be called as one of Python's: it runs wherever tests do.
-        stdlib = sys.stdlib_module_names if change.kind is ChangeKind.ADDED else frozenset[str]()
-        return runs_by_itself(path, stdlib=stdlib) is not None
+        reason = runs_by_itself(path, stdlib=frozenset())
+        return reason is not None and basename(path) not in _PLANTED
+
+
+def _may_include(word: str, path: str) -> bool:
+    """Say whether a Makefile that says `include` and this word may read a file."""
+    if "$" in word:
+        return path.endswith(_INCLUDED)
+    return fnmatchcase(path, word) and path.count("/") == word.count("/")
 
 
 class _Contents:

@@ -124,7 +124,7 @@ class GateReader:
         ]
         tree_then = self._tree(gates.commit)
         judges = self._judges(gates, tree_then)
-        settings = GateSettings(tree_then.paths)
+        settings = GateSettings(tree_then.paths, judges)
         # What lies behind a link is looked for in the commit that a merge begins with.
         hard = [each.path for each in changes if _is_link(each) or settings.takes_effect(each)]
         unnamed = [path for path in hard if not covers(allowed, path)]
