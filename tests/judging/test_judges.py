@@ -284,6 +284,18 @@ def test_what_a_makefile_includes_by_a_variable_judges(text: str) -> None:
     assert found("make test", tree) == {"Makefile", "make/base.mk"}
 
 
+@pytest.mark.parametrize(
+    ("command", "file"),
+    [
+        ("pre-commit run --all-files", ".pre-commit-config.yaml"),
+        ("uv run lint-imports", ".importlinter"),
+    ],
+)
+def test_tools_that_run_others_judge_by_their_settings(command: str, file: str) -> None:
+    assert found(command, f"{file} src/app.py") == {file}
+    assert file in judges(command, "src/app.py").names
+
+
 def test_make_takes_the_first_of_its_files() -> None:
     tree = {"GNUmakefile": "t:\n\tbash scripts/a.sh\n", "Makefile": "t:\n\tbash scripts/b.sh\n"}
     tree |= {"scripts/a.sh": "", "scripts/b.sh": "", "own.mk": "t:\n\tbash scripts/b.sh\n"}

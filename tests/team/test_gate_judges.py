@@ -121,3 +121,27 @@ def test_what_a_makefile_would_include_counts_before_it_is_there(
     settings = GateSettings(list(inside), judged("make -C sub test", inside))
     change = TreeChange(f"sub/{path}", kind, None, None)
     assert settings.takes_effect(change) is counts
+
+
+@pytest.mark.parametrize(
+    ("command", "path", "counts"),
+    [
+        ("ruff check .", "src/ruff.toml", True),
+        ("make lint", "src/ruff.toml", True),
+        ("make lint", "src/.eslintrc.json", False),
+        ("npx eslint .", "src/.eslintrc.json", True),
+        ("mypy src", "src/mypy.ini", False),
+        ("ruff check .", "a/pyproject.toml", True),
+        ("ruff check .", "b/pyproject.toml", False),
+        ("pytest", "a/pyproject.toml", False),
+    ],
+)
+@pytest.mark.parametrize("kind", list(ChangeKind))
+def test_settings_of_linters_count_below_the_folder_that_is_checked(
+    command: str, path: str, kind: ChangeKind, *, counts: bool
+) -> None:
+    texts = {"a/pyproject.toml": b"[tool.ruff]", "b/pyproject.toml": b"[project]"}
+    there = tree({"Makefile": "lint: ; ruff check src\n", "src/app.py": ""})
+    scripts = [read_script(command)]
+    settings = GateSettings(there.paths, NONE, there.nested(scripts), lambda path: texts[path])
+    assert settings.takes_effect(TreeChange(path, kind, None, None)) is counts

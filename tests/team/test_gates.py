@@ -244,6 +244,24 @@ def test_what_runs_by_itself_may_not_change_nor_go_either(repo: Gated) -> None:
     assert repo.stopped("--dry-run")["files"] == [".env", ".gitattributes", ".python-version"]
 
 
+@pytest.mark.thorough
+@pytest.mark.requirement("integrate.gates")
+def test_a_gate_without_judges_is_told_and_settings_below_its_folder_are_seen(
+    tmp_path: Path,
+) -> None:
+    gates = ["ruff check src || true", "somelinter --all || true", "sh tests/check.sh"]
+    repo = Gated(tmp_path, gates=f"[tool.planbound.integrate]\ngates = {gates}\n")
+    settings = "printf 'ruff = 1\\n' > src/{}; echo x > src/pyproject.toml"
+    repo.worked("tricky", settings.format("ruff.toml"), "src/**")
+    note = "note: gate 2 has no judges that can be found: name them with `judges`"
+    for words in (["--dry-run"], []):
+        done = repo.goes("integrate", "tricky", *words, code=1)
+        assert note in done.err
+        assert done.err.count("no judges") == 1
+        assert "`src/ruff.toml`" in done.out + done.err
+        assert "src/pyproject.toml" not in done.out + done.err
+
+
 LINKED = [
     ("echo true > tools/strict.sh", "tools/strict.sh", ["tools/strict.sh"]),
     ("ln -sfn ../src/feature tests/check.sh", "tests/**", ["tests/check.sh"]),

@@ -160,6 +160,8 @@ _HABITS: dict[str, Habits] = {
     "prettier": Habits(names(".prettierrc .prettierrc.{js,json,yml,yaml} .prettierignore")),
     "tsc": Habits(("tsconfig.json",)),
     "shellcheck": Habits((".shellcheckrc",)),
+    "pre-commit": Habits((".pre-commit-config.yaml",)),
+    "lint-imports": Habits(names("setup.cfg .importlinter pyproject.toml")),
     "golangci-lint": Habits(names(".golangci.{yml,yaml,toml,json}")),
 }
 

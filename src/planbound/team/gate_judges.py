@@ -7,14 +7,17 @@ from fnmatch import fnmatchcase
 from posixpath import basename, dirname, splitext
 
 from planbound.git.links import OtherNames, follow_links, other_names
-from planbound.judging.judges import Judges, judge_paths
+from planbound.judging.judges import Judges, habits_of, judge_paths
 from planbound.judging.protection import runs_by_itself
 from planbound.plan.glob import Glob, GlobError, parse_glob
 from planbound.script import Script
+from planbound.script.project import ProjectTree
 from planbound.script.runners import RUNNERS
+from planbound.script.walk import Ran, walk
 from planbound.source import lazy_pattern
 from planbound.workspace.manifest import ChangeKind, TreeChange
 
+_NESTED = frozenset("ruff eslint prettier shellcheck".split())
 _LARGE = 1 << 20
 """Larger files are read alone, and only when they are asked for."""
 _LARGEST = 64 << 20
@@ -53,6 +56,16 @@ class GateTree:
             names=self._by_both_names(found.names),
         )
 
+    def nested(self, scripts: Sequence[Script]) -> frozenset[str]:
+        """Return the settings that linters of gates also take from folders below theirs."""
+        calls = (
+            item.call
+            for item in walk(scripts, ProjectTree(self.paths, self.read))
+            if isinstance(item, Ran) and item.call.program in _NESTED
+        )
+        habits = (habits_of(call) for call in calls)
+        return frozenset(name for each in habits if each is not None for name in each.settings)
+
     def _by_both_names(self, paths: frozenset[str]) -> frozenset[str]:
         behind = (follow_links(path, self.links) for path in paths)
         return paths | {path for path in behind if path}
@@ -62,6 +75,7 @@ _ENVIRONMENTS = frozenset({"conda-meta", ".venv"})
 """Folders in which nothing is the product."""
 _PROGRAMS = lazy_pattern(r"(?:.*/)?venv/(?:bin|Scripts)/.*")
 _MARK = "pyvenv.cfg"
+_PROJECT = "pyproject.toml"
 _INCLUDED = (".mk", ".mak", ".make")
 _PLANTED = frozenset(name for runner in RUNNERS for name in runner.planted)
 """These are judges of the gates that read them; nobody else does."""
@@ -70,9 +84,21 @@ _PLANTED = frozenset(name for runner in RUNNERS for name in runner.planted)
 class GateSettings:
     """What changes how a gate runs, although no gate speaks of it."""
 
-    def __init__(self, paths: Sequence[str], judges: Judges) -> None:
-        """`paths` are those of the commit that a merge begins with."""
+    def __init__(
+        self,
+        paths: Sequence[str],
+        judges: Judges,
+        nested: frozenset[str] = frozenset(),
+        texts: Callable[[str], bytes] = lambda _path: b"",
+    ) -> None:
+        """`paths` are those of the commit that a merge begins with.
+
+        `nested` are settings that count in any folder; `texts` returns what a file says there and
+        in the merged files.
+        """
         self._patterns = judges.patterns
+        self._nested = nested
+        self._texts = texts
         marks = (path for path in paths if basename(path) == _MARK)
         self._environments = tuple(f"{dirname(path)}/" for path in marks if dirname(path))
 
@@ -83,6 +109,8 @@ class GateSettings:
             return True
         if _PROGRAMS.fullmatch(path) or path.startswith(self._environments):
             return True
+        if basename(path) in self._nested and self._is_setting(path):
+            return True
         if any(_may_include(word, path) for word in self._patterns):
             return True
         if change.kind is ChangeKind.ADDED:
@@ -90,6 +118,10 @@ class GateSettings:
         # A module of the product may be called as one of Python's: it runs wherever tests do.
         reason = runs_by_itself(path, stdlib=frozenset())
         return reason is not None and basename(path) not in _PLANTED
+
+    def _is_setting(self, path: str) -> bool:
+        # Each package of a repository has such a file; few of them say anything to a linter.
+        return basename(path) != _PROJECT or b"ruff" in self._texts(path)
 
 
 def _may_include(word: str, path: str) -> bool:

@@ -16,11 +16,10 @@ from planbound.errors import ConfigurationError, Refused
 from planbound.git.place import git_place
 from planbound.git.repository import GitChange, Repository
 from planbound.judging.case import Case, Scope, covers, gate_cases
-from planbound.judging.judges import Judges
 from planbound.judging.protection import protect, runs_by_itself
-from planbound.plan.glob import parse_glob
+from planbound.plan.glob import Glob, parse_glob
 from planbound.plan.model import Judged
-from planbound.script import read_script
+from planbound.script import Script, read_script
 from planbound.state.approval import KINDS
 from planbound.state.place import TeamState
 from planbound.state.plan import plan_state
@@ -123,8 +122,18 @@ class GateReader:
             if each.path.startswith(self._prefix)
         ]
         tree_then = self._tree(gates.commit)
-        judges = self._judges(gates, tree_then)
-        settings = GateSettings(tree_then.paths, judges)
+        scripts = [script for script, _ in _contracts(gates)]
+        judges = tree_then.judges(
+            scripts, [glob for _, globs in _contracts(gates) for glob in globs]
+        )
+        settings = GateSettings(
+            *(tree_then.paths, judges, tree_then.nested(scripts)),
+            lambda path: b"".join(
+                text
+                for commit in (gates.commit, tree)
+                for text in self._contents(commit, [path]).values()
+            ),
+        )
         # What lies behind a link is looked for in the commit that a merge begins with.
         hard = [each.path for each in changes if _is_link(each) or settings.takes_effect(each)]
         unnamed = [path for path in hard if not covers(allowed, path)]
@@ -160,15 +169,30 @@ class GateReader:
             lambda paths: self._contents(commit, paths),
         )
 
-    def _judges(self, gates: BranchGates, tree: GateTree) -> Judges:
-        commands = [case.contract.text for case in gates.cases if isinstance(case.contract, Judged)]
-        scripts = [read_script(text) for text in dict.fromkeys(commands)]
-        globs = [parse_glob(text) for rule in gates.rules for text in rule.judges]
-        return tree.judges(scripts, globs)
+    def without_judges(self, gates: BranchGates) -> list[int]:
+        """Return the numbers of the gates of which nobody can tell by which files they judge."""
+        if not gates.rules:
+            return []
+        tree = self._tree(gates.commit)
+        found = (tree.judges([script], globs) for script, globs in _contracts(gates))
+        return [
+            number
+            for number, judges in enumerate(found, 1)
+            if not (judges.files or judges.directories or judges.names or judges.patterns)
+        ]
 
     def _contents(self, commit: str, paths: Sequence[str]) -> dict[str, bytes]:
         found = self._repository.contents(commit, [f"{self._prefix}{path}" for path in paths])
         return {path.removeprefix(self._prefix): data for path, data in found.items()}
+
+
+def _contracts(gates: BranchGates) -> list[tuple[Script, list[Glob]]]:
+    """Return each gate's script, with the patterns of judges that its rule names."""
+    texts = [case.contract.text for case in gates.cases if isinstance(case.contract, Judged)]
+    return [
+        (read_script(text), [parse_glob(each) for each in rule.judges])
+        for text, rule in zip(texts, gates.rules, strict=True)
+    ]
 
 
 def _change(change: GitChange, path: str) -> TreeChange:

@@ -147,9 +147,13 @@ class Integrator:
         return f"{named} {'is' if len(self.names) == 1 else 'are'} in `{branch.name}` already"
 
     def _tell_of_gates(self, branch: Branch, gates: GateReader) -> None:
-        """Say where the gates of the branch are not those that somebody sees here."""
+        """Say where the gates are not those that somebody sees here, or judge by nothing known."""
         shows = self.repository.branch(git_place(self.context).main)
-        if shows == branch.name and gates.is_behind(gates.at(branch.commit, f"`{branch.name}`")):
+        committed = gates.at(branch.commit, f"`{branch.name}`")
+        for number in gates.without_judges(committed):
+            said = f"gate {number} has no judges that can be found: name them with `judges`"
+            self.tell(Note(f"note: {said}, or a plan can change them unseen"))
+        if shows == branch.name and gates.is_behind(committed):
             said = f"the gates count that are committed in `{branch.name}`, not those written here"
             self.tell(Note(f"note: {said}: commit the configuration"))
 
