@@ -119,6 +119,8 @@ def test_tests_that_a_plan_adds_excuse_nothing(tmp_path: Path) -> None:
     assert stopped["files"] == ["tests/aaa.test"]
     assert stopped["verdicts"] == {"gate 1": "fail"}
     assert "without what the plan adds to its judges (`tests/aaa.test`)" in stopped["reason"]
+    cure = "if the gate needs it, name it by `planbound approve early --gate tests/aaa.test`"
+    assert cure in stopped["reason"]
 
 
 ALONE = [

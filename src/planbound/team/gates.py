@@ -169,6 +169,10 @@ class GateReader:
             lambda paths: self._contents(commit, paths),
         )
 
+    def seen_from_workspace(self, paths: Sequence[str]) -> list[str]:
+        """Return paths as an approval names them, from those seen from the top."""
+        return [path.removeprefix(self._prefix) for path in paths]
+
     def without_judges(self, gates: BranchGates) -> list[int]:
         """Return the numbers of the gates of which nobody can tell by which files they judge."""
         if not gates.rules:

@@ -159,19 +159,29 @@ def conflict_reason(into: str, files: Sequence[str]) -> str:
 
 def gate_reason(plan: str, into: str, files: Sequence[str]) -> str:
     """Return what is said about a plan that changes what the gates of a branch judge by."""
-    few = files[:_LISTED]
-    named = " ".join(f"--gate {shlex.quote(name)}" for name in few)
     return (
         f"changes {listed(files)}, by which gates of `{into}` judge, and its approval does not name"
         f" {'it' if len(files) == 1 else 'them'}: take that out of its branch, or"
-        f" `planbound approve {shlex.quote(plan)} {named}{' ...' if few != files else ''}`"
-        " and let it run again"
+        f" {_approved_by_name(plan, files)} and let it run again"
     )
 
 
 def without_reason(names: Sequence[str]) -> str:
     """Return how a tree is described in which gates have only the judges of their branch."""
     return f"without what the plan adds to its judges ({listed(names)})"
+
+
+def named_cure(plan: str, files: Sequence[str]) -> str:
+    """Return what to do where a gate needs what a plan adds to its judges."""
+    it = "it" if len(files) == 1 else "them"
+    by = _approved_by_name(plan, files)
+    return f"if the gate needs {it}, name {it} by {by} and let it run again"
+
+
+def _approved_by_name(plan: str, files: Sequence[str]) -> str:
+    few = files[:_LISTED]
+    named = " ".join(f"--gate {shlex.quote(name)}" for name in few)
+    return f"`planbound approve {shlex.quote(plan)} {named}{' ...' if few != files else ''}`"
 
 
 def listed(names: Sequence[str]) -> str:

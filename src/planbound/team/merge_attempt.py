@@ -23,6 +23,7 @@ from planbound.team.merge import (
     Stopped,
     conflict_reason,
     gate_reason,
+    named_cure,
     without_reason,
 )
 
@@ -144,7 +145,9 @@ class MergeAttempt:
             said = verdict.outcome.stdout.text() + verdict.outcome.stderr.text()
             text = self.merger.commits.recorder.redactor.redact(said).text[-_TAIL:]
         reason = describe(plan, verdict, self.plan)
-        reason += f", {without_reason(added)}" if added else ""
+        if added:
+            cure = named_cure(self.plan, self.merger.gates.seen_from_workspace(added))
+            reason += f", {without_reason(added)}: {cure}"
         return Stopped(
             *(self.plan, kind, reason, target, self.tip),
             files=tuple(added),
