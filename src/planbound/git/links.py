@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Collection, Mapping
+from bisect import bisect_left
+from collections.abc import Collection, Iterator, Mapping, Sequence
+from itertools import takewhile
 from typing import NamedTuple
 
 _HOPS = 40
@@ -60,11 +62,10 @@ def other_names(files: Collection[str], links: Mapping[str, str], most: int = _M
     new = {**dict.fromkeys(known, ""), **found}
     for _ in range(_ROUNDS):
         more: dict[str, str] = {}
+        ordered = sorted(new)
         for link, target in folders.items():
             inside = f"{target}/" if target else ""
-            for name in new:
-                if not name.startswith(inside):
-                    continue
+            for name in _beginning(ordered, inside):
                 other = f"{link}/{name[len(inside) :]}"
                 if other not in found and other not in known:
                     more[other] = found.get(name, name)
@@ -75,3 +76,8 @@ def other_names(files: Collection[str], links: Mapping[str, str], most: int = _M
         found |= more
         new = more
     return OtherNames(found, frozenset())
+
+
+def _beginning(ordered: Sequence[str], start: str) -> Iterator[str]:
+    after = (ordered[place] for place in range(bisect_left(ordered, start), len(ordered)))
+    return takewhile(lambda name: name.startswith(start), after)
