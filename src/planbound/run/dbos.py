@@ -86,7 +86,7 @@ def _refuse_pickle(_: DefaultSerializer, serialized_data: str) -> NoReturn:
 
 
 # Each row says itself how it is to be read, whatever serializer we name, and others write rows.
-DefaultSerializer.deserialize = _refuse_pickle  # type: ignore[method-assign]
+DefaultSerializer.deserialize = _refuse_pickle  # type: ignore[assignment,method-assign]
 
 
 class DbosDatabase:
