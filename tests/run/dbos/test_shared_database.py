@@ -11,7 +11,9 @@ import psycopg
 import pytest
 from psycopg.conninfo import make_conninfo
 
+from planbound.errors import ConfigurationError
 from planbound.journal.postgres import PostgresJournal
+from planbound.workspace.configuration_file import read_configuration
 from tests.run.bench import Bench, Step, until
 from tests.run.dbos.databases import kept_by_dbos, new_database
 from tests.run.dbos.fleet import Fleet
@@ -94,6 +96,36 @@ def test_a_lease_in_one_repository_is_in_nobodys_way_in_another(
             one._works(0.05)
     one.check(1)
     two.check(1)
+
+
+@pytest.mark.requirement("fleet.repositories")
+def test_a_plan_named_as_the_end_of_another_repository_ends_no_run_there(
+    fleets: tuple[Fleet, Fleet],
+) -> None:
+    one, two = fleets
+    for fleet, name in ((one, "acme"), (two, "acme/billing")):
+        settings = (fleet.workspace / "planbound.toml").read_text()
+        fleet.write("planbound.toml", f'{settings}[fleet]\nrepository = "{name}"\n')
+    one.submit("billing")
+    two.submit("slow")
+    with two.worker("--once") as worker:
+        until(lambda: bool(two.calls()), what=two.said)
+        before = {each for each in kept_by_dbos(two) if each.startswith("run/acme:billing/slow/")}
+        assert before
+        one.goes("worker", "--once")
+        assert before <= set(kept_by_dbos(two))
+        (two.folder / "go").touch()
+        worker.wait(timeout=120)
+    assert one.status("billing")["status"] == two.status("slow")["status"] == "done"
+    assert one.calls() == [("billing-1", 1)]
+    assert two.calls() == [("slow-1", 1)]
+    assert kept_by_dbos(one) == []
+
+
+@pytest.mark.parametrize("name", ["acme:billing", "acme/billing:", ":"])
+def test_no_name_holds_what_stands_for_a_slash_in_the_queue(name: str) -> None:
+    with pytest.raises(ConfigurationError, match="`repository`"):
+        read_configuration({"fleet": {"repository": name}}, path="planbound.toml")
 
 
 @pytest.mark.requirement("fleet.grants")
