@@ -124,7 +124,7 @@ def test_a_plan_named_as_the_end_of_another_repository_ends_no_run_there(
 
 @pytest.mark.parametrize("name", ["acme:billing", "acme/billing:", ":"])
 def test_no_name_holds_what_stands_for_a_slash_in_the_queue(name: str) -> None:
-    with pytest.raises(ConfigurationError, match="`repository`"):
+    with pytest.raises(ConfigurationError, match="`fleet.repository` is"):
         read_configuration({"fleet": {"repository": name}}, path="planbound.toml")
 
 
