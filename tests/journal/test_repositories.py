@@ -5,7 +5,6 @@ from __future__ import annotations
 import threading
 from collections.abc import Iterator, Sequence
 from contextlib import closing
-from uuid import uuid4
 
 import psycopg
 import pytest
@@ -22,7 +21,7 @@ from planbound.journal.repository import RepositoryName, approved_in, schema_nam
 from planbound.journal.sql import Migration, migrations, pending, to_row
 from tests.journal.child import claim, draft
 from tests.journal.test_migrations import POSTGRES, insert
-from tests.run.dbos.databases import new_database
+from tests.run.dbos.databases import new_database, new_role
 
 ONE, TWO = RepositoryName("one-111", "one-111"), RepositoryName("two-222", "two-222")
 
@@ -268,12 +267,8 @@ def test_grants_give_no_right_to_change_or_remove_an_event() -> None:
 @pytest.fixture
 def worker(database: str) -> Iterator[str]:
     """A name for a role, which is gone when the test is over."""
-    name = f"worker_{uuid4().hex[:8]}"
-    yield name
-    with psycopg.connect(database, autocommit=True) as raw:
-        if raw.execute("SELECT FROM pg_roles WHERE rolname = %s", (name,)).rowcount:
-            raw.execute(f"DROP OWNED BY {name}".encode())
-            raw.execute(f"DROP ROLE {name}".encode())
+    with new_role(database, "worker_") as name:
+        yield name
 
 
 @pytest.mark.requirement("fleet.grants")

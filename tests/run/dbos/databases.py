@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import sqlite3
 from collections.abc import Iterator, Sequence
-from contextlib import closing
+from contextlib import closing, contextmanager
 from uuid import uuid4
 
 import psycopg
@@ -19,6 +19,17 @@ def new_database(server: str) -> str:
     with psycopg.connect(server, autocommit=True) as connection:
         connection.execute(f"CREATE DATABASE {name}")
     return make_conninfo(server, dbname=name)
+
+
+@contextmanager
+def new_role(database: str, beginning: str) -> Iterator[str]:
+    """Give a name of a role that the server has not; what it owns is gone in the end."""
+    name = f"{beginning}{uuid4().hex[:8]}"
+    yield name
+    with psycopg.connect(database, autocommit=True) as raw:
+        if raw.execute("SELECT FROM pg_roles WHERE rolname = %s", (name,)).rowcount:
+            raw.execute(f'DROP OWNED BY "{name}"'.encode())
+            raw.execute(f'DROP ROLE "{name}"'.encode())
 
 
 def kept_by_dbos(bench: Bench) -> list[str]:

@@ -5,7 +5,6 @@ from __future__ import annotations
 from collections.abc import Iterator
 from contextlib import closing
 from pathlib import Path
-from uuid import uuid4
 
 import psycopg
 import pytest
@@ -15,7 +14,7 @@ from planbound.errors import ConfigurationError
 from planbound.journal.postgres import PostgresJournal
 from planbound.workspace.configuration_file import read_configuration
 from tests.run.bench import Bench, Step, until
-from tests.run.dbos.databases import kept_by_dbos, new_database
+from tests.run.dbos.databases import kept_by_dbos, new_database, new_role
 from tests.run.dbos.fleet import Fleet
 
 SECRET = "tr0ub4dor-and-3"
@@ -29,12 +28,8 @@ def database(postgres: str) -> str:
 @pytest.fixture
 def role(database: str) -> Iterator[str]:
     """A name of a role that the server has not, and what it owns no more when the test is over."""
-    name = f"Worker {uuid4().hex[:8]}"
-    yield name
-    with psycopg.connect(database, autocommit=True) as raw:
-        if raw.execute("SELECT FROM pg_roles WHERE rolname = %s", (name,)).rowcount:
-            raw.execute(f'DROP OWNED BY "{name}"'.encode())
-            raw.execute(f'DROP ROLE "{name}"'.encode())
+    with new_role(database, "Worker ") as name:
+        yield name
 
 
 @pytest.fixture
@@ -124,7 +119,7 @@ def test_a_plan_named_as_the_end_of_another_repository_ends_no_run_there(
 
 @pytest.mark.parametrize("name", ["acme:billing", "acme/billing:", ":"])
 def test_no_name_holds_what_stands_for_a_slash_in_the_queue(name: str) -> None:
-    with pytest.raises(ConfigurationError, match="`fleet.repository` is"):
+    with pytest.raises(ConfigurationError, match=r"`fleet\.repository` is"):
         read_configuration({"fleet": {"repository": name}}, path="planbound.toml")
 
 
