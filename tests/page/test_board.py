@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
+import json
 import re
 import sqlite3
 from collections.abc import Callable
+from datetime import datetime
 from pathlib import Path
 
 import pytest
@@ -14,10 +16,12 @@ from planbound.journal.record import Details, Head, Query, Record
 from planbound.journal.sqlite import SqliteJournal
 from planbound.page.board import Board
 from planbound.page.journal import is_about, show_event, show_journal
+from planbound.page.run import show_run
 from planbound.page.visit import PageRights, ShownPage, Visit
 from planbound.receipts.html import join
 from planbound.workspace.context import Context
 from tests.journal import started
+from tests.program import SOUND
 
 pytestmark = pytest.mark.requirement("page.shows")
 
@@ -141,3 +145,34 @@ def test_a_link_to_another_page_of_events_says_where_it_leads(context: Context) 
     assert 'href="/journal/4"' in event(3)
     assert 'href="/journal/2"' in event(3)
     assert 'href="/journal/7"' not in event(6), "nothing follows the last event"
+
+
+def test_the_words_of_an_earlier_attempt_are_not_those_of_the_one_under_way(
+    context: Context, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    path = Path(context.root, ".harness", "PLAN-rounding.md")
+    path.parent.mkdir()
+    path.write_text(SOUND, encoding="utf-8")
+    board = Board(context.existing_journal)
+    step = board.page(context, "rounding").story.steps[0].id
+    attempt = started(7)._replace(task_id=step)
+    journal = SqliteJournal(context.state.journal)
+    journal.append([attempt])
+    journal.close()
+    board.refresh()
+    monkeypatch.setattr("planbound.page.run.drivers", lambda _: {"rounding": "run 1"})
+    asked = visit(context, board)._replace(path={"plan": "rounding"})
+    notes = Path(context.state.folder, "doing", "rounding.json")
+    notes.parent.mkdir()
+
+    def says(at: float) -> bool:
+        notes.write_text(json.dumps({step: {"text": "I read the callers", "at": at}}))
+        shown = show_run(asked)
+        assert isinstance(shown, ShownPage)
+        page = str(join(shown.content))
+        assert "is under way" in page
+        return "I read the callers" in page
+
+    begun = datetime.fromisoformat(attempt.timestamp).timestamp()
+    assert says(begun + 1)
+    assert not says(begun - 1)
