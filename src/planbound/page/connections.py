@@ -79,6 +79,17 @@ class Connection(H11Protocol):
         seconds = _SENT_WITHIN.get(self._waits_for)
         self._timer = self.loop.call_later(seconds, self.transport.abort) if seconds else None
 
+    def send_400_response(self, msg: str) -> None:
+        """Answer what is no request, with what goes with every answer."""
+        words = f"{msg}\n".encode("ascii", "replace")
+        headers = [(b"content-type", b"text/plain; charset=utf-8"), (b"connection", b"close"),
+                   (b"content-length", b"%d" % len(words)),
+                   *self.config.encoded_headers]  # fmt: skip
+        answer = (h11.Response(status_code=400, headers=headers, reason=b"Bad Request"),
+                  h11.Data(data=words), h11.EndOfMessage())  # fmt: skip
+        self.transport.write(b"".join(self.conn.send(each) or b"" for each in answer))
+        self.transport.close()
+
     def on_response_complete(self) -> None:
         """Go on to the next request, or end; what is left has to be read."""
         super().on_response_complete()
@@ -122,6 +133,11 @@ class PageServer(uvicorn.Server):
     def __init__(self, config: uvicorn.Config, live: LiveStream) -> None:
         super().__init__(config)
         self._live = live
+
+    async def startup(self, sockets: list[socket.socket] | None = None) -> None:
+        """Begin; the first answer, too, has what goes with every one."""
+        self.server_state.default_headers = list(self.config.encoded_headers)
+        await super().startup(sockets)
 
     async def shutdown(self, sockets: list[socket.socket] | None = None) -> None:
         """Close everything."""
