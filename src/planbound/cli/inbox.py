@@ -119,7 +119,10 @@ def _next(
         raise UsageError("`--next` is a dialogue: `--json` has nothing to print")
     refuse_in_cell()
     if journal is None:
-        raise NothingToDo("nothing waits for a person")
+        if arguments.id is not None:
+            raise NothingToDo("nothing waits for a person")
+        terminal.out("nothing waits for a person")
+        return ExitCode.DONE
     from planbound.cli.inbox_dialogue import InboxDialogue  # noqa: PLC0415 - it loads what decides
 
     return InboxDialogue(context, journal, arguments, terminal).hold()
