@@ -369,7 +369,10 @@ def serve(
     settings: PageSettings,
     listening: Callable[[RunningPage, bytes], None],
 ) -> None:
-    """Serve until the process is told to stop; `listening` is told where, and gets the key."""
+    """Serve until the process is told to stop; `listening` is told where, and gets the key.
+
+    A merge that goes on is brought to an end in peace.
+    """
     door = listen(settings.host, settings.port)
     context = open_context()
     folder = PageFolder(context.state.folder)
@@ -385,15 +388,20 @@ def serve(
         http=connections_with(application.far_ends),
         timeout_graceful_shutdown=1, limit_concurrency=_MOST_CONNECTIONS,
     )  # fmt: skip
+    server = PageServer(config, application.live)
     try:
-        folder.note(running)
-        listening(running, key)
-        anyio.run(_run, PageServer(config, application.live), application, door)
+        with server.capture_signals():
+            folder.note(running)
+            listening(running, key)
+            anyio.run(_run, server, application, door)
     finally:
         with suppress(OSError):
             folder.forget(running)
         door.close()
         context.close()
+        for sentence in application.board.merges.end():
+            with suppress(OSError):  # the terminal may be what is gone
+                sys.stderr.write(f"{sentence}\n")
 
 
 async def _run(server: PageServer, application: PageApplication, door: socket.socket) -> None:
