@@ -177,9 +177,12 @@ def test_nothing_that_was_printed_can_move_the_cursor(bench: Bench) -> None:
 
 
 def test_nothing_waits(bench: Bench) -> None:
-    assert "nothing waits" in bench.goes("inbox", "--next", code=3).err
+    nothing = "nothing waits for a person\n"
+    assert bench.goes("inbox").out == nothing
+    assert "a dialogue needs a terminal" in bench.goes("inbox", "--next", code=2).err
+    assert dialogue(bench).end() == (0, nothing)
     bench.prepare(Step("make a"))
-    assert dialogue(bench).end() == (0, "nothing waits for a person\n")
+    assert dialogue(bench).end() == (0, nothing)
 
 
 def test_without_a_terminal_it_says_what_to_do(bench: Bench) -> None:

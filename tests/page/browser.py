@@ -112,7 +112,9 @@ class RunningServer:
             "Sec-Fetch-Site": "same-origin",
             "Content-Type": "application/x-www-form-urlencoded",
         }
-        return self.ask("POST", target, usual | headers, urlencode(fields).encode())
+        return self.ask(
+            "POST", target, usual | headers, urlencode(fields, errors="surrogateescape").encode()
+        )
 
     def submit(self, target: str, action: str, **fields: str) -> Answer:
         """Open a page, and send one of its forms."""

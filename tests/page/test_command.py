@@ -3,11 +3,17 @@
 from __future__ import annotations
 
 import json
+import signal
 import socket
+import threading
 from pathlib import Path
 
 import pytest
 
+from planbound.errors import INTERRUPTED
+from planbound.page.merges import MergeDesk
+from planbound.team.merge import Integrated
+from planbound.workspace.context import Context
 from tests.page.browser import serving
 from tests.program import WITHOUT_WALLS, Program
 from tests.run.bench import Bench
@@ -151,3 +157,52 @@ def test_what_page_prints_for_programs_is_one_document(program: Program) -> None
     with serving(program):
         found = json.loads(program.run("page", "--url", "--json").out)
     assert set(found) == {"url", "port"}
+
+
+@pytest.mark.thorough
+@pytest.mark.parametrize("number", [signal.SIGTERM, signal.SIGHUP])
+def test_every_word_to_end_ends_it_in_peace(program: Program, number: signal.Signals) -> None:
+    with serving(program) as running:
+        (note,) = (program.workspace / ".home").rglob(f"page/{running.port}.json")
+        running.process.send_signal(number)
+        assert running.process.wait(timeout=60) == 0
+        assert not note.exists()
+    assert "the page has ended" in (program.workspace / ".page-log").read_text()
+
+
+class MergesUntilStopped:
+    """What merges until it is told to end."""
+
+    begun = threading.Event()
+
+    def __init__(self, *_: object) -> None:
+        self.told = threading.Event()
+        self.reason = ""
+
+    def stop(self, reason: str) -> None:
+        self.reason = reason
+        self.told.set()
+
+    def execute(self) -> Integrated:
+        self.begun.set()
+        assert self.told.wait(60)
+        return Integrated("main", "a", "a", (), interrupted=self.reason == INTERRUPTED)
+
+
+def test_a_merge_that_goes_on_is_stopped_and_waited_for(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr("planbound.page.merges.Integrator", MergesUntilStopped)
+    desk = MergeDesk()
+    assert list(desk.end()) == [], "nothing goes on"
+    context = Context(workspace=str(tmp_path), state=str(tmp_path / "state"))
+    for waits in (True, False):  # also where it was told before it began
+        job = desk.begin(context, ["hello"], "main")
+        if waits:
+            assert MergesUntilStopped.begun.wait(60)
+        (said,) = desk.end()
+        assert "stopping to merge into `main`" in said
+        assert job.ended.is_set()
+        assert job.done is not None
+        assert job.done.interrupted
+        assert list(desk.end()) == []

@@ -170,6 +170,24 @@ def test_comments_are_sent_as_one_review_and_answered_one_by_one(
 
 
 @pytest.mark.requirement("page.decides", "gate.comments")
+def test_bytes_that_are_no_text_and_lines_that_are_none_break_nothing(
+    workspace: Project, page: RunningServer
+) -> None:
+    write(workspace, "odd")
+    review = "/plan/odd/review"
+    no_line = {f"line-{'1' * 5_000}": "why?", "by": "mara"}
+    refused = page.submit(review, review, **no_line)
+    assert refused.status == 409
+    assert "the plan has no line 111111111..." in refused.text
+    no_text = {"line-1": "why?", "by": "m\udcffra"}
+    sent = page.submit(review, review, **no_text)
+    assert sent.status == 303, sent.text
+    (asked,) = events(workspace, "odd", "GATE_CLARIFICATION_ASKED")
+    assert asked["details"]["question"] == "why?"
+    assert page.get(review).status == page.get("/inbox").status == 200
+
+
+@pytest.mark.requirement("page.decides", "gate.comments")
 def test_a_change_of_the_text_answers_comments(workspace: Project, page: RunningServer) -> None:
     path = write(workspace, "amended")
     text = path.read_text(encoding="utf-8")

@@ -7,12 +7,17 @@ import socket
 from collections.abc import Iterator
 from contextlib import ExitStack
 from pathlib import Path
+from typing import cast
 
+import anyio
+import anyio.lowlevel
 import pytest
 
 from planbound.journal.event import EventKind
-from planbound.journal.record import Details, Draft, Query
+from planbound.journal.record import GENESIS, Details, Draft, Head, Journal, Query, Record
 from planbound.journal.sqlite import SqliteJournal
+from planbound.page.live import LiveStream
+from tests.journal import chained, started
 from tests.page.browser import RunningServer, serving
 from tests.program import Program
 
@@ -105,6 +110,61 @@ def test_a_number_that_is_none_is_the_beginning(
         follower = Follower(page, "/live?plan=hello", **{"Last-Event-ID": wrong})
         assert follower.until(head(journal)) == numbers(journal)
         follower.close()
+
+
+def test_who_saw_more_than_there_is_gets_all_of_this_journal(
+    page: RunningServer, journal: SqliteJournal
+) -> None:
+    beyond = str(head(journal) + 1)
+    for target, headers in (
+        ("/live?plan=hello", {"Last-Event-ID": beyond}),
+        (f"/live?plan=hello&after={'9' * 18}", {}),
+    ):
+        follower = Follower(page, target, **headers)
+        assert follower.until(head(journal)) == numbers(journal)
+        follower.close()
+
+
+class ReplacedJournal:
+    """A journal in whose place another one is put."""
+
+    def __init__(self) -> None:
+        self.records: list[Record] = []
+
+    def head(self) -> Head:
+        return Head(self.records[-1].seq, self.records[-1].hash) if self.records else GENESIS
+
+    def read(self, query: Query) -> Iterator[Record]:
+        return iter([each for each in self.records if each.seq > query.after])
+
+
+def test_who_follows_while_another_journal_is_put_there_gets_all_of_that() -> None:
+    journal = ReplacedJournal()
+    journal.records = chained(started(number) for number in range(1, 6))
+    live = LiveStream(lambda: cast("Journal", journal))
+    told: list[int] = []
+
+    async def follow(seen: anyio.Event) -> None:
+        async for message in live.follow({}, 0):
+            told.extend(int(each) for each in re.findall(rb"id: (\d+)\ndata: <li", message))
+            if told[-1:] == [5]:
+                seen.set()
+            if told[-2:] == [1, 2]:
+                live.stop()
+
+    async def both() -> None:
+        seen = anyio.Event()
+        with anyio.fail_after(60):
+            async with anyio.create_task_group() as tasks:
+                tasks.start_soon(live.watch)
+                tasks.start_soon(follow, seen)
+                await seen.wait()
+                while not live._begun:
+                    await anyio.lowlevel.checkpoint()
+                journal.records = chained(started(number) for number in (8, 9))
+
+    anyio.run(both)
+    assert told == [1, 2, 3, 4, 5, 1, 2]
 
 
 def test_a_quiet_stream_says_only_that_something_changed(

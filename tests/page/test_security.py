@@ -192,8 +192,11 @@ def test_every_answer_says_what_a_browser_may_do_with_it(page: RunningServer) ->
     answers = [page.get(each) for each in ("/", "/nowhere", "/static/keys.js", "/costs")]
     answers += [page.ask("GET", "/"), page.get("/", Host="evil.example")]
     answers += [page.ask("DELETE", "/"), page.post("/", {})]
+    answers += [page.raw(b"GET / HTTP/1.1\r\nHost\r\n\r\n"), page.raw(b"GET\r\n\r\n")]
+    assert [each.status for each in answers[-2:]] == [400, 400]
     for answer in answers:
         found = sent_with(answer)
+        assert len(found) == len(answer.headers), "each is said once"
         policy = {each.strip() for each in found["content-security-policy"].split(";")}
         assert policy == POLICY
         assert found["x-content-type-options"] == "nosniff"
@@ -219,6 +222,24 @@ def test_a_page_has_nothing_that_its_policy_forbids(page: RunningServer) -> None
 @pytest.mark.parametrize("method", ["PUT", "DELETE", "PATCH", "OPTIONS", "TRACE", "CONNECT"])
 def test_no_other_method_does_anything(page: RunningServer, method: str) -> None:
     assert page.ask(method, "/", {"Cookie": page.cookie}).status in {400, 405}
+
+
+def test_an_address_that_is_asked_in_another_way_says_how(deciding: RunningServer) -> None:
+    for method, target, allowed in (
+        ("GET", "/plan/hello/look", "POST"),
+        ("HEAD", "/plan/hello/look", "POST"),
+        ("POST", "/costs", "GET, HEAD"),
+        ("DELETE", "/costs", "GET, HEAD, POST"),
+    ):
+        sent = {"Cookie": deciding.cookie, "Sec-Fetch-Site": "same-origin", "Content-Type": FORM}
+        answer = deciding.ask(method, target, sent)
+        assert (answer.status, answer.header("allow")) == (405, allowed), (method, target)
+
+
+def test_to_ask_what_a_stream_would_be_ends_at_once(page: RunningServer) -> None:
+    answer = page.ask("HEAD", "/live", {"Cookie": page.cookie})
+    assert (answer.status, answer.body) == (200, b"")
+    assert (answer.header("content-type") or "").startswith("text/event-stream")
 
 
 def test_a_page_that_only_shows_takes_no_form(page: RunningServer) -> None:

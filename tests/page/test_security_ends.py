@@ -289,7 +289,11 @@ def test_another_user_does_not_take_all_places(project: Program) -> None:
 
 def test_of_very_many_connections_the_last_are_closed(project: Program) -> None:
     with serving(project) as running:
-        held = [running.connect() for _ in range(800)]
+        held = [running.connect() for _ in range(650)]
+        crowded = running.get("/")
+        assert crowded.status == 503
+        assert "default-src 'none'" in (crowded.header("content-security-policy") or "")
+        held += [running.connect() for _ in range(150)]
         # At once, and not when their time is over.
         with suppress(ConnectionResetError):
             assert held[-1].recv(1) == b""

@@ -4,7 +4,9 @@ from __future__ import annotations
 
 import re
 import shutil
+import signal
 from collections.abc import Iterator
+from contextlib import suppress
 from pathlib import Path
 
 import pytest
@@ -216,3 +218,42 @@ def test_a_folder_without_git_has_a_board_and_no_worktrees(tmp_path: Path) -> No
         answer = running.get("/team/integrate")
         assert answer.status == 500
         assert "git" in answer.text
+
+
+@pytest.mark.thorough
+def test_a_page_that_is_told_to_end_stops_its_merge_and_leaves_nothing_behind(
+    tmp_path: Path,
+) -> None:
+    team = Team(tmp_path)
+    # It is quick in its worktree, and takes for ever on the branch.
+    contract = 'sleep "$(if test -e src/slow; then echo 6173; else echo 0; fi)" && test -e src/late'
+    team.named("late", Step("make late", contract=contract, touches="src/late",
+                            work="echo right > src/late", fields="**baseline:** any"),
+               after=["test -e src/late"])  # fmt: skip
+    team.goes("spawn", "late")
+    team.goes("run", "late")
+    team.write("src/slow", "here\n")
+    team.commit("what makes it slow")
+    tip = team.tip()
+    with serving(team, "--decide-anyway") as running:
+        running.enter()
+        running.submit("/team/integrate", "/team/integrate")
+        until(lambda: "sleep 6173" in commands())
+        running.process.send_signal(signal.SIGTERM)
+        assert running.process.wait(timeout=60) == 0
+    assert "sleep 6173" not in commands()
+    said = Path(team.workspace, ".page-log").read_text()
+    assert "stopping to merge into `main`" in said
+    assert "Traceback" not in said
+    assert team.tip() == tip
+    assert "merges cleanly" in team.goes("integrate", "--dry-run").out, "nobody holds the branch"
+
+
+def commands() -> str:
+    """Return what runs on this machine."""
+    found = []
+    for path in Path("/proc").glob("[0-9]*/cmdline"):
+        with suppress(OSError):
+            found.append(path.read_bytes().replace(b"\0", b" ").decode("utf-8", "replace"))
+    # Shells have the whole command in their own.
+    return "\n".join(each for each in found if each.startswith("sleep"))

@@ -99,7 +99,8 @@ def send_review(
     context.real_files.refuse_unwritable(file.path)
     recorder = context.recorder()
     now = recorder.now()
-    review = hashlib.sha256(f"{file.slug}\0{by}\0{now}".encode()).hexdigest()[:ID_LENGTH]
+    name = f"{file.slug}\0{by}\0{now}".encode("utf-8", "backslashreplace")
+    review = hashlib.sha256(name).hexdigest()[:ID_LENGTH]
     recorder.journal.append(
         [
             recorder.draft(

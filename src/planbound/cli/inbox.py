@@ -118,11 +118,19 @@ def _next(
     if arguments.json:
         raise UsageError("`--next` is a dialogue: `--json` has nothing to print")
     refuse_in_cell()
-    if journal is None:
-        raise NothingToDo("nothing waits for a person")
-    from planbound.cli.inbox_dialogue import InboxDialogue  # noqa: PLC0415 - it loads what decides
+    # It loads what decides.
+    from planbound.cli.inbox_dialogue import (  # noqa: PLC0415
+        InboxDialogue,
+        refuse_without_terminal,
+    )
 
-    return InboxDialogue(context, journal, arguments, terminal).hold()
+    refuse_without_terminal()
+    if journal is not None:
+        return InboxDialogue(context, journal, arguments, terminal).hold()
+    if arguments.id is not None:
+        raise NothingToDo("nothing waits for a person")
+    terminal.out("nothing waits for a person")
+    return ExitCode.DONE
 
 
 def _held(journal: Journal | None, slug: str) -> Iterator[str]:

@@ -76,17 +76,21 @@ def ways_of(question: Question) -> tuple[AnswerWay, ...]:
     return (*ways, *_LATER)
 
 
+def refuse_without_terminal() -> None:
+    """Refuse to hold a dialogue where nobody can be asked."""
+    if not is_terminal():
+        raise UsageError(
+            "a dialogue needs a terminal",
+            hint="without one: `planbound inbox`, then `planbound answer ID ...`",
+        )
+
+
 class InboxDialogue:
     """Somebody at a terminal, and what waits for a person."""
 
     def __init__(
         self, context: Context, journal: Journal, arguments: argparse.Namespace, terminal: Terminal
     ) -> None:
-        if not is_terminal():
-            raise UsageError(
-                "a dialogue needs a terminal",
-                hint="without one: `planbound inbox`, then `planbound answer ID ...`",
-            )
         self.context = context
         self.journal = journal
         self.arguments = arguments

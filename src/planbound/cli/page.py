@@ -8,7 +8,7 @@ import ipaddress
 import sys
 import webbrowser
 from collections.abc import Iterator
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from functools import partial
 from typing import TYPE_CHECKING
 
@@ -89,10 +89,10 @@ def run_page(arguments: argparse.Namespace, terminal: Terminal) -> ExitCode:
         PageRights(_why_read_only(arguments, context)),
         is_named=bool(arguments.host),
     )
-    try:
-        with _delivering(context, settings.rights):
-            serve(partial(Context, **places), settings, partial(_listening, arguments, terminal))
-    except KeyboardInterrupt:
+    # Ctrl-C is said once more while it ends.
+    with suppress(KeyboardInterrupt), _delivering(context, settings.rights):
+        serve(partial(Context, **places), settings, partial(_listening, arguments, terminal))
+    with suppress(OSError):  # the terminal may be what is gone
         terminal.note("\nthe page has ended")
     return ExitCode.DONE
 

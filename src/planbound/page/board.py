@@ -82,7 +82,8 @@ class Board:
         self.states: dict[str, PlanState] = {}
         self.costs = CostBook()
         self.faults: list[int] = []
-        """Events whose hash is not that of what they tell."""
+        """Events that are not as they were written: their hash does not fit what they tell, or
+        they do not follow the event before."""
         self.waits = 0
         """How many questions wait for a person, for who has no lock."""
 
@@ -109,16 +110,20 @@ class Board:
         head = journal.head()
         if head != self.head and not (head.seq > self.head.seq and self._read_on(journal)):
             self._begin()
-            self._read_on(journal)
+            self._read_on(journal, anew=True)
         self.has_journal = True
         self.waits = len(self.waiting)
 
-    def _read_on(self, journal: Journal) -> bool:
-        """Take in what follows; False where it does not follow what was read before."""
+    def _read_on(self, journal: Journal, *, anew: bool = False) -> bool:
+        """Take in what follows; False where it does not follow what was read before.
+
+        Where all is read anew, such an event is a fault, and what comes after it is read, too.
+        """
         for record in journal.read(Query(after=self.head.seq)):
-            if record.prev != self.head.hash:
-                return self.head.seq == 0
-            if not is_whole(record) and len(self.faults) < MAX_FAULTS:
+            follows = record.prev == self.head.hash and record.seq == self.head.seq + 1
+            if not follows and not anew:
+                return False
+            if not (follows and is_whole(record)) and len(self.faults) < MAX_FAULTS:
                 self.faults.append(record.seq)
             draft = record.draft
             if draft.plan and draft.provenance is Provenance.LIVE:

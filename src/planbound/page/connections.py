@@ -4,9 +4,11 @@ from __future__ import annotations
 
 import asyncio
 import os
+import signal
 import socket
-from collections.abc import Mapping
-from contextlib import suppress
+import threading
+from collections.abc import Iterator, Mapping
+from contextlib import contextmanager, suppress
 from typing import ClassVar
 
 import h11
@@ -29,6 +31,8 @@ _WHOLE_BODY = 65.0
 _SENT_WITHIN: Mapping[object, float] = {h11.IDLE: _WHOLE_REQUEST, h11.SEND_BODY: _WHOLE_BODY}
 _READ_WITHIN = 60.0
 """In seconds: so long an answer may lie there unread."""
+
+_ENDS = (signal.SIGINT, signal.SIGTERM, signal.SIGHUP)
 
 
 class Connection(H11Protocol):
@@ -79,6 +83,17 @@ class Connection(H11Protocol):
         seconds = _SENT_WITHIN.get(self._waits_for)
         self._timer = self.loop.call_later(seconds, self.transport.abort) if seconds else None
 
+    def send_400_response(self, msg: str) -> None:
+        """Answer what is no request, with what goes with every answer."""
+        words = f"{msg}\n".encode("ascii", "replace")
+        headers = [(b"content-type", b"text/plain; charset=utf-8"), (b"connection", b"close"),
+                   (b"content-length", b"%d" % len(words)),
+                   *self.config.encoded_headers]  # fmt: skip
+        answer = (h11.Response(status_code=400, headers=headers, reason=b"Bad Request"),
+                  h11.Data(data=words), h11.EndOfMessage())  # fmt: skip
+        self.transport.write(b"".join(self.conn.send(each) or b"" for each in answer))
+        self.transport.close()
+
     def on_response_complete(self) -> None:
         """Go on to the next request, or end; what is left has to be read."""
         super().on_response_complete()
@@ -122,6 +137,32 @@ class PageServer(uvicorn.Server):
     def __init__(self, config: uvicorn.Config, live: LiveStream) -> None:
         super().__init__(config)
         self._live = live
+
+    @contextmanager
+    def capture_signals(self) -> Iterator[None]:
+        """Take each word to end for the same, and return then: what is left is put in order.
+
+        The server's own way gives the signal back once all is closed, and that kills us there.
+        """
+        if threading.current_thread() is not threading.main_thread():
+            yield
+            return
+        before = {number: signal.getsignal(number) for number in _ENDS}
+        for number, handler in before.items():
+            # Whoever starts us with a signal ignored, as `nohup` does, wants it to stay so.
+            if handler is not signal.SIG_IGN:
+                signal.signal(number, self.handle_exit)
+        try:
+            yield
+        finally:
+            for number, handler in before.items():
+                if handler is not None:
+                    signal.signal(number, handler)
+
+    async def startup(self, sockets: list[socket.socket] | None = None) -> None:
+        """Begin; the first answer, too, has what goes with every one."""
+        self.server_state.default_headers = list(self.config.encoded_headers)
+        await super().startup(sockets)
 
     async def shutdown(self, sockets: list[socket.socket] | None = None) -> None:
         """Close everything."""

@@ -44,6 +44,8 @@ class Refusal(NamedTuple):
 
     status: int
     why: str
+    allowed: str = ""
+    """Which methods would be answered here."""
 
 
 class Names(NamedTuple):
@@ -93,7 +95,7 @@ def refuse_name(asking: PageRequest, names: Names) -> Refusal | None:
 def refuse_shape(asking: PageRequest) -> Refusal | None:
     """Refuse what no page of ours asks for."""
     if asking.method not in {"GET", "HEAD", "POST"}:
-        return Refusal(405, f"`{asking.method[:20]}` is not done here")
+        return Refusal(405, f"`{asking.method[:20]}` is not done here", "GET, HEAD, POST")
     if asking.all("transfer-encoding"):
         # No browser sends a form in pieces, and two words on where it ends are one too many.
         return Refusal(400, "a form says how long it is")

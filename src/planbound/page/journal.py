@@ -9,7 +9,7 @@ from typing import NamedTuple
 from planbound.errors import JournalProblem
 from planbound.journal.chain import Anchor, AnchorState, compare
 from planbound.journal.event import EventKind
-from planbound.journal.record import Journal, Query, Record
+from planbound.journal.record import CodecError, Journal, Query, Record
 from planbound.page.parts import older_newer, say
 from planbound.page.story_line import event_line
 from planbound.page.visit import NoSuchPage, PageAnswer, PageRoute, ShownPage, Visit, address
@@ -64,6 +64,7 @@ def show_journal(visit: Visit) -> PageAnswer:
         older_newer(
             wanted.at(found.older) if found.older else None,
             wanted.at(None) if wanted.before is not None else None,
+            newer_says="Newest",
         ),
     )  # fmt: skip
     return ShownPage("Journal", content, at="/journal")
@@ -118,11 +119,18 @@ def is_about(record: Record, words: str) -> bool:
     draft = record.draft
     names = f"{draft.plan}\n{draft.kind.value}\n{draft.task_id}\n{draft.task_name}"
     everything = f"{names}\n{draft.details.text}".lower()
-    # Details are kept as JSON of nothing but ASCII.
-    return all(
-        each in everything or json.dumps(each)[1:-1].lower() in everything
-        for each in words.lower().split()
-    )
+    wanted = [(each, json.dumps(each)[1:-1]) for each in words.lower().split()]
+    if all(each in everything or written in everything for each, written in wanted):
+        return True
+    # Details are kept as JSON of nothing but ASCII: large letters in it that are escaped are
+    # made small only where somebody looks for one.
+    if words.isascii() or "\\u" not in draft.details.text:
+        return False
+    try:
+        everything += "\n" + json.dumps(draft.details.json(), ensure_ascii=False).lower()
+    except CodecError:  # an event that nobody can read is found by what stands there
+        return False
+    return all(each in everything or written in everything for each, written in wanted)
 
 
 def _search(wanted: EventSearch) -> Html:
@@ -170,12 +178,15 @@ def _chain(visit: Visit, journal: Journal | None) -> Iterator[Content]:
         state, noted = _anchor(visit, journal)
     except JournalProblem as error:
         state, noted = None, error.message
-    is_sound = not board.faults and state in _ANCHOR
-    yield word("whole" if is_sound else "broken")
+    upto = board.head.seq
+    if board.faults or state not in _ANCHOR:
+        yield word("broken")
+    elif upto > 0:
+        yield word("whole")
     yield f" {head.seq:,} events, the last one "
     yield element("code", head.hash[:16])
-    checked = f"; the hashes of the first {board.head.seq:,} were checked"
-    yield "; the hash of each was checked" if board.head.seq >= head.seq else checked
+    checked = f"; the hashes up to event #{upto:,} were checked" if upto else "; not checked yet"
+    yield "; the hash of each was checked" if 0 < head.seq <= upto else checked
     if board.faults:
         places = ", ".join(f"#{seq}" for seq in board.faults[:5])
         yield f", and these are not as they were written: {places}"
@@ -208,7 +219,7 @@ def show_event(visit: Visit) -> PageAnswer:
     journal = visit.context.existing_journal()
     read = () if journal is None else journal.read(Query(after=seq - 1, before=seq + 1))
     record = next(iter(read), None) if seq else None
-    if record is None:
+    if journal is None or record is None:
         raise NoSuchPage(f"There is no event {given}.")
     draft = record.draft
     rows = [
@@ -232,7 +243,7 @@ def show_event(visit: Visit) -> PageAnswer:
         table("What it tells", ("name", "value"), rows) if rows else None,
         older_newer(
             address("journal", record.seq - 1) if record.seq > 1 else None,
-            address("journal", record.seq + 1),
+            address("journal", record.seq + 1) if record.seq < journal.head().seq else None,
         ),
     )  # fmt: skip
     return ShownPage(f"Event #{record.seq}", content, at="/journal")

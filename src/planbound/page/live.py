@@ -49,6 +49,8 @@ class LiveStream:
         """The messages of all events beyond the first of these numbers, up to the second, are at
         hand."""
         self._begun = False
+        self._journals = 0
+        """How often the journal was found shorter than before: it is another one then."""
         self._news = anyio.Event()
         self._stopped = False
         self.followers = 0
@@ -69,13 +71,14 @@ class LiveStream:
         while not self._stopped:
             if self.followers:
                 head = await anyio.to_thread.run_sync(self._head)
-                if head != self._upto:
+                if head is not None and head != self._upto:
                     await self._take(head)
                     self._tell()
             await anyio.sleep(LOOK_EVERY)
 
     async def _take(self, head: int) -> None:
         """Take the messages of what is new; of very much, and at first, only where it ends."""
+        self._journals += self._begun and head < self._upto
         if not self._begun or not 0 < head - self._upto <= _RECENT:
             self._recent.clear()
             self._from = self._upto = head
@@ -88,12 +91,12 @@ class LiveStream:
         while len(self._recent) > _RECENT:
             self._from = self._recent.popleft().seq
 
-    def _head(self) -> int:
+    def _head(self) -> int | None:
         try:
             journal = self._reading()
             return 0 if journal is None else journal.head().seq
         except PlanboundError:  # the pages say what is wrong with it
-            return self._upto
+            return None
 
     def _read(self, plan: str | None, after: int, most: int) -> list[Record]:
         try:
@@ -112,13 +115,21 @@ class LiveStream:
     # -- who follows -----------------------------------------------------------------------------
 
     async def follow(self, asked: Mapping[str, str], after: int) -> AsyncIterator[bytes]:
-        """Yield what happened after an event, and then what happens."""
+        """Yield what happened after an event, and then what happens.
+
+        Who saw more than there is saw another journal, and gets all of this one.
+        """
         plan, quiet = asked.get("plan") or None, "quiet" in asked
         self.followers += 1
         try:
             yield b"retry: 1000\n\n"
+            journals, head = self._journals, await anyio.to_thread.run_sync(self._head)
+            if head is not None and after > head:
+                after = 0
             while not self._stopped:
                 news = self._news
+                if journals != self._journals:
+                    journals, after = self._journals, 0
                 told, after = await self._next(plan, after)
                 if told:
                     messages = b"" if quiet else b"".join(each.message for each in told)
@@ -144,7 +155,7 @@ class LiveStream:
         found = [_told(record) for record in self._read(plan, after, _AT_ONCE)]
         if len(found) == _AT_ONCE:
             return found, found[-1].seq
-        return found, max(head, after, found[-1].seq if found else 0)
+        return found, max(head or 0, after, found[-1].seq if found else 0)
 
 
 def _told(record: Record) -> _StreamLine:

@@ -4,11 +4,11 @@ from __future__ import annotations
 
 import threading
 import traceback
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 
 from planbound.cells.cell import Stage
 from planbound.cells.stages import stage_line
-from planbound.errors import PlanboundError, Refused
+from planbound.errors import INTERRUPTED, PlanboundError, Refused
 from planbound.receipts.keep import keep_landed
 from planbound.team.integrate import Integrator
 from planbound.team.merge import Integrated, MergeResult, Note
@@ -31,6 +31,9 @@ class MergeJob:
         self.problem = ""
         """Why it broke down."""
         self.ended = threading.Event()
+        self._integrator: Integrator | None = None
+        self._stopped: str | None = None
+        """Why it was asked to end."""
         self._context = context
         context.on_stage = self._on_stage
         self._thread = threading.Thread(target=self._run, name="integrate", daemon=True)
@@ -38,6 +41,12 @@ class MergeJob:
     def start(self) -> None:
         """Begin."""
         self._thread.start()
+
+    def stop(self, reason: str) -> None:
+        """Ask it to end, as Ctrl-C does on the command line: in peace, with what is done kept."""
+        self._stopped = reason
+        if self._integrator is not None:
+            self._integrator.stop(reason)
 
     def _on_stage(self, stage: Stage | None) -> None:
         self.stage = "" if stage is None else stage_line(stage, 0.0)
@@ -51,12 +60,17 @@ class MergeJob:
     def _run(self) -> None:
         try:
             integrator = Integrator(self._context, self.plans, self.into, self._tell)
+            self._integrator = integrator
+            if self._stopped is not None:
+                integrator.stop(self._stopped)
             self.done = integrator.execute()
             landed = [(each.plan, each.commit) for each in self.done.landed
                       if each.commit is not None]  # fmt: skip
             self.notes += keep_landed(self._context, landed)
         except PlanboundError as error:
             self.problem = f"{error.message}. {error.hint or ''}".strip()
+        except KeyboardInterrupt:  # it was asked to end while somebody else integrated
+            self.problem = "it was stopped before it began"
         except Exception as error:  # noqa: BLE001 - a thread must not end without a word
             traceback.print_exception(error)
             self.problem = "something went wrong; the terminal of the page says what"
@@ -80,3 +94,12 @@ class MergeDesk:
             self.last = MergeJob(context, plans, into)
             self.last.start()
             return self.last
+
+    def end(self) -> Iterator[str]:
+        """End an integration that goes on, and wait until it is over; yield that it is waited."""
+        job = self.last
+        if job is None or job.ended.is_set():
+            return
+        job.stop(INTERRUPTED)
+        yield f"stopping to merge into `{job.into}`; once more stops at once"
+        job.ended.wait()

@@ -98,13 +98,13 @@ def plan_links(slug: str, here: str) -> Html:
     )
 
 
-def older_newer(older: str | None, newer: str | None) -> Html | None:
+def older_newer(older: str | None, newer: str | None, *, newer_says: str = "Newer") -> Html | None:
     """Return the links to the pages of a list before and after this one."""
     if older is None and newer is None:
         return None
     return served(
         "nav",
-        served("a", "Newer", href=newer, rel="prev") if newer else None,
+        served("a", newer_says, href=newer, rel="prev") if newer else None,
         " " if newer and older else None,
         served("a", "Older", href=older, rel="next") if older else None,
         aria_label="Pages of the list",

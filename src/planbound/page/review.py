@@ -6,7 +6,7 @@ from collections.abc import Iterator, Sequence
 
 from planbound.approval.approve import Candidate
 from planbound.approval.review import KINDS, LineComment, ReviewComment, comments_of, send_review
-from planbound.errors import NothingToDo
+from planbound.errors import NothingToDo, UsageError
 from planbound.journal.record import Query
 from planbound.page.decide import (
     decision,
@@ -25,6 +25,7 @@ from planbound.receipts.pieces import heading, listed, moment, said, word
 from planbound.run.people import clarify, find_question
 
 _FIELD = "line-"
+_MOST_DIGITS = 9
 _MOST_LINES = 2_000
 """Of a longer plan the rest has no fields: nobody comments on that by hand."""
 
@@ -171,12 +172,20 @@ def send(visit: Visit) -> PageAnswer:
     refuse_stale(visit, now)
     person = the_person(visit)
     found = [
-        LineComment(int(name.removeprefix(_FIELD)), words)
+        LineComment(_line_of(name), words)
         for name, words in visit.form.items()
         if name.startswith(_FIELD) and name.removeprefix(_FIELD).isdecimal() and words.strip()
     ]
     send_review(now.candidate, found, by=person.name, method=person.method)
     return GoTo(address("plan", now.slug, "review"))
+
+
+def _line_of(name: str) -> int:
+    """Return which line a field is about; the number of none of ours is so long."""
+    digits = name.removeprefix(_FIELD)
+    if len(digits) > _MOST_DIGITS:
+        raise UsageError(f"the plan has no line {digits[:_MOST_DIGITS]}...")
+    return int(digits)
 
 
 def answer(visit: Visit) -> PageAnswer:

@@ -157,7 +157,7 @@ def _doing(story: PlanStory, each: ItemStory, now: DoingNow | None) -> Html | No
         element("p", f"Attempt {last.number} is under way, with ", said(last.agent or "its agent"),
                 ", since ", moment(last.begun), ".") if running else None,
         element("p", "Its agent says: ", said(now.text), f" ({_ago(now)}; nobody checked it)")
-        if running and now is not None else None,
+        if running and now is not None and now.is_since(last.begun) else None,
         element("p", "What its agent noted as its plan, which nobody checked: ",
                 said("; ".join(notes))) if notes else None,
         element("p", "What its agent said last, which nobody checked:") if spoke else None,

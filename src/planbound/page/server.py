@@ -21,7 +21,7 @@ from starlette.applications import Starlette
 from starlette.requests import ClientDisconnect, Request
 from starlette.responses import Response, StreamingResponse
 from starlette.routing import Route
-from starlette.types import ASGIApp, Message, Receive, Scope, Send
+from starlette.types import ASGIApp, Receive, Scope, Send
 
 from planbound.errors import PlanboundError
 from planbound.page import guard, layout
@@ -101,7 +101,7 @@ class PageApplication:
         routes = [Route("/static/{name}", self._static), Route("/enter", self._enter),
                   Route("/live", self._follow)]  # fmt: skip
         routes += [self._route(each) for each in ROUTES]
-        handlers = {404: self._not_found, 405: self._not_found}
+        handlers = {404: self._not_found, 405: self._not_done}
         self._inner: ASGIApp = Starlette(routes=routes, exception_handlers=handlers)
         self._free = tuple(each.pattern.partition("{")[0] for each in ROUTES if each.is_open)
 
@@ -125,17 +125,16 @@ class PageApplication:
             refusal = self._refuse_far_end(scope)
         if refusal is None and asking.method == "POST":
             refusal = guard.refuse_change(asking, self._names, why_not=self._rights.why_not)
-        guarded = partial(_send_with_headers, send)
         if refusal is not None:
-            await self._refused(refusal, asking)(scope, receive, guarded)
+            await self._refused(refusal, asking)(scope, receive, send)
             return
         scope["planbound.session"] = session or ""
         if self._is_made_up(asking.path):
             # Nothing is opened, and no form is read, for what nobody of ours wrote.
             answer = await self._not_found(Request(scope), None)
-            await answer(scope, receive, guarded)
+            await answer(scope, receive, send)
             return
-        await self._inner(scope, receive, guarded)
+        await self._inner(scope, receive, send)
 
     def _is_free(self, path: str) -> bool:
         """Say whether an address asks for no cookie."""
@@ -179,7 +178,9 @@ class PageApplication:
                      element("code", "planbound page --url"), " prints a link for it."),
             )  # fmt: skip
             return self._html(ShownPage("Enter", content, 401), known=False)
-        headers = {"connection": "close"} if refusal.status == 400 else None
+        headers = {"connection": "close"} if refusal.status == 400 else {}
+        if refusal.allowed:
+            headers["allow"] = refusal.allowed
         return Response(f"{refusal.why}\n", refusal.status, headers, media_type="text/plain")
 
     # -- what is not a page ----------------------------------------------------------------------
@@ -211,6 +212,8 @@ class PageApplication:
 
     async def _follow(self, request: Request) -> Response:
         """Send what happens, as it happens."""
+        if request.method == "HEAD":  # what nobody is sent has no end that they wait for
+            return Response(media_type="text/event-stream")
         after = guard.last_event(request.headers, request.query_params)
         events = self.live.follow(dict(request.query_params), after)
         return StreamingResponse(events, media_type="text/event-stream",
@@ -220,6 +223,16 @@ class PageApplication:
         content = _refusal_page("There is nothing here", served("a", "All plans", href="/"))
         known = bool(request.scope["planbound.session"])
         return self._html(ShownPage("Not found", content, 404), known=known)
+
+    async def _not_done(self, request: Request, error: Exception) -> Response:
+        """Say how an address is asked that was asked in another way."""
+        allowed = sorted((getattr(error, "headers", None) or {}).get("Allow", "").split(", "))
+        title = "That is not how this address is asked"
+        content = _refusal_page(title, served("a", "All plans", href="/"))
+        known = bool(request.scope["planbound.session"])
+        answer = self._html(ShownPage(title, content, 405), known=known)
+        answer.headers["allow"] = ", ".join(allowed)
+        return answer
 
     # -- pages -----------------------------------------------------------------------------------
 
@@ -348,14 +361,6 @@ async def _body(request: Request) -> bytes | None:
     return None
 
 
-async def _send_with_headers(send: Send, message: Message) -> None:
-    """Send an answer with what goes with every one."""
-    if message["type"] == "http.response.start":
-        own = [(key.encode("latin-1"), value.encode("latin-1")) for key, value in guard.HEADERS]
-        message = {**message, "headers": [*message.get("headers", ()), *own]}
-    await send(message)
-
-
 # -- serving -------------------------------------------------------------------------------------
 
 
@@ -364,7 +369,10 @@ def serve(
     settings: PageSettings,
     listening: Callable[[RunningPage, bytes], None],
 ) -> None:
-    """Serve until the process is told to stop; `listening` is told where, and gets the key."""
+    """Serve until the process is told to stop; `listening` is told where, and gets the key.
+
+    A merge that goes on is brought to an end in peace.
+    """
     door = listen(settings.host, settings.port)
     context = open_context()
     folder = PageFolder(context.state.folder)
@@ -376,19 +384,24 @@ def serve(
     application = PageApplication(open_context, running, settings)
     config = uvicorn.Config(
         application, log_level="critical", lifespan="off", ws="none", access_log=False,
-        server_header=False, date_header=False, proxy_headers=False,
+        server_header=False, date_header=False, proxy_headers=False, headers=list(guard.HEADERS),
         http=connections_with(application.far_ends),
         timeout_graceful_shutdown=1, limit_concurrency=_MOST_CONNECTIONS,
     )  # fmt: skip
+    server = PageServer(config, application.live)
     try:
-        folder.note(running)
-        listening(running, key)
-        anyio.run(_run, PageServer(config, application.live), application, door)
+        with server.capture_signals():
+            folder.note(running)
+            listening(running, key)
+            anyio.run(_run, server, application, door)
     finally:
         with suppress(OSError):
             folder.forget(running)
         door.close()
         context.close()
+        for sentence in application.board.merges.end():
+            with suppress(OSError):  # the terminal may be what is gone
+                sys.stderr.write(f"{sentence}\n")
 
 
 async def _run(server: PageServer, application: PageApplication, door: socket.socket) -> None:

@@ -7,6 +7,7 @@ import threading
 import time
 from collections.abc import Mapping
 from contextlib import suppress
+from datetime import datetime
 from typing import TYPE_CHECKING
 from urllib.parse import quote
 
@@ -30,6 +31,13 @@ class DoingNow(Struct, frozen=True):
     text: str
     at: float
     """In seconds since 1970."""
+
+    def is_since(self, when: str) -> bool:
+        """Say whether it was said since a time of the journal, and not in an attempt before."""
+        try:
+            return self.at >= datetime.fromisoformat(when).timestamp()
+        except ValueError:  # an event whose time somebody changed
+            return False
 
 
 class DoingNotes:
