@@ -116,6 +116,7 @@ REQUIREMENTS = {
     "motor.inline-alone": "inline does not import dbos",
     "worker.takeover": "a dead worker's plan is taken over after judging what it left",
     "worker.fenced": "a slow worker is fenced off and drops the plan",
+    "worker.false-rows": "a row of the queue that is no ticket runs no code and stops no worker",
     "worker.waiting": "a plan that waits for a person keeps no worker busy",
     "worker.roles": "a worker leaves plans that need other roles",
     "command.replay": "replay judges what a receipt claims on another machine, and says each item",

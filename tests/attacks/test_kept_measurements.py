@@ -97,6 +97,16 @@ LIES = [
         lambda root, _: (root / ".git/rebase-apply").mkdir(),
     ),
     Lie(
+        "a hook of git's may be executed",
+        "test ! -x .git/hooks/pre-push",
+        lambda root, _: (root / ".git/hooks/pre-push").chmod(0o755),
+    ),
+    Lie(
+        "a file is edited that a link of git's leads to",
+        "grep -qx right .git/linked",
+        lambda _, aside: (aside / "data").write_text("wrong\n"),
+    ),
+    Lie(
         "a file is older than another one",
         "test ! src/a -ot src/b",
         lambda root, _: in_the_past(root / "src/a"),
@@ -231,6 +241,8 @@ def laid(project: Project, contract: str) -> Path:
     git(project.workspace, "branch", "lfs/main")
     git(project.workspace, "branch", "v1.sample")
     git(project.workspace, "branch", "other", "HEAD~1")
+    project.write(".git/hooks/pre-push", "exit 0\n")
+    (project.workspace / ".git/linked").symlink_to(aside / "data")
     project.judge()  # the first look at a plan writes into its file
     return aside
 

@@ -92,7 +92,8 @@ def test_migrations_are_numbered_without_a_gap() -> None:
         for migration in found:
             assert re.fullmatch(rf"{migration.number:04}_[a-z_]+", migration.name)
             assert migration.script.endswith(";\n")
-    assert [migration.name for migration in SQLITE] == [migration.name for migration in POSTGRES]
+    # What only PostgreSQL needs comes behind what both have.
+    assert [each.name for each in SQLITE] == [each.name for each in POSTGRES[: len(SQLITE)]]
 
 
 def test_a_schema_from_the_future_is_refused() -> None:

@@ -3,11 +3,12 @@
 from __future__ import annotations
 
 import threading
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from contextlib import closing
 
 import psycopg
 import pytest
+from psycopg.conninfo import conninfo_to_dict, make_conninfo
 
 from planbound.errors import JournalProblem
 from planbound.journal import postgres_database
@@ -20,7 +21,7 @@ from planbound.journal.repository import RepositoryName, approved_in, schema_nam
 from planbound.journal.sql import Migration, migrations, pending, to_row
 from tests.journal.child import claim, draft
 from tests.journal.test_migrations import POSTGRES, insert
-from tests.run.dbos.databases import new_database
+from tests.run.dbos.databases import new_database, new_role
 
 ONE, TWO = RepositoryName("one-111", "one-111"), RepositoryName("two-222", "two-222")
 
@@ -52,6 +53,10 @@ def make_the_only_one(database: str, schema: int, drafts: Sequence[Draft]) -> No
             raw.execute(migration.script.encode())
             raw.execute("INSERT INTO migration (number, name) VALUES (%s, %s)", migration[:2])
         raw.cursor().executemany(insert("%s").encode(), map(to_row, chained(drafts)))
+
+
+def database_name(database: str) -> str:
+    return str(conninfo_to_dict(database)["dbname"])
 
 
 def ids(database: str, repository: RepositoryName) -> list[str]:
@@ -257,6 +262,66 @@ def test_grants_give_no_right_to_change_or_remove_an_event() -> None:
     ]
     assert [line for line in lines if "CREATE" in line and "ROLE" not in line] == []
     assert (lines[2], lines[-1]) == ("BEGIN;", "COMMIT;")
+
+
+@pytest.fixture
+def worker(database: str) -> Iterator[str]:
+    """A name for a role, which is gone when the test is over."""
+    with new_role(database, "worker_") as name:
+        yield name
+
+
+@pytest.mark.requirement("fleet.grants")
+@pytest.mark.parametrize("schema", range(3, len(POSTGRES) + 1))
+def test_a_temporary_table_of_a_worker_does_not_stand_for_the_journal(
+    database: str, worker: str, schema: int, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    steps = {"postgres": POSTGRES[:schema], "catalogue": migrations("catalogue")}
+    with monkeypatch.context() as patch:
+        patch.setattr(postgres_database, "migrations", steps.__getitem__)
+        append(database, ONE, "a", "b")
+    append(database, ONE, "c")
+    place = schema_name(ONE.name)
+    rights = Grants(worker, database_name(database), place, has_queue=False)
+    with psycopg.connect(database, autocommit=True) as owner:
+        owner.execute("\n".join(rights.lines()).encode())
+    values = to_row(chained([draft("false")])[0]._replace(seq=1001, plan_seq=901, prev="x" * 64))
+    with psycopg.connect(make_conninfo(database, user=worker), autocommit=True) as raw:
+        raw.execute(
+            "CREATE TEMP TABLE journal"
+            " (seq bigint, hash text, latest text, plan text, plan_seq bigint)"
+        )
+        raw.execute(
+            "INSERT INTO pg_temp.journal VALUES (1000, repeat('x', 64), '', %s, 900)", ("round",)
+        )
+        raw.execute("GRANT ALL ON pg_temp.journal TO PUBLIC")
+        with pytest.raises(psycopg.errors.RestrictViolation, match="a record goes to its end"):
+            raw.execute(insert("%s").replace(" journal ", f" {place}.journal ").encode(), values)
+    assert ids(database, ONE) == ["a", "b", "c"]
+
+
+@pytest.mark.requirement("fleet.grants")
+def test_every_function_of_a_journal_names_where_it_looks(database: str) -> None:
+    make_the_only_one(database, 3, [approval("a", ONE.project)])
+    append(database, ONE, "b")
+    append(database, TWO, "a")
+    with psycopg.connect(database) as raw:
+        rows = raw.execute(
+            "SELECT nspname, proname, proconfig FROM pg_proc JOIN pg_namespace AS place"
+            " ON place.oid = pronamespace WHERE starts_with(nspname, 'planbound')"
+        ).fetchall()
+    assert len(rows) == 6
+    for place, _, settings in rows:
+        assert settings == [f"search_path={place}, pg_temp"]
+
+
+def test_a_connection_looks_only_where_the_server_has_its_own(database: str) -> None:
+    with psycopg.connect(database, autocommit=True) as raw:
+        raw.execute("CREATE TABLE public.pg_class (relname text, relnamespace oid)")
+        name = database_name(database)
+        raw.execute(f"ALTER DATABASE {name} SET search_path = public, pg_catalog".encode())
+    append(database, ONE, "a")
+    assert ids(database, ONE) == ["a"]
 
 
 # -- names ---------------------------------------------------------------------------------------

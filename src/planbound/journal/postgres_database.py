@@ -39,6 +39,7 @@ Cursor = psycopg.Cursor[tuple[Any, ...]]
 
 _LOCK = 0x706C616E  # "plan": our half of the key of PostgreSQL's advisory locks
 _CONNECT_SECONDS = 10
+_FUNCTIONS = ("refuse_change", "check_place", "tell_listeners")
 
 
 class PostgresDatabase:
@@ -85,7 +86,8 @@ class PostgresDatabase:
         connection.isolation_level = psycopg.IsolationLevel.READ_COMMITTED
         try:
             connection.execute(
-                "SELECT set_config('default_transaction_isolation', 'read committed', false),"
+                "SET search_path TO pg_catalog, pg_temp;"
+                " SELECT set_config('default_transaction_isolation', 'read committed', false),"
                 " CASE current_setting('synchronous_commit') WHEN 'off'"
                 " THEN set_config('synchronous_commit', 'on', false) END"
             )
@@ -215,7 +217,8 @@ class PostgresDatabase:
             )
         )
         with _path(connection, schema):
-            connection.execute("ALTER FUNCTION check_place() SET search_path FROM CURRENT")
+            for name in _FUNCTIONS:
+                connection.execute(f"ALTER FUNCTION {name}() SET search_path FROM CURRENT".encode())
         return [NamedJournal(project, schema) for project in projects]
 
     # -- the schema's history ------------------------------------------------------------------
@@ -248,9 +251,10 @@ def _lock(connection: Connection, schema: str) -> None:
 @contextlib.contextmanager
 def _path(connection: Connection, schema: str) -> Iterator[None]:
     """Let names without a schema mean this one, within a transaction."""
-    connection.execute("SELECT set_config('search_path', %s, true)", (schema,))
+    # A temporary schema that is not named comes before all others.
+    connection.execute("SELECT set_config('search_path', %s, true)", (f"{schema}, pg_temp",))
     yield
-    connection.execute("SELECT set_config('search_path', 'pg_catalog', true)")
+    connection.execute("SELECT set_config('search_path', 'pg_catalog, pg_temp', true)")
 
 
 def _exists(connection: Connection, schema: str, table: str) -> bool:

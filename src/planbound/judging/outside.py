@@ -365,14 +365,21 @@ def _of_git(folder: str) -> Iterator[bytes]:
 
 def _content_of(path: str) -> bytes:
     """Return what a file of git's holds: looking at a repository writes it again as it was."""
+    own = os.fsencode(path) + b"\0"
+    if os.path.islink(path):
+        own += os.fsencode(os.readlink(path)) + b"\0"
+        behind = os.path.realpath(path)
+        if os.path.isdir(behind):
+            raise UnsureError  # what is in a folder elsewhere is not walked
+        path = behind
     try:
         with open(path, "rb", opener=_nonblocking) as file:
-            data = file.read(_LARGEST + 1)
+            data, mode = file.read(_LARGEST + 1), os.fstat(file.fileno()).st_mode
     except OSError:
-        return look_at(path)
+        return own + look_at(path)
     if len(data) > _LARGEST:
         raise UnsureError
-    return os.fsencode(path) + b"\0" + hashlib.sha256(data).digest()
+    return own + b"%o\0" % mode + hashlib.sha256(data).digest()
 
 
 def _nonblocking(path: str, flags: int) -> int:

@@ -17,7 +17,7 @@ import time
 from collections.abc import Callable, Iterator, Sequence
 from datetime import UTC, datetime
 from functools import partial
-from typing import Any, TypedDict
+from typing import Any, NoReturn, TypedDict
 
 from planbound.disk.extras import install_extra
 from planbound.errors import ConfigurationError, JournalProblem, PlanboundError
@@ -51,6 +51,7 @@ try:
         SetWorkflowID,
         error,
     )
+    from dbos._serialization import DefaultSerializer
     from sqlalchemy import Engine, create_engine, event
     from sqlalchemy.exc import SQLAlchemyError
 except ImportError as missing:
@@ -75,6 +76,17 @@ _PROBLEMS = (
 )
 
 Lock = Callable[[], contextlib.AbstractContextManager[object]]
+
+
+def _refuse_pickle(_: DefaultSerializer, serialized_data: str) -> NoReturn:
+    raise JournalProblem(
+        f"the queue holds a pickle of {len(serialized_data)} characters: Planbound writes none, and"
+        " reads none, as it could run code"
+    )
+
+
+# Each row says itself how it is to be read, whatever serializer we name, and others write rows.
+DefaultSerializer.deserialize = _refuse_pickle  # type: ignore[assignment,method-assign]
 
 
 class DbosDatabase:
@@ -374,19 +386,24 @@ _ORDER = (Priority.URGENT, Priority.HIGH, Priority.NORMAL, Priority.LOW)
 class DbosTickets:
     """The tickets of one project; DBOS is launched."""
 
-    def __init__(self, database: DbosDatabase, project: str) -> None:
+    def __init__(
+        self, database: DbosDatabase, project: str, tell: Callable[[str], None] | None = None
+    ) -> None:
         self._database = database
+        self._tell = tell
+        """Told once of each row that is no ticket."""
+        self._told: set[str] = set()
         self._queue = f"planbound/{project}"
         self._prefix = f"ticket/{project}/"
 
     def add(self, ticket: Ticket) -> bool:
         """Put a plan on the queue; False where it is there already, with this approval."""
-        for known in self.all():
-            if known.plan == ticket.plan:
-                if known.nonce == ticket.nonce:
+        for key, known in self._rows():
+            if key == self._prefix + ticket.plan:
+                if known is not None and known.nonce == ticket.nonce:
                     return False
-                # A ticket of an older approval is of no use to anybody.
-                self.remove(known)
+                # One of an older approval, or that nobody can read, is of no use to anybody.
+                self._delete(key)
         options = EnqueueOptions(
             workflow_name=TICKET_WORKFLOW,
             queue_name=self._queue,
@@ -403,18 +420,41 @@ class DbosTickets:
 
     def all(self) -> Sequence[Ticket]:
         """Return all tickets: by priority, then the oldest first."""
+        found = []
+        for key, ticket in self._rows():
+            if ticket is not None:
+                found.append(ticket)
+            elif key not in self._told:
+                self._told.add(key)
+                if self._tell is not None:
+                    self._tell(f"the queue holds {key!r}, which is no ticket: it is left alone")
+        return found
+
+    def remove(self, ticket: Ticket) -> None:
+        """Take a ticket off the queue, where it is still there."""
+        if ticket in self.all():
+            self._delete(self._prefix + ticket.plan)
+
+    def _rows(self) -> Sequence[tuple[str, Ticket | None]]:
+        """Return the name of each row, and its ticket; None for what is none of ours."""
         with self._database.problems():
             found = DBOS.list_workflows(
                 queue_name=self._queue, name=TICKET_WORKFLOW, status="ENQUEUED", load_output=False
             )
         found.sort(key=lambda each: (each.priority or 0, each.created_at or 0, each.workflow_id))
-        return [_decoded(each.input["args"][0]) for each in found if each.input is not None]
+        return [(each.workflow_id, self._ticket(each.workflow_id, each.input)) for each in found]
 
-    def remove(self, ticket: Ticket) -> None:
-        """Take a ticket off the queue, where it is still there."""
-        if ticket in self.all():
-            with self._database.problems():
-                DBOS.delete_workflows([self._prefix + ticket.plan])
+    def _ticket(self, key: str, given: Any) -> Ticket | None:
+        # Whoever may write to the queue can write anything: DBOS gives text where it cannot read.
+        try:
+            ticket = _decoded(given["args"][0])
+        except (TypeError, ValueError, LookupError, AttributeError):
+            return None
+        return ticket if key == self._prefix + ticket.plan else None
+
+    def _delete(self, key: str) -> None:
+        with self._database.problems():
+            DBOS.delete_workflows([key])
 
 
 def _encoded(ticket: Ticket) -> dict[str, Any]:

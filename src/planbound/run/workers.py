@@ -7,7 +7,8 @@ import os
 import threading
 import time
 import traceback
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
+from functools import partial
 from typing import TYPE_CHECKING, NamedTuple
 
 from planbound.disk.files import PlanFile
@@ -229,11 +230,13 @@ def submit_plan(context: Context, file: PlanFile, *, anyway: bool = False) -> Ti
     return submit(run_context, _tickets(context, dbos), data, workspace=context.root, anyway=anyway)
 
 
-def _tickets(context: Context, dbos: DbosMotor) -> DbosTickets:
+def _tickets(
+    context: Context, dbos: DbosMotor, tell: Callable[[str], None] | None = None
+) -> DbosTickets:
     from planbound.run.dbos import DbosTickets  # noqa: PLC0415 - half a second
 
     host = dbos.host()
-    return DbosTickets(host.database, context.queue_name)
+    return DbosTickets(host.database, context.queue_name, tell)
 
 
 class _WorkerJob:
@@ -269,7 +272,7 @@ class Worker:
 
     def work(self) -> list[TakenPlan]:
         """Work until told to stop, or with `once` until nothing can be taken; return what ended."""
-        tickets = _tickets(self.context, self._dbos)
+        tickets = _tickets(self.context, self._dbos, partial(self.watcher.say, ""))
         journal, leases = self.context.journal(), self.context.leases()
         taken: list[TakenPlan] = []
         while True:

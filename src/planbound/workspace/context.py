@@ -188,13 +188,16 @@ class Context:
 
     @cached_property
     def queue_name(self) -> str:
-        """By what the queue knows this repository, on all machines that share its journal."""
+        """By what the queue knows this repository, on all machines that share its journal.
+
+        It is one part of longer names that `/` divides, so it holds none; a name holds no `:`.
+        """
         url = os.environ.get("PLANBOUND_DATABASE_URL")
         if not url:
             return self.state.project
         journal = self._postgres(url)
         try:
-            return journal.name
+            return journal.name.replace("/", ":")
         finally:
             journal.close()
 

@@ -5,15 +5,16 @@ from __future__ import annotations
 from collections.abc import Iterator
 from contextlib import closing
 from pathlib import Path
-from uuid import uuid4
 
 import psycopg
 import pytest
 from psycopg.conninfo import make_conninfo
 
+from planbound.errors import ConfigurationError
 from planbound.journal.postgres import PostgresJournal
+from planbound.workspace.configuration_file import read_configuration
 from tests.run.bench import Bench, Step, until
-from tests.run.dbos.databases import kept_by_dbos, new_database
+from tests.run.dbos.databases import kept_by_dbos, new_database, new_role
 from tests.run.dbos.fleet import Fleet
 
 SECRET = "tr0ub4dor-and-3"
@@ -27,12 +28,8 @@ def database(postgres: str) -> str:
 @pytest.fixture
 def role(database: str) -> Iterator[str]:
     """A name of a role that the server has not, and what it owns no more when the test is over."""
-    name = f"Worker {uuid4().hex[:8]}"
-    yield name
-    with psycopg.connect(database, autocommit=True) as raw:
-        if raw.execute("SELECT FROM pg_roles WHERE rolname = %s", (name,)).rowcount:
-            raw.execute(f'DROP OWNED BY "{name}"'.encode())
-            raw.execute(f'DROP ROLE "{name}"'.encode())
+    with new_role(database, "Worker ") as name:
+        yield name
 
 
 @pytest.fixture
@@ -94,6 +91,36 @@ def test_a_lease_in_one_repository_is_in_nobodys_way_in_another(
             one._works(0.05)
     one.check(1)
     two.check(1)
+
+
+@pytest.mark.requirement("fleet.repositories")
+def test_a_plan_named_as_the_end_of_another_repository_ends_no_run_there(
+    fleets: tuple[Fleet, Fleet],
+) -> None:
+    one, two = fleets
+    for fleet, name in ((one, "acme"), (two, "acme/billing")):
+        settings = (fleet.workspace / "planbound.toml").read_text()
+        fleet.write("planbound.toml", f'{settings}[fleet]\nrepository = "{name}"\n')
+    one.submit("billing")
+    two.submit("slow")
+    with two.worker("--once") as worker:
+        until(lambda: bool(two.calls()), what=two.said)
+        before = {each for each in kept_by_dbos(two) if each.startswith("run/acme:billing/slow/")}
+        assert before
+        one.goes("worker", "--once")
+        assert before <= set(kept_by_dbos(two))
+        (two.folder / "go").touch()
+        worker.wait(timeout=120)
+    assert one.status("billing")["status"] == two.status("slow")["status"] == "done"
+    assert one.calls() == [("billing-1", 1)]
+    assert two.calls() == [("slow-1", 1)]
+    assert kept_by_dbos(one) == []
+
+
+@pytest.mark.parametrize("name", ["acme:billing", "acme/billing:", ":"])
+def test_no_name_holds_what_stands_for_a_slash_in_the_queue(name: str) -> None:
+    with pytest.raises(ConfigurationError, match=r"`fleet\.repository` is"):
+        read_configuration({"fleet": {"repository": name}}, path="planbound.toml")
 
 
 @pytest.mark.requirement("fleet.grants")

@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import base64
 import json
+import pickle
 import signal
 from collections.abc import Callable, Iterator
 from pathlib import Path
@@ -12,7 +14,7 @@ import pytest
 from planbound.journal.leases import my_claim
 from tests.journal.conftest import POSTGRES
 from tests.run.bench import until
-from tests.run.dbos.databases import kept_by_dbos, new_database
+from tests.run.dbos.databases import kept_by_dbos, new_database, write_rows
 from tests.run.dbos.fleet import Fleet
 
 
@@ -52,6 +54,54 @@ def test_a_submitted_plan_is_run_by_a_worker(fleet: Fleet) -> None:
 
 def test_a_worker_without_plans_has_nothing_to_do(on_postgres: Fleet) -> None:
     on_postgres.goes("worker", "--once", code=3)
+
+
+class _Touching:
+    """Makes a file where it is unpickled."""
+
+    def __init__(self, path: Path) -> None:
+        self.path = str(path)
+
+    def __reduce__(self) -> tuple[object, ...]:
+        return open, (self.path, "w")
+
+
+@pytest.mark.requirement("worker.false-rows")
+def test_a_row_that_is_no_ticket_runs_nothing_and_is_in_nobodys_way(fleet: Fleet) -> None:
+    fleet.submit("hello")
+    made = fleet.folder / "made"
+    pickled = base64.b64encode(pickle.dumps(_Touching(made))).decode()
+    ticket = '{"positionalArgs": [{"plan": "hello"}]}'
+    write_rows(
+        fleet,
+        {"workflow_uuid": "a", "serialization": "py_pickle", "inputs": pickled},
+        {"workflow_uuid": "b", "serialization": "py_pickle", "inputs": pickled, "output": pickled},
+        {"workflow_uuid": "c", "serialization": "py_pickle", "error": pickled},
+        {"workflow_uuid": "d", "serialization": "portable_json", "inputs": "{"},
+        {"workflow_uuid": "e", "serialization": "portable_json", "inputs": "[]"},
+        {"workflow_uuid": "f", "serialization": "portable_json", "inputs": ticket},
+        {"workflow_uuid": "g", "serialization": "no such thing"},
+        {"workflow_uuid": "h"},  # a whole ticket, of a plan that has one
+    )
+    fleet.submit("other")
+    done = fleet.goes("worker", "--once")
+    assert not made.exists()
+    assert fleet.ended() == {"hello": 1, "other": 1}
+    for name in "abcdefgh":
+        assert done.err.count(f"the queue holds '{name}', which is no ticket") == 1
+
+
+@pytest.mark.requirement("worker.false-rows")
+def test_a_plan_whose_own_row_is_no_ticket_is_submitted_anew(fleet: Fleet) -> None:
+    fleet.submit("hello")
+    (name,) = kept_by_dbos(fleet)
+    fleet.add("other")
+    false = name.removesuffix("hello") + "other"
+    write_rows(fleet, {"workflow_uuid": false, "inputs": "{"})
+    fleet.goes("submit", "other")
+    fleet.goes("worker", "--once")
+    assert fleet.ended() == {"hello": 1, "other": 1}
+    assert kept_by_dbos(fleet) == []
 
 
 @pytest.mark.thorough
