@@ -14,8 +14,9 @@ from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
+from msgspec.structs import replace
 
-from planbound.cli.watch_screen import LOWEST, NARROWEST, Watched, age, cut, frame
+from planbound.cli.watch_screen import LOWEST, NARROWEST, Watched, age, cut, frame, way_to_answer
 from planbound.journal.words import Choice, QuestionKind
 from planbound.source import columns_of
 from planbound.state.question import Question
@@ -73,6 +74,11 @@ def test_the_screen_fits_every_terminal(size: tuple[int, int], plans: int) -> No
     assert max(map(columns_of, lines)) <= max(size[0], NARROWEST)
     assert lines[0].startswith("planboun")
     assert "q" in lines[-1]
+
+
+def test_a_command_that_is_shown_can_be_copied_whatever_a_plan_is_called() -> None:
+    asked = replace(question("00000001"), plan="x$(id)", kind=QuestionKind.APPROVAL)
+    assert way_to_answer(asked) == "`planbound gate 'x$(id)'`"
 
 
 def test_what_is_left_out_is_counted() -> None:

@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING, Any
 
 import pytest
 
+from planbound.page.gate import _poll
 from tests.browser import LIGHT, PLAIN, Chromium
 from tests.page.browser import RunningServer, serving
 from tests.page.visitor import visiting
@@ -268,3 +269,60 @@ def test_who_joins_late_sees_a_run_from_its_beginning_and_a_server_that_comes_ba
                 # The browser and the stream say that the server was gone, and nothing else.
                 lost = ("ERR_", "network error", "Failed to fetch")
                 assert [each for each in window.messages if not any(map(each.count, lost))] == []
+
+
+# -- what is refused -----------------------------------------------------------------------------
+
+
+@pytest.mark.requirement("page.decides")
+def test_the_check_while_somebody_types_goes_on_after_an_empty_text(
+    chromium: Chromium, page: RunningServer, bench: Bench
+) -> None:
+    bench.lay(Step("Make typed", target="coder-typed"), name="typed")
+    with visiting(chromium, page, LIGHT, "/plan/typed/edit") as window:
+        area, found = (
+            window.page.get_by_label("The text of the plan"),
+            window.page.locator("#found"),
+        )
+        text = area.input_value()
+        area.fill("")
+        found.get_by_text("the text is empty").wait_for()
+        area.fill(text.replace("**target:**", "**taget:**"))
+        found.get_by_text("**taget:**").first.wait_for()
+        assert window.page.locator("main main, form header").count() == 0
+        assert window.messages == []
+
+
+@pytest.mark.requirement("page.live")
+def test_a_live_part_that_is_refused_stays_says_so_and_recovers(
+    chromium: Chromium, page: RunningServer
+) -> None:
+    with visiting(chromium, page, LIGHT, "/inbox") as window:
+        part, old = window.page.locator("#waiting-now"), window.page.locator("#cut-off")
+        part.wait_for()
+        before, known = part.inner_html(), window.context.cookies()
+        changed = "document.getElementById('live').dispatchEvent(new CustomEvent('changed'))"
+        window.context.clear_cookies()
+        window.page.evaluate(changed)
+        window.page.locator("#cut-off", has_text="cannot show this page anew").wait_for()
+        assert part.inner_html() == before
+        window.context.add_cookies([
+            {"name": each["name"], "value": each["value"], "url": page.address} for each in known
+        ])  # fmt: skip
+        window.page.evaluate(changed)
+        old.wait_for(state="hidden")
+        assert window.page.locator("main main").count() == 0
+
+
+@pytest.mark.requirement("page.decides")
+def test_a_gate_that_asks_how_far_it_is_shows_why_it_is_refused(
+    chromium: Chromium, page: RunningServer
+) -> None:
+    with visiting(chromium, page, LIGHT, "/inbox") as window:
+        window.page.evaluate(
+            "(asks) => { const main = document.getElementById('content');"
+            " main.insertAdjacentHTML('beforeend', asks); htmx.process(main); }",
+            str(_poll("/plan/nobody/gate")),
+        )
+        window.page.get_by_text("There is no plan `nobody`").wait_for()
+        assert window.page.locator("main").count() == 1

@@ -164,6 +164,9 @@ def test_comments_are_sent_as_one_review_and_answered_one_by_one(
     (action, *_) = re.findall(r'action="(/comment/\w+)"', shown.text)
     answered = page.submit("/plan/said/review", action, by="ben", text="because")
     assert answered.status == 303, answered.text
+    late = page.post(action, {**hidden_fields(shown.text, action), "by": "eve", "text": "no"})
+    assert late.status == 409
+    assert "What happened meanwhile" in late.text
     after = page.get("/plan/said/review").text
     assert "because" in after
     assert "1 comment waits for an answer" in after
@@ -223,8 +226,13 @@ def test_what_is_wrong_is_shown_while_somebody_types_and_nothing_is_saved(
     assert part.text.startswith("<section")
     assert "taget" in part.text
     assert "^" in part.text, "a caret shows the place"
-    whole = page.post("/plan/typed/edit", {**fields, "do": "check"})
+    empty = page.post("/plan/typed/edit", {**fields, "text": ""}, **{"HX-Request": "true"})
+    assert (empty.status, "the text is empty" in empty.text) == (200, True)
+    assert empty.text.startswith('<section id="found"'), "what is typed next finds its place"
+    whole = page.post("/plan/typed/edit", {**fields, "do": "check", "by": "mara", "reason": "so"})
     assert "**taget:** coder" in whole.text
+    for said in ('name="by" value="mara"', 'name="reason" value="so"'):
+        assert said in whole.text, "what was typed stays"
     assert path.read_text(encoding="utf-8") == text
 
 

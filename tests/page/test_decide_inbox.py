@@ -89,6 +89,7 @@ def test_a_waiver_asks_for_its_reason_twice(bench: Bench, page: RunningServer) -
     assert "once more" in once.text
     fields = {**hidden_fields(once.text, action), "by": "mara"}
     assert fields["reason"] == "the vendor is gone"
+    assert 'name="by" value="mara"' in once.text, "the name that was typed stays"
     other = page.post(action, {**fields, "again": "whatever"})
     assert other.status == 422
     assert bench.log("three").of("WAIVED") == []

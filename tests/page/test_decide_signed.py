@@ -7,13 +7,14 @@ import json
 import re
 import subprocess
 from collections.abc import Iterator
+from urllib.parse import quote
 
 import pytest
 
 from tests.needs import need
 from tests.page.browser import RunningServer, serving
 from tests.page.test_decide import approval, looked_at
-from tests.run.bench import Bench, Step
+from tests.run.bench import Bench, Step, until
 
 
 @pytest.fixture(scope="module")
@@ -68,6 +69,27 @@ def test_a_statement_is_shown_and_its_signature_approves(bench: Bench, page: Run
     given = bench.log("one").one("GATE_APPROVED").details
     assert (given["by"], given["method"], given["strength"]) == ("mara", "signature", "proof")
     assert (bool(given["signature"]), given["through"]) == (True, "page")
+
+
+@pytest.mark.requirement("page.signed")
+def test_a_statement_is_of_the_text_that_was_looked_at_and_has_a_name(
+    bench: Bench, page: RunningServer
+) -> None:
+    bench.lay(Step("make odd", target="coder-odd"), name="odd")
+    path = bench.workspace / ".harness" / "PLAN-x$(id).md"
+    path.with_name("PLAN-odd.md").rename(path)
+    at = f"/plan/{quote('x$(id)', safe='')}"
+    began = page.submit(f"{at}/gate", f"{at}/look")
+    assert began.status == 303, began.text
+    until(lambda: "is run once now" not in page.get(f"{at}/gate").text)
+    told = re.sub("<[^>]*>", "", html.unescape(page.get(f"{at}/gate").text))
+    assert "-n planbound-approval@v1 'x$(id).json'" in told, "a shell runs nothing of a name"
+    statement = page.get(f"{at}/statement")
+    assert statement.status == 200
+    named = "attachment; filename*=UTF-8''x%24%28id%29.json"
+    assert statement.header("content-disposition") == named
+    path.write_text(path.read_text().replace("grep -qx right", "grep -q right"))
+    assert page.get(f"{at}/statement").status == 404
 
 
 @pytest.mark.requirement("page.signed")

@@ -6,10 +6,14 @@ import json
 import os
 import subprocess
 from pathlib import Path
+from types import SimpleNamespace
+from typing import cast
 
 import pytest
 
+from planbound.receipts import publish
 from planbound.receipts.comment import first_line
+from planbound.workspace.context import Context
 from tests.needs import need
 from tests.program import Outcome
 from tests.receipts.scripted_gh import ScriptedGh
@@ -164,6 +168,20 @@ def test_the_comment_is_found_behind_hundreds_of_others(team: Publishing) -> Non
     others = [{"id": n, "body": "+1", "user": {"id": 1}} for n in range(1000, 1250)]
     team.gh.put("comments", [*others, *mine])
     team.publish(code=3)
+
+
+@pytest.mark.requirement("publish.proved-only")
+def test_the_way_out_can_be_copied_whatever_a_plan_is_called(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    monkeypatch.setattr(publish, "find_git", lambda _root: "/usr/bin/git")
+    monkeypatch.setattr(publish, "make_repository", lambda _context: None)
+    monkeypatch.setattr(publish, "collect", lambda *_: SimpleNamespace(run=None))
+    monkeypatch.setattr(publish, "not_proved", lambda _run: ["step 1"])
+    context = cast("Context", SimpleNamespace(root="/nowhere"))
+    with pytest.raises(publish.NotPublished) as refused:
+        publish._Publishing(context, "x$(id)", publish.PublishOrder("origin"))
+    assert refused.value.hint == "`planbound status 'x$(id)'` says where it is"
 
 
 @pytest.mark.requirement("publish.proved-only")

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import shlex
 from collections import Counter
 from collections.abc import Callable, Iterator, Sequence
 from datetime import datetime
@@ -209,7 +210,7 @@ def _question(question: Question, seen: Watched, width: int, paint: Paint) -> It
 def way_to_answer(question: Question) -> str:
     """Return the shortest command that answers a question."""
     if question.kind is QuestionKind.APPROVAL:
-        return f"`planbound gate {visible(question.plan)}`"
+        return f"`planbound gate {shlex.quote(visible(question.plan))}`"
     return f"`planbound inbox --next {question.id}`"
 
 

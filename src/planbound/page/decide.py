@@ -94,9 +94,10 @@ def by_a_person(answer: Callable[[Visit], PageAnswer]) -> Callable[[Visit], Page
 # -- who decides ---------------------------------------------------------------------------------
 
 
-def who_field(label: str = "Who decides") -> Html:
-    """Return the field for the name of whoever decides."""
-    return text_field(BY, label, value=_login(), required=True, most=_LONGEST_NAME)
+def who_field(label: str = "Who decides", *, given: str | None = None) -> Html:
+    """Return the field for the name of whoever decides; a name that was given stays."""
+    name = _login() if given is None else given
+    return text_field(BY, label, value=name, required=True, most=_LONGEST_NAME)
 
 
 def the_person(visit: Visit) -> Person:

@@ -10,6 +10,7 @@ from planbound.approval.modify import NotUnderWay
 from planbound.approval.record import last_text
 from planbound.errors import NothingToDo, UsageError
 from planbound.page.decide import (
+    BY,
     PlanAtHand,
     decision,
     plan_now,
@@ -86,8 +87,9 @@ def _editor(visit: Visit, now: PlanAtHand, edited: EditedText, *, first: Content
         plan_links(now.slug, address("plan", now.slug, "edit")),
         first,
         form(
-            visit, here, shown or now.shown, area, findings(now, edited), who_field(),
-            text_field("reason", "Why", most=2000),
+            visit, here, shown or now.shown, area, findings(now, edited),
+            who_field(given=visit.form.get(BY)),
+            text_field("reason", "Why", value=visit.form.get("reason", ""), most=2000),
             element("p", button("Check it", name="do", value="check"), " ",
                     button("Save it as the plan", name="do", value="save", class_="first")),
             label="Edit the plan",
@@ -114,6 +116,13 @@ def findings(now: PlanAtHand, edited: EditedText) -> Html:
         id=_FOUND,
         aria_label="What was found",
     )  # fmt: skip
+
+
+def _not_checked(error: UsageError) -> Html:
+    """Return why there is nothing to find in what was typed; the next letters may mend it."""
+    hint = f"; {error.hint}" if error.hint else ""
+    words = element("p", f"{error.message}{hint}.", role="status")
+    return element("section", words, id=_FOUND, aria_label="What was found")
 
 
 def diagnostic_item(source: Source, found: Diagnostic) -> Html:
@@ -151,7 +160,12 @@ def take(visit: Visit) -> PageAnswer:
     if visit.form.get("do") == "save":
         return decision(_save)(visit)
     now = with_text(plan_now(visit._replace(is_change=False)))
-    edited = _read(now, _typed(visit, now))
+    try:
+        edited = _read(now, _typed(visit, now))
+    except UsageError as error:
+        if not visit.accepts_part:
+            raise
+        return PartOfPage(_not_checked(error))
     if visit.accepts_part:
         return PartOfPage(findings(now, edited))
     # The form goes on to be about what was shown first: to check something decides nothing.

@@ -5,6 +5,7 @@ from __future__ import annotations
 import hashlib
 import json
 import os
+import shlex
 import tempfile
 from datetime import UTC, datetime, timedelta
 
@@ -130,9 +131,13 @@ def _under_way(now: PlanAtHand, job: LookJob) -> Html:
 
 
 def _poll(here: str) -> Html:
-    """Return what asks again every second, where there are scripts."""
+    """Return what asks again every second, where there are scripts.
+
+    It asks for the whole content, so that a refusal is put there, too.
+    """
+    refused = {f"hx-status:{codes}": "swap:outerHTML" for codes in ("40x", "50x")}
     return served("div", hx_get=here, hx_trigger="load delay:1s", hx_target="#content",
-                  hx_select="#content", hx_swap="outerHTML")  # fmt: skip
+                  hx_select="#content", hx_swap="outerHTML", **refused)  # fmt: skip
 
 
 def _problem(job: LookJob) -> Html:
@@ -228,7 +233,7 @@ def _sign_form(visit: Visit, now: PlanAtHand, shown: Shown, bound: ShownState) -
     to_sign = statement(shown.sheet, project, missing=missing, gates=gates).decode("ascii")
     file = address("plan", now.slug, "statement", **statement_query(shown.sheet, visit.query))
     name = f"{now.slug}.json"
-    command = f"ssh-keygen -Y sign -f ~/.ssh/id_ed25519 -n {NAMESPACE} {name}"
+    command = f"ssh-keygen -Y sign -f ~/.ssh/id_ed25519 -n {NAMESPACE} {shlex.quote(name)}"
     return join(
         gate_choice(now.slug, shown.sheet, visit.query),
         element("p", "Only a signature approves here (", element("code", "gate.signed"),
@@ -279,11 +284,13 @@ def show_statement(visit: Visit) -> PageAnswer:
     shown = job.result.shown if job is not None and job.result is not None else None
     if shown is None:
         raise NoSuchPage("The contracts of this plan were not looked at yet.")
+    if shown.candidate.data != now.candidate.data:
+        raise NoSuchPage("The plan was changed since its contracts were looked at.")
     project = now.candidate.context.state.project
     gates = named_gates(shown.sheet, visit.query)
     missing = bool(shown.sheet.missing)
     said_all = statement(shown.sheet, project, missing=missing, gates=gates)
-    return PlainFile(said_all, f"{now.slug}.json")
+    return PlainFile(said_all, f"{now.slug}.json", is_to_keep=True)
 
 
 def look(visit: Visit) -> PageAnswer:

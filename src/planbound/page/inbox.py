@@ -227,21 +227,28 @@ def give_waiver(visit: Visit) -> PageAnswer:
         raise UsageError("the reason is empty", hint="say why it goes on without a pass")
     again = visit.form.get(asked.AGAIN)
     if again is None or again.split() != reason.split():
-        wrong = again is not None
-        content = join(
-            heading(1, "Waive ", place_of(question), " of ", question.plan),
-            element("p", word("not the same"), " The two reasons are not the same.",
-                    role="alert") if wrong else None,
-            asked.evidence(visit, question),
-            asked.waive_form(visit, question, reason=reason),
-            element("p", served("a", "Do not waive it", href="/inbox")),
-        )  # fmt: skip
-        return ShownPage("Waive", content, status=422 if wrong else 200, at="/inbox")
+        return _asked_again(visit, question, reason, wrong=again is not None)
     context, who = visit.context, the_person(visit)
     file = locate(question.plan, context.tree)
     state = decided_state(context, file, context.reader.read(file.path))
     waive(context.recorder(), file.slug, state, asked.subject_of(question), reason, who)
     return GoTo("/inbox")
+
+
+def _asked_again(visit: Visit, question: Question, reason: str, *, wrong: bool) -> PageAnswer:
+    """Show the question once more, and ask for the reason a second time."""
+    with visit.board.lock:
+        visit.board.refresh()
+        evidence = asked.evidence(visit, question)
+    content = join(
+        heading(1, "Waive ", place_of(question), " of ", question.plan),
+        element("p", word("not the same"), " The two reasons are not the same.",
+                role="alert") if wrong else None,
+        evidence,
+        asked.waive_form(visit, question, reason=reason),
+        element("p", served("a", "Do not waive it", href="/inbox")),
+    )  # fmt: skip
+    return ShownPage("Waive", content, status=422 if wrong else 200, at="/inbox")
 
 
 def give_release(visit: Visit) -> PageAnswer:

@@ -19,7 +19,9 @@ SCRIPTS = ("/static/htmx.min.js", "/static/hx-sse.min.js", "/static/keys.js")
 _CONFIGURATION = (
     '{"includeIndicatorCSS":false,"history":false,"mode":"same-origin","extensions":"sse",'
     # What a person opened or folded away stays so while the page is kept live.
-    '"transitions":false,"morphIgnore":["data-htmx-powered","open"]}'
+    '"transitions":false,"morphIgnore":["data-htmx-powered","open"],'
+    # A refusal is a whole page: put into a part of one it would end that part for ever.
+    '"noSwap":[204,304,"4xx","5xx"]}'
 )
 
 

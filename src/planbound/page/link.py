@@ -23,12 +23,11 @@ from planbound.receipts.pieces import heading, listed, moment, said, word
 from planbound.run.people import Person, questions
 from planbound.state.question import Question
 from planbound.workspace.context import Context
-from planbound.workspace.links import DecisionLink, read_link
+from planbound.workspace.links import NOT_BY_LINK, DecisionLink, read_link
 from planbound.workspace.locate import locate
 from planbound.workspace.page_home import PageFolder
 from planbound.workspace.vault import open_vault
 
-_NOT_BY_LINK = frozenset({QuestionKind.INCOMPLETE, QuestionKind.INTEGRATION})
 _OVER = "This link is over"
 _NONE = "This is no link of ours"
 
@@ -55,7 +54,7 @@ def _opened(visit: Visit) -> tuple[DecisionLink, Question]:
     journal = visit.context.existing_journal()
     waiting = questions(journal, link.plan) if journal is not None else []
     found = next((each for each in waiting if link.is_about(each)), None)
-    if found is None or found.kind in _NOT_BY_LINK:
+    if found is None or found.kind in NOT_BY_LINK:
         raise ChangedMeanwhile(
             _OVER, element("p", "The question was decided, or is another one now.")
         )
@@ -149,13 +148,19 @@ def decide_by_link(visit: Visit) -> PageAnswer:
 
 
 def _answer(visit: Visit) -> PageAnswer:
-    link, question = _opened(visit)
+    try:
+        link, question = _opened(visit)
+    except ChangedMeanwhile as changed:  # somebody else was faster
+        return _gone(changed)
     who = Person(link.person, PersonMethod.PAGE)
     return _done(question, settle(visit, question, who), who)
 
 
 def _reject(visit: Visit) -> PageAnswer:
-    link, question = _opened(visit)
+    try:
+        link, question = _opened(visit)
+    except ChangedMeanwhile as changed:
+        return _gone(changed)
     who = Person(link.person, PersonMethod.PAGE)
     file = locate(question.plan, visit.context.tree)
     context = at_worktree(visit.context, file)

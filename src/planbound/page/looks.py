@@ -37,6 +37,8 @@ class LookJob:
         self.result: LookResult | None = None
         """None while it goes on."""
         self.ended = threading.Event()
+        self._lock = threading.Lock()
+        self._is_forgotten = False
         self._file = file
         self._missing_tools = missing_tools
         self._context = context
@@ -52,6 +54,13 @@ class LookJob:
         self._context.close()
         if self.result is not None and self.result.shown is not None:
             self.result.shown.candidate.context.close()
+
+    def forget(self) -> None:
+        """Let go of what it has opened, or will have opened when it ends."""
+        with self._lock:
+            self._is_forgotten = True
+            if self.ended.is_set():
+                self.close()
 
     def _on_stage(self, stage: Stage | None) -> None:
         if stage is not None:
@@ -71,7 +80,10 @@ class LookJob:
                 None, "something went wrong; the terminal of the page says what"
             )
         finally:
-            self.ended.set()
+            with self._lock:
+                if self._is_forgotten:
+                    self.close()
+                self.ended.set()
 
     def _look(self) -> LookResult:
         file = self._file
@@ -120,5 +132,5 @@ class LookDesk:
         """Forget it: it was decided about."""
         with self._lock:
             job = self._jobs.pop(slug, None)
-        if job is not None and job.ended.is_set():
-            job.close()
+        if job is not None:
+            job.forget()

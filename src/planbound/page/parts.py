@@ -9,6 +9,7 @@ from planbound.receipts.html import Content, Html, element, join, served
 
 _TICKED = re.compile(r"`([^`]*)`")
 _CUT_OFF = "The server of this page is not reached: what is shown may be old."
+_REFUSED = "The server cannot show this page anew now: what is shown may be old."
 
 
 def kept_live(identity: str, own: str, *content: Content) -> Html:
@@ -33,9 +34,10 @@ def again(part: str, own: str) -> Html:
 def live_source(stream: str, *, tells: bool) -> Html:
     """Return what follows the journal; with `tells` each event gets its line in `#events`.
 
-    A script says where it is cut off: what is shown then may be old.
+    A script says where it is cut off, or a part is refused: what is shown then may be old.
     """
-    lost = served("p", id="cut-off", role="status", class_="cut-off", data_says=_CUT_OFF)
+    lost = served("p", id="cut-off", role="status", class_="cut-off",
+                  data_says=_CUT_OFF, data_refused=_REFUSED)  # fmt: skip
     follower = served(
         "div",
         id="live",

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 
 from planbound.journal.words import Choice, QuestionKind
-from planbound.page.decide import who_field
+from planbound.page.decide import BY, who_field
 from planbound.page.forms import button, form, text_area, text_field
 from planbound.page.nonce import ShownState
 from planbound.page.visit import Visit, address
@@ -166,7 +166,7 @@ def waive_form(visit: Visit, question: Question, *, reason: str = "") -> Html | 
                          " ", said(reason)),
             served("input", type="hidden", name=REASON, value=reason),
             text_area(AGAIN, "Write the reason once more, word for word", required=True, rows=2),
-            who_field(), button("Waive it"),
+            who_field(given=visit.form.get(BY)), button("Waive it"),
             label=f"Waive {place}, once more",
         )  # fmt: skip
     return fold_away(

@@ -17,12 +17,14 @@ from planbound.page.decide import (
     with_text,
 )
 from planbound.page.forms import button, form, text_area
-from planbound.page.nonce import ShownState
+from planbound.page.inbox import still_open
 from planbound.page.parts import plan_links
+from planbound.page.question import bound_to
 from planbound.page.visit import GoTo, PageAnswer, PageRoute, ShownPage, Visit, address
 from planbound.receipts.html import Html, element, join, text
 from planbound.receipts.pieces import heading, listed, moment, said, word
-from planbound.run.people import clarify, find_question
+from planbound.run.people import clarify
+from planbound.state.question import Question
 
 _FIELD = "line-"
 _MOST_DIGITS = 9
@@ -137,29 +139,30 @@ def _others(found: Sequence[ReviewComment]) -> Html | None:
 
 def _answers(visit: Visit, found: Sequence[ReviewComment]) -> Html | None:
     """Return a form for the answer to each comment that waits."""
-    waiting = [each for each in found if each.is_open]
+    asked = {each.id: each for each in visit.board.waiting}
+    waiting = [each for each in found if each.is_open and each.id in asked]
     if not waiting:
         return None
     return element(
         "section",
         heading(2, "Answer", id="answer"),
         element("p", "A word answers one comment. A change of the plan's text answers all."),
-        (answer_form(visit, each.id, each.words, each.line) for each in waiting),
+        (_answer_form(visit, asked[each.id], each) for each in waiting),
     )
 
 
-def answer_form(visit: Visit, question: str, words: str, line: int | None) -> Html:
+def _answer_form(visit: Visit, question: Question, comment: ReviewComment) -> Html:
     """Return the form that answers a comment by a word."""
-    where = f"Line {line}: " if line is not None else ""
+    where = f"Line {comment.line}: " if comment.line is not None else ""
     return form(
         visit,
-        address("comment", question),
-        ShownState(question=question),
-        element("p", where, said(words)),
+        address("comment", question.id),
+        bound_to(question),
+        element("p", where, said(comment.words)),
         text_area("text", "The answer", required=True, rows=2),
         who_field("Who answers"),
         button("Answer"),
-        label=f"Answer {question}",
+        label=f"Answer {question.id}",
     )
 
 
@@ -190,10 +193,9 @@ def _line_of(name: str) -> int:
 
 def answer(visit: Visit) -> PageAnswer:
     """Answer one comment by a word."""
-    journal = visit.context.existing_journal()
-    if journal is None or visit.shown.question != visit.path["question"]:
-        raise NothingToDo("nothing waits under that name")
-    question = find_question(journal, visit.path["question"])
+    if visit.shown.question != visit.path["question"]:
+        raise NothingToDo("that form is of another question")
+    question = still_open(visit)
     clarify(visit.context.recorder(), question, the_person(visit), visit.form.get("text", ""))
     return GoTo(address("plan", question.plan, "review"))
 

@@ -319,7 +319,7 @@ class PageApplication:
                 return Response(status_code=303, headers={"location": answer.address})
             case PlainFile():
                 return Response(answer.data, media_type="text/plain; charset=utf-8",
-                                headers={"cache-control": "no-store"})  # fmt: skip
+                                headers={"cache-control": "no-store"} | answer.named())  # fmt: skip
 
     def _html(self, page: ShownPage, *, known: bool, tells_origin: bool = False) -> Response:
         """Return a page in its frame; who is not known is not told even how much waits."""

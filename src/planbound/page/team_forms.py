@@ -25,6 +25,7 @@ from planbound.page.visit import (
 )
 from planbound.receipts.html import Content, Html, element, join, served
 from planbound.receipts.pieces import facts, heading, listed, said, table, word
+from planbound.source import visible
 from planbound.state.plan import known_team
 from planbound.team.integrate import Integrator
 from planbound.team.merge import Integrated, Landed, MergeResult, Note, Stopped
@@ -39,6 +40,8 @@ PRUNE = address("team", "prune")
 _SOON = 1.0
 """In seconds: a merge that is over by then is shown at once."""
 _BACK = ("Team", address("team"))
+_BETWEEN = "/"
+"""Stands between the names of plans in what a form is bound to: no name holds it."""
 
 
 def digest_of(*values: object) -> str:
@@ -98,7 +101,7 @@ def spawn(visit: Visit) -> PageAnswer:
 def show_integrate(visit: Visit) -> PageAnswer:
     """Show what would be merged; nothing is judged or moved for that."""
     named = visit.query.get("plan")
-    foreseen = _foreseen(visit.context, [named] if named else None, None)
+    foreseen, notes = _foreseen(visit.context, [named] if named else None, None)
     landed = [each.plan for each in foreseen.landed]
     parts: list[Content] = [
         heading(1, f"What would be merged into {foreseen.into}"),
@@ -106,11 +109,14 @@ def show_integrate(visit: Visit) -> PageAnswer:
                 "each plan is judged once more on the merged files, and only then the branch"
                 " moves."),
         _results(foreseen.results, foreseen=True),
+        *notes,
     ]  # fmt: skip
     if landed:
         several = f"{len(landed)} plans" if len(landed) > 1 else landed[0]
         shown = ShownState(
-            plan=",".join(landed), digest=_digest(visit.context, foreseen), question=foreseen.into
+            plan=_BETWEEN.join(landed),
+            digest=_digest(visit.context, foreseen),
+            question=foreseen.into,
         )
         parts.append(form(visit, INTEGRATE, shown,
                           button(f"Judge and merge {several}", class_="first"),
@@ -123,12 +129,13 @@ def show_integrate(visit: Visit) -> PageAnswer:
     return ShownPage("Merge", join(*parts), at="/team")
 
 
-def _foreseen(context: Context, plans: Sequence[str] | None, into: str | None) -> Integrated:
-    return Integrator(context, plans, into, _nothing).foresee()
-
-
-def _nothing(_told: MergeResult | Note) -> None:
-    """Tell nobody: what came of it is returned, too."""
+def _foreseen(
+    context: Context, plans: Sequence[str] | None, into: str | None
+) -> tuple[Integrated, list[Html]]:
+    """Return what would be merged, and what a person should know of it as a whole."""
+    told: list[MergeResult | Note] = []
+    foreseen = Integrator(context, plans, into, told.append).foresee()
+    return foreseen, [say(visible(each.text)) for each in told if isinstance(each, Note)]
 
 
 def _digest(context: Context, foreseen: Integrated) -> str:
@@ -144,13 +151,14 @@ def _digest(context: Context, foreseen: Integrated) -> str:
 
 def integrate(visit: Visit) -> PageAnswer:
     """Begin to merge exactly what was shown."""
-    plans, into = visit.shown.plan.split(","), visit.shown.question
-    foreseen = _foreseen(visit.context, plans, into)
+    plans, into = visit.shown.plan.split(_BETWEEN), visit.shown.question
+    foreseen, notes = _foreseen(visit.context, plans, into)
     if _digest(visit.context, foreseen) != visit.shown.digest:
         raise ChangedMeanwhile(
             "Something changed since this was shown: nothing was merged",
             element("p", "This would come of it now:"),
             _results(foreseen.results, foreseen=True),
+            *notes,
             element("p", served("a", "Look at it again, then decide", href=INTEGRATE)),
         )
     context = Context(workspace=visit.context.root, state=visit.context.given_state)
@@ -254,7 +262,7 @@ def show_prune(visit: Visit) -> PageAnswer:
     ]
     if found.removed:
         names = [each.plan for each in found.removed]
-        shown = ShownState(plan=",".join(names), digest=_removal_digest(found.removed))
+        shown = ShownState(plan=_BETWEEN.join(names), digest=_removal_digest(found.removed))
         many = f"{len(names)} worktrees" if len(names) > 1 else f"the worktree of {names[0]}"
         parts.append(form(visit, PRUNE, shown, button(f"Remove {many}", class_="first"),
                           label="Remove worktrees"))  # fmt: skip
@@ -275,7 +283,7 @@ def _removal_digest(removed: Iterable[Removed]) -> str:
 
 def prune(visit: Visit) -> PageAnswer:
     """Remove exactly the worktrees that were shown."""
-    names = visit.shown.plan.split(",")
+    names = visit.shown.plan.split(_BETWEEN)
     found = _prunable(visit.context, names)
     if _removal_digest(found.removed) != visit.shown.digest:
         raise ChangedMeanwhile(

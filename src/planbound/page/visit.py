@@ -102,6 +102,13 @@ class PlainFile(NamedTuple):
 
     data: bytes
     name: str
+    is_to_keep: bool = False
+    """Whether it is for the disk, and not for looking at."""
+
+    def named(self) -> dict[str, str]:
+        """Return the header that tells a browser its name, whatever stands in it."""
+        how = "attachment" if self.is_to_keep else "inline"
+        return {"content-disposition": f"{how}; filename*=UTF-8''{_part(self.name)}"}
 
 
 PageAnswer = ShownPage | GoTo | PartOfPage | PlainFile

@@ -41,8 +41,9 @@ _SERVED_ATTRIBUTES = frozenset(
     " form formaction hidden inputmode label max maxlength method min minlength multiple"
     " placeholder readonly rel required rows selected size spellcheck src step title value wrap"
     " aria-atomic aria-busy aria-controls aria-current aria-expanded aria-invalid aria-live"
-    " data-key data-says data-verify hx-config hx-get hx-post hx-select hx-swap hx-swap-oob"
-    " hx-sse:close hx-sse:connect hx-target hx-trigger".split()
+    " data-key data-refused data-says data-verify hx-config hx-get hx-post hx-select"
+    " hx-sse:close hx-sse:connect hx-status:40x hx-status:50x hx-swap hx-swap-oob hx-target"
+    " hx-trigger".split()
 )
 _ADDRESSES = frozenset(
     {"action", "formaction", "href", "src", "hx-get", "hx-post", "hx-sse:connect"}

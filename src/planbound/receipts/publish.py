@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import shlex
 from collections.abc import Callable
 from typing import NamedTuple
 
@@ -146,7 +147,7 @@ class _Publishing:
             )
             raise NotPublished(
                 f"`{slug}` is not proved, so nothing is published: {shown}",
-                hint=f"`planbound status {slug}` says where it is",
+                hint=f"`planbound status {shlex.quote(slug)}` says where it is",
             )
         self.tree = self.run.tree.git_tree or ""
         self.work = self._work()

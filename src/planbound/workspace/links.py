@@ -10,11 +10,14 @@ import msgspec
 from msgspec import Struct
 
 from planbound.disk.decoders import json_decoder
+from planbound.journal.words import QuestionKind
 from planbound.state.question import Question
 from planbound.workspace.sealed import opened, seal
 
 LINK_SECONDS = 600
 """How long a link holds: who wants longer opens the page."""
+NOT_BY_LINK = frozenset({QuestionKind.INCOMPLETE, QuestionKind.INTEGRATION})
+"""The questions that no single word decides: a message about one leads to the inbox."""
 _PURPOSE = "decide"
 _BASE = re.compile(r"[A-Za-z0-9_-]{1,4000}")
 

@@ -14,7 +14,7 @@ from planbound.journal.record import Journal, Query, Record
 from planbound.journal.words import QuestionKind
 from planbound.state.plan import fold, questions_of
 from planbound.state.question import KINDS, Question
-from planbound.workspace.links import link_for, write_link
+from planbound.workspace.links import NOT_BY_LINK, link_for, write_link
 from planbound.workspace.page_home import PageFolder
 
 if TYPE_CHECKING:
@@ -60,7 +60,8 @@ class QuestionLinks:
         page = next((each for each in running if each.decides), running[0])
         # What the desktop is told stands in a command line, which every user of a machine can read.
         is_private = not isinstance(entry.target, Desktop)
-        if page.decides and entry.person and is_private and self._may_decide():
+        is_by_link = page.decides and question.kind not in NOT_BY_LINK
+        if is_by_link and entry.person and is_private and self._may_decide():
             link = link_for(question, entry.person, time.time())
             return f"{page.address}/d/{write_link(self._folder.key(), link)}"
         return f"{page.address}/inbox#question-{quote(question.id, safe='')}"

@@ -71,12 +71,29 @@
     if (press(event.key)) event.preventDefault();
   });
 
-  const cutOff = (is) => {
+  const refused = new Set();
+  let isCutOff = false;
+
+  const sayOld = () => {
     const place = document.getElementById("cut-off");
-    const words = (is && place?.dataset.says) || "";
-    if (place && place.textContent !== words) place.textContent = words;
+    if (!place) return;
+    const words = (isCutOff && place.dataset.says) || (refused.size && place.dataset.refused) || "";
+    if (place.textContent !== words) place.textContent = words;
+  };
+
+  const cutOff = (is) => {
+    isCutOff = is;
+    sayOld();
   };
 
   document.addEventListener("htmx:sse:error", () => cutOff(true));
   document.addEventListener("htmx:sse:after:connection", () => cutOff(false));
+  document.addEventListener("htmx:after:request", (event) => {
+    const { sourceElement, target, response } = event.detail.ctx;
+    const part = target?.id || sourceElement?.id;
+    if (!part || !response) return;
+    if (response.status < 400) refused.delete(part);
+    else refused.add(part);
+    sayOld();
+  });
 })();
