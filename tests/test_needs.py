@@ -21,6 +21,7 @@ OTHER_REASONS = {
     "cells/test_running.py": "who is no root",
     "test_needs.py": "who is no root",
     "workspace/test_known.py": "a file system that notes not every change, who may not mount",
+    "page/test_security_ends.py": "who is no root, a machine that is no Linux",
     "cells/test_launcher.py": "who is no root",
     "needs.py": "a program that is missing",
 }

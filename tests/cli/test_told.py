@@ -62,7 +62,6 @@ def test_the_desktop_shows_a_question_as_text_and_never_as_markup(
 
 @pytest.mark.requirement("notify.desktop", "page.links")
 def test_no_link_that_decides_stands_in_a_command_line(program: Program, shown: Path) -> None:
-    pytest.importorskip("uvicorn")
     program.plan("sound")
     entry = f"[[notify]]\n{ASKING}desktop = true\nperson = 'mara'\n"
     program.write("planbound.toml", f"[page]\nlinks = true\n{entry}")
