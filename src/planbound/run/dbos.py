@@ -85,8 +85,12 @@ def _refuse_pickle(_: DefaultSerializer, serialized_data: str) -> NoReturn:
     )
 
 
-# Each row says itself how it is to be read, whatever serializer we name, and others write rows.
-DefaultSerializer.deserialize = _refuse_pickle  # type: ignore[assignment,method-assign]
+def _read_no_pickles() -> None:
+    """Let no row of our own DBOS be unpickled: a process has one, and that of others stays theirs.
+
+    Each row says itself how it is to be read, whatever serializer we name, and others write rows.
+    """
+    DefaultSerializer.deserialize = _refuse_pickle  # type: ignore[assignment,method-assign]
 
 
 class DbosDatabase:
@@ -108,6 +112,7 @@ class DbosDatabase:
     def configuration(self, executor: str) -> DBOSConfig:
         """Return how DBOS is started here: nothing is printed, and nobody is called."""
         silence()
+        _read_no_pickles()
         return DBOSConfig(
             name=NAME,
             application_version=VERSION,
